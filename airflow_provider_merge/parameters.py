@@ -11,18 +11,20 @@ import functools
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow.providers.common.compat.sdk import BaseOperator, XComNotFound
+from airflow.providers.common.compat.sdk import BaseOperator
+from airflow.sdk.definitions._internal.expandinput import MappedArgument
 from airflow.sdk.definitions._internal.types import ArgNotSet
-from airflow.sdk.definitions.param import DagParam
-from jinja2 import TemplateError
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import is_nothing, kind_of_nothing, listed, settled
 from airflow_provider_merge.rendering import (
+    RENDERING_ERRORS,
     MappedValues,
-    NothingRenderedError,
+    argument_of_group,
     mapped_values,
     prepare_environment,
+    rendered_part,
+    rendering_error,
 )
 from airflow_provider_merge.task_errors import NamesItsTask, task_failure
 from airflow_provider_merge.templates import is_template, when_rendered
@@ -38,13 +40,15 @@ _OWN = "airflow_provider_merge."
 class ParameterOperator(NamesItsTask, BaseOperator):
     """An operator or sensor of this provider.
 
-    ``parameter_names`` are those of this provider's constructors, not Airflow's. ``given`` are
+    ``parameter_names`` are those of this provider's constructors, not Airflow's; ``texts`` the ones
+    of them that are nothing but text. ``given`` are
     those that the task was given, ``from_defaults`` the ones of them that ``default_args`` gave.
     ``remedies`` are for parameters that are nothing. Without those in ``selects_rows``, a statement
     changes every row.
     """
 
     parameter_names: ClassVar[frozenset[str]] = frozenset()
+    texts: ClassVar[frozenset[str]] = frozenset()
     remedies: ClassVar[Mapping[str, str]] = {}
     selects_rows: ClassVar[tuple[str, ...]] = ()
 
@@ -57,11 +61,16 @@ class ParameterOperator(NamesItsTask, BaseOperator):
         self.render_template_as_native_obj = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
+        for kind in ("parameter_names", "texts"):
+            inherited = (getattr(base, kind, ()) for base in cls.__bases__)
+            setattr(cls, kind, frozenset().union(*inherited))
         if cls.__module__.startswith(_OWN) and "__init__" in vars(cls):
             code = cls.__init__.__code__
             first = code.co_argcount
             names = code.co_varnames[first : first + code.co_kwonlyargcount]
-            cls.parameter_names = cls.parameter_names.union(names)
+            types = cls.__init__.__annotations__
+            cls.parameter_names |= set(names)
+            cls.texts |= {name for name in names if types[name] in ("str", "str | None")}
             cls.__init__ = _noting(cls.__init__, names)  # type: ignore[method-assign]
         super().__init_subclass__(**kwargs)
 
@@ -85,6 +94,27 @@ class ParameterOperator(NamesItsTask, BaseOperator):
 
     def after_rendering(self) -> None:
         """Do what rendered parameters decide before the task is reported as running."""
+
+    def render_template(
+        self,
+        content: Any,
+        context: Context,
+        jinja_env: Environment | None = None,
+        seen_oids: set[int] | None = None,
+    ) -> Any:
+        """As Airflow does it; errors tell their place, and literals of mapped groups are rendered."""
+        render = functools.partial(
+            self.render_template, context=context, jinja_env=jinja_env, seen_oids=seen_oids
+        )
+        if isinstance(content, dict):
+            return {key: rendered_part(render, each, f".{key}") for key, each in content.items()}
+        if content.__class__ in (list, tuple):
+            parts = enumerate(content)
+            return [rendered_part(render, each, f"[{index}]") for index, each in parts]
+        if isinstance(content, MappedArgument):
+            value, is_literal = argument_of_group(content, context)
+            return render(value) if is_literal else value
+        return super().render_template(content, context, jinja_env, seen_oids)
 
     def _do_render_template_fields(
         self,
@@ -113,7 +143,7 @@ class ParameterOperator(NamesItsTask, BaseOperator):
                 else:
                     self._render_parameter(name, context, environment)
             for name in self.given:
-                self._require_something(name, getattr(self, name))
+                self.require_usable(name, getattr(self, name))
             when_rendered(self.after_rendering)()
         except JobError as error:
             raise task_failure(error, context) from None
@@ -122,16 +152,8 @@ class ParameterOperator(NamesItsTask, BaseOperator):
         before = getattr(self, name)
         try:
             super()._do_render_template_fields(self, (name,), context, environment, set())
-        except NothingRenderedError as error:
-            raise is_nothing(name, f"nothing: {error}", self._remedy(name)) from None
-        except (TemplateError, XComNotFound) as error:
-            remedy = "Check the names in its template."
-            raise invalid(name, f"cannot be rendered: {error}", remedy) from None
-        except (KeyError, RuntimeError) as error:
-            if not (isinstance(before, DagParam) or is_mapped_argument(before)):
-                raise
-            remedy = "Give the run, or every item of the mapped group, a value for it."
-            raise invalid(name, f"has no value: {error}", remedy) from None
+        except RENDERING_ERRORS as error:
+            raise rendering_error(name, error, self._remedy(name)) from None
         setattr(self, name, settled(before, getattr(self, name), name))
 
     def _require_keys(self, mapped: MappedValues) -> None:
@@ -158,19 +180,19 @@ class ParameterOperator(NamesItsTask, BaseOperator):
             if name not in self.given and "sql" not in self.given:
                 raise invalid(name, problem, self._remedy(name))
 
-    def _require_something(self, name: str, value: Any) -> None:
+    def require_usable(self, name: str, value: Any) -> None:
+        """Check that a value that is given is something, and text where only that can be used.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter.
+        """
         if kind := kind_of_nothing(name, value):
             raise is_nothing(name, kind, self._remedy(name))
+        if name in self.texts and not isinstance(value, str):
+            raise invalid(name, f"expected text, found {type(value).__name__}", "Put it in quotes.")
 
     def _remedy(self, name: str) -> str:
         return self.remedies.get(name, "")
-
-
-def is_mapped_argument(value: Any) -> bool:
-    """Whether a value is an argument of a mapped task group."""
-    from airflow.sdk.definitions._internal.expandinput import MappedArgument
-
-    return isinstance(value, MappedArgument)
 
 
 def _noting(constructor: Callable[..., None], names: tuple[str, ...]) -> Callable[..., None]:
@@ -203,7 +225,7 @@ def _noting(constructor: Callable[..., None], names: tuple[str, ...]) -> Callabl
                     problem = "cannot be a template or the result of a task"
                     raise invalid(name, problem, "Write its value in the DAG file.")
             else:
-                self._require_something(name, value)
+                self.require_usable(name, value)
         constructor(self, *args, **kwargs)
 
     return noting

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from airflow.providers.common.compat.sdk import MappedOperator
-from jinja2 import Undefined
+from airflow.providers.common.compat.sdk import MappedOperator, XComNotFound
+from jinja2 import TemplateError, Undefined
 
-from airflow_provider_merge.nothing import listed
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.nothing import is_nothing, listed
 from airflow_provider_merge.run_partition import run_partition
 from airflow_provider_merge.templates import is_resolved_later
+from spark_jobs.errors import RequestError
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+    from airflow.sdk.definitions._internal.expandinput import MappedArgument
     from jinja2 import Environment
 
     from airflow_provider_merge.parameters import ParameterOperator
@@ -23,11 +26,18 @@ class NothingRenderedError(Exception):
     """An expression of a template is None or undefined."""
 
 
+class NoValueError(Exception):
+    """The run, or an item of a mapped task group, has no value of this name."""
+
+
+RENDERING_ERRORS: Final = (NothingRenderedError, NoValueError, TemplateError, XComNotFound)
+
+
 def prepare_environment(environment: Environment) -> Environment:
     """Add what templates of this provider have; an expression that is nothing is an error."""
     environment.globals.setdefault("run_partition", run_partition)
     own: Any = environment.finalize
-    environment.finalize = _something if own is None else _finalized(own)
+    environment.finalize = _something if own is None else lambda value: _something(own(value))
     return environment
 
 
@@ -39,30 +49,61 @@ def _something(value: Any) -> Any:
     return value
 
 
-def _finalized(own: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: _something(own(value))
+def rendered_part(render: Callable[[Any], Any], part: Any, step: str) -> Any:
+    """A part of a list or dict; errors note the ``step`` to it, such as ``.day`` or ``[0]``."""
+    try:
+        return render(part)
+    except RENDERING_ERRORS as error:
+        noted: Any = error
+        noted.place = step + getattr(error, "place", "")
+        raise
+
+
+def rendering_error(name: str, error: Exception, remedy: str) -> RequestError:
+    """What a user sees of an error in the templates of the parameter ``name``."""
+    place = name + getattr(error, "place", "")
+    if isinstance(error, NothingRenderedError):
+        return is_nothing(place, f"nothing: {error}", remedy)
+    if isinstance(error, NoValueError):
+        given = "Give the run, or every item of the mapped group, a value for it."
+        return invalid(place, f"has no value: {error}", given)
+    return invalid(place, f"cannot be rendered: {error}", "Check the names in its template.")
+
+
+def argument_of_group(argument: MappedArgument, context: Context) -> tuple[Any, bool]:
+    """The value of an argument of a mapped task group, and whether the DAG file has it.
+
+    Airflow leaves templates in such values as they are.
+    """
+    try:
+        value = argument.resolve(context)
+    except KeyError as error:
+        raise NoValueError(f"no argument {error} in this item") from None
+    written: Any = argument._input.value
+    if isinstance(written, Mapping):
+        return value, not is_resolved_later(written[argument._key])
+    if is_resolved_later(written):
+        return value, False
+    return value, not is_resolved_later(written[context["ti"].map_index])
 
 
 class MappedValues:
     """What a mapped task gives one of its instances.
 
     ``resolved``: the names whose values other tasks returned: Airflow has them already, and their
-    text is never a template.
+    text is never a template. ``are_items``: of ``expand_kwargs``, whose keys are only known now.
     """
 
     def __init__(self, mapped: MappedOperator, given: Collection[str], context: Context) -> None:
         self._value: Any = mapped.expand_input.value
         self._context = context
         self.map_index: int = context["ti"].map_index
-        by_name = isinstance(self._value, Mapping)
-        # Of expand_kwargs: whole items, whose keys are only known now.
-        self.are_items = not by_name
-        if by_name:
+        self.are_items = not isinstance(self._value, Mapping)
+        self.resolved: set[str] = set()
+        if not self.are_items:
             self.resolved = {name for name, each in self._value.items() if is_resolved_later(each)}
         elif self.comes_from_a_task():
             self.resolved = set(given) - set(mapped.partial_kwargs)
-        else:
-            self.resolved = set()
 
     def comes_from_a_task(self) -> bool:
         """Whether another task wrote the item of ``expand_kwargs``, not the DAG file."""

@@ -161,7 +161,7 @@ def operator_of(
             return None
         _require_known(kind, parameters)
         if issubclass(kind, StatementOperator):
-            parameters["after_ended_try"] = after_ended_try
+            parameters["after_ended_try"] = _later(after_ended_try)
         if issubclass(kind, DryRunOperator):
             parameters["dry_run"] = dry_run
         elif dry_run:
@@ -172,7 +172,7 @@ def operator_of(
                     task_id=_TASK,
                     dag=dag,
                     task_group=dag.task_group,
-                    **of_the_task,
+                    **{name: _later(value) for name, value in of_the_task.items()},
                     **parameters,
                 )
             if not is_written:

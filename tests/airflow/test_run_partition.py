@@ -2,56 +2,20 @@
 
 from __future__ import annotations
 
-import uuid
 from datetime import UTC, datetime
 
 import pytest
 from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
 from airflow.sdk import DAG, BaseOperator, Param
-from airflow.sdk.api.datamodels import _generated as models
 from airflow.sdk.exceptions import AirflowFailException
-from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.run_partition import run_partition
+from tests.airflow.contexts import context_of
 
 DAY = datetime(2026, 1, 31, tzinfo=UTC)
 TEMPLATE = "{{ run_partition('day') }}"
 FORM = {"day": Param(None, type=["null", "string"], format="date")}
-
-
-def context_of(task, run_type="manual", logical_date=None, partition_key=None, conf=None):
-    """The context of a task of such a run."""
-    run = {
-        "dag_id": task.dag_id,
-        "run_id": "r",
-        "logical_date": logical_date,
-        "data_interval_start": logical_date,
-        "data_interval_end": logical_date,
-        "run_after": DAY,
-        "start_date": DAY,
-        "end_date": None,
-        "run_type": run_type,
-        "state": "running",
-        "conf": conf or {},
-        "consumed_asset_events": [],
-        "partition_key": partition_key,
-    }
-    known = {name: value for name, value in run.items() if name in models.DagRun.model_fields}
-    server = models.TIRunContext(dag_run=models.DagRun(**known), max_tries=0)
-    instance = RuntimeTaskInstance.model_construct(
-        id=uuid.uuid4(),
-        task=task,
-        task_id=task.task_id,
-        dag_id=task.dag_id,
-        run_id="r",
-        try_number=1,
-        map_index=-1,
-        max_tries=0,
-        start_date=DAY,
-    )
-    instance._ti_context_from_server = server
-    return instance.get_template_context()
 
 
 def task_of(operator=TruncateTableOperator, params=FORM, **arguments):
