@@ -40,15 +40,15 @@ _OWN = "airflow_provider_merge."
 class ParameterOperator(NamesItsTask, BaseOperator):
     """An operator or sensor of this provider.
 
-    ``parameter_names`` are those of this provider's constructors, not Airflow's; ``texts`` the ones
-    of them that are nothing but text. ``given`` are
+    ``parameter_names`` are those of this provider's constructors, not Airflow's;
+    ``text_parameters`` the ones of them that are nothing but text. ``given`` are
     those that the task was given, ``from_defaults`` the ones of them that ``default_args`` gave.
     ``remedies`` are for parameters that are nothing. Without those in ``selects_rows``, a statement
     changes every row.
     """
 
     parameter_names: ClassVar[frozenset[str]] = frozenset()
-    texts: ClassVar[frozenset[str]] = frozenset()
+    text_parameters: ClassVar[frozenset[str]] = frozenset()
     remedies: ClassVar[Mapping[str, str]] = {}
     selects_rows: ClassVar[tuple[str, ...]] = ()
 
@@ -61,7 +61,7 @@ class ParameterOperator(NamesItsTask, BaseOperator):
         self.render_template_as_native_obj = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        for kind in ("parameter_names", "texts"):
+        for kind in ("parameter_names", "text_parameters"):
             inherited = (getattr(base, kind, ()) for base in cls.__bases__)
             setattr(cls, kind, frozenset().union(*inherited))
         if cls.__module__.startswith(_OWN) and "__init__" in vars(cls):
@@ -70,7 +70,7 @@ class ParameterOperator(NamesItsTask, BaseOperator):
             names = code.co_varnames[first : first + code.co_kwonlyargcount]
             types = cls.__init__.__annotations__
             cls.parameter_names |= set(names)
-            cls.texts |= {name for name in names if types[name] in ("str", "str | None")}
+            cls.text_parameters |= {name for name in names if types[name] in ("str", "str | None")}
             cls.__init__ = _noting(cls.__init__, names)  # type: ignore[method-assign]
         super().__init_subclass__(**kwargs)
 
@@ -188,7 +188,7 @@ class ParameterOperator(NamesItsTask, BaseOperator):
         """
         if kind := kind_of_nothing(name, value):
             raise is_nothing(name, kind, self._remedy(name))
-        if name in self.texts and not isinstance(value, str):
+        if name in self.text_parameters and not isinstance(value, str):
             raise invalid(name, f"expected text, found {type(value).__name__}", "Put it in quotes.")
 
     def _remedy(self, name: str) -> str:

@@ -43,7 +43,7 @@ def prepare_environment(environment: Environment) -> Environment:
 
 def _something(value: Any) -> Any:
     if isinstance(value, Undefined):
-        raise NothingRenderedError(value._undefined_message)
+        raise NothingRenderedError(value._undefined_message)  # noqa: SLF001 - its only way
     if value is None:
         raise NothingRenderedError("an expression in it is None")
     return value
@@ -79,12 +79,14 @@ def argument_of_group(argument: MappedArgument, context: Context) -> tuple[Any, 
         value = argument.resolve(context)
     except KeyError as error:
         raise NoValueError(f"no argument {error} in this item") from None
-    written: Any = argument._input.value
+    # Airflow tells only the value.
+    written: Any = argument._input.value  # noqa: SLF001
+    name = argument._key  # noqa: SLF001
     if isinstance(written, Mapping):
-        return value, not is_resolved_later(written[argument._key])
+        return value, not is_resolved_later(written[name])
     if is_resolved_later(written):
         return value, False
-    return value, not is_resolved_later(written[context["ti"].map_index])
+    return value, not is_resolved_later(written[context["ti"].map_index or 0])
 
 
 class MappedValues:
@@ -97,10 +99,10 @@ class MappedValues:
     def __init__(self, mapped: MappedOperator, given: Collection[str], context: Context) -> None:
         self._value: Any = mapped.expand_input.value
         self._context = context
-        self.map_index: int = context["ti"].map_index
+        self.map_index: int = context["ti"].map_index or 0
         self.are_items = not isinstance(self._value, Mapping)
         self.resolved: set[str] = set()
-        if not self.are_items:
+        if isinstance(self._value, Mapping):
             self.resolved = {name for name, each in self._value.items() if is_resolved_later(each)}
         elif self.comes_from_a_task():
             self.resolved = set(given) - set(mapped.partial_kwargs)

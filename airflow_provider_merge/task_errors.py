@@ -61,7 +61,7 @@ def task_place(context: Context) -> str:
 
 def _remedy(error: JobError) -> str:
     """What to do: of a parameter whose problem says what it may be, where to change it."""
-    if error.remedy or error.code is not ErrorCode.REQUEST_INVALID:
+    if error.remedy or error.code not in (ErrorCode.REQUEST_INVALID, ErrorCode.SYNTAX_ERROR):
         return error.remedy
     return "Correct it in the DAG file, or in the task or the run that gives it."
 

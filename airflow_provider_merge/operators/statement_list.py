@@ -215,7 +215,7 @@ def _require_known(kind: type[TableOperator], parameters: Mapping[str, Any]) -> 
 
 
 class _Later:
-    """What is known when the task runs: the operator of a statement is no task that depends on it."""
+    """What is known when the task runs: the operator of a statement depends on no other task."""
 
     def resolve(self, context: Any) -> Any:
         """Airflow's mark of such values; it resolves those of the list instead."""

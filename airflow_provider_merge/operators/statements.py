@@ -303,7 +303,8 @@ class StatementsOperator(SparkJobOperator):
             self.statements = [self._with_text(each) for each in self.statements]
 
     def _with_text(self, statement: ListedStatement) -> ListedStatement:
-        path = statement.get("sql") if isinstance(statement, dict) else None
+        # While the DAG is parsed, a statement may be the result of another task.
+        path = None if is_template(statement) else statement.get("sql")
         if not names_sql_file(path) or statement["name"] in self._files:
             return statement
         self._files[statement["name"]] = path

@@ -37,8 +37,8 @@ BRACES, SQL_ENDING = "a {{ b", "x.sql"
 class Way:
     """How a parameter is given: ``give`` makes it of the value, inside of the DAG.
 
-    ``returned`` is what the task ``up`` returned, None: it was skipped; ``items`` what each instance
-    of the mapped task ``ups`` did. ``expected`` is what arrives. ``dag``: arguments of the DAG.
+    ``returned`` is what the task ``up`` returned, None: it was skipped. ``expected`` arrives, unless
+    an error names the parameter. ``dag``: arguments of the DAG.
     """
 
     give: Callable[[DAG, Any], Any]
@@ -148,9 +148,7 @@ def played(case: Case, server: Server) -> tuple[Any, Any]:
 
 def _dag(case: Case, way: Way, given: Any) -> DAG:
     base = base_of(case.kind, case.name)
-    dag = DAG(
-        "d", schedule=None, start_date=DAY, params={"value": given}, **dict(way.dag)
-    )
+    dag = DAG("d", schedule=None, start_date=DAY, params={"value": given}, **dict(way.dag))
     dag.fileloc = __file__
     with dag:
         _upstream()
@@ -203,7 +201,9 @@ def _item(case: Case, base: dict[str, Any], parameter: Any) -> None:
 
 def _missing_item(case: Case, base: dict[str, Any], parameter: Any) -> None:
     items = parameter if case.way == "XCom" else [{}, {case.name: parameter}]
-    _partial(case, base).expand_kwargs(items)
+    # What else the parameter needs would name it.
+    beside = {} if case.name.endswith("_alias") else base
+    _partial(case, {**base_of(case.kind, ""), **beside}).expand_kwargs(items)
 
 
 def _list(case: Case, base: dict[str, Any], parameter: Any) -> None:

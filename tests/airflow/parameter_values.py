@@ -47,7 +47,9 @@ _PARTS: dict[str, dict[str, Any]] = {
     },
     "QueryOperator": {"sql": "SELECT 1 AS one"},
     "RollbackOperator": {"target": "a.b", "snapshot_id": 3},
-    "StatementsOperator": {"statements": [{"name": "s", "operation": "truncate_table", "target": "a.b"}]},
+    "StatementsOperator": {
+        "statements": [{"name": "s", "operation": "truncate_table", "target": "a.b"}]
+    },
     "DeleteFromOperator": {"target": "a.b", "where": "id = 1"},
     "TruncateTableOperator": {"target": "a.b", "partition": {"day": "2"}},
     "UpdateOperator": {"target": "a.b", "set": {"n": "2"}, "where": "id = 1"},
@@ -185,7 +187,12 @@ _OF_CLASS: dict[tuple[str, str], Any] = {
 def classes() -> list[type[ParameterOperator]]:
     """The operators and sensors that the provider lists."""
     info = get_provider_info()
-    modules = [name for kind in ("operators", "sensors") for each in info[kind] for name in each["python-modules"]]
+    modules = [
+        name
+        for kind in ("operators", "sensors")
+        for each in info[kind]
+        for name in each["python-modules"]
+    ]
     found = {
         value
         for name in modules

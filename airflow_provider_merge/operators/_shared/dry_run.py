@@ -27,7 +27,7 @@ class DryRunOperator(TableOperator):
             self.is_dry_run()
 
     def after_rendering(self) -> None:
-        """A dry run writes nothing: no event and no lineage names an output, whatever becomes of it.
+        """A dry run has no outlet, whatever becomes of it, and so no output in lineage.
 
         Airflow sends an event for every outlet of a task that succeeds.
         """

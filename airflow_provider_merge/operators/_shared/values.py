@@ -32,7 +32,7 @@ def whole_number(field: str, value: int | str | None) -> int | None:
         number = 0
     # int() cuts off a fraction.
     if number <= 0 or (not isinstance(value, str) and number != value):
-        raise invalid(field, f"{value!r} is not a positive whole number", "Write a number such as 4.")
+        raise invalid(field, f"{value!r} is not a positive whole number", "Write 1, 2, 3 …")
     return number
 
 
@@ -113,8 +113,10 @@ def limit(field: str, value: str | None) -> str | None:
 
 def _parsed(field: str, value: Any, parse: Callable[[str], Any], remedy: str) -> str | None:
     """Text that can be parsed; a template, which is rendered later, counts as such."""
-    if value is None or is_template(value):
-        return value
+    if value is None:
+        return None
+    if is_template(value):
+        return str(value)
     if not isinstance(value, str):
         raise invalid(field, f"expected text, found {type(value).__name__}", remedy)
     try:
@@ -138,7 +140,7 @@ def identifier(field: str, value: Any) -> str:
 
 
 def flag(field: str, value: bool | str | None) -> bool:
-    """True or false, perhaps as the text that a template rendered; false where it is None, left out.
+    """True or false, perhaps as the text that a template rendered; false where it was left out.
 
     Raises:
         RequestError: REQUEST_INVALID, naming ``field``.

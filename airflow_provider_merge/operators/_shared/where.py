@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
-from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.names import check_row_names
 from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
 from airflow_provider_merge.operators._shared.sql_parameter import of_parameter
@@ -79,9 +78,6 @@ class WhereOperator(StatementOperator):
     def _parsed_where(self) -> tuple[str | None, tuple[Source, ...]]:
         if self.where is None or self.where == ALL_ROWS:
             return None, ()
-        if not isinstance(self.where, str):
-            problem = f"expected text, found {type(self.where).__name__}"
-            raise invalid("where", problem, "Write a condition such as id = 1.")
         names = self.source_names()
         with of_parameter("where"):
             return parse_where(self.where, names, self.database, self.qualified_target())
