@@ -102,7 +102,7 @@ class ParameterOperator(NamesItsTask, BaseOperator):
         jinja_env: Environment | None = None,
         seen_oids: set[int] | None = None,
     ) -> Any:
-        """As Airflow does it; errors tell their place, and literals of mapped groups are rendered."""
+        """As Airflow does it, also in literals of mapped groups; errors tell their place."""
         render = functools.partial(
             self.render_template, context=context, jinja_env=jinja_env, seen_oids=seen_oids
         )

@@ -156,7 +156,8 @@ def operator_of(
     """
     parameters = {k: _later(v) for k, v in statement.items() if k not in ("name", "operation")}
     with of_statement(statement["name"], file):
-        kind = _operator_class(statement["operation"], parameters)
+        defaults = _later(of_the_task.get("default_args", {}))
+        kind = _operator_class(statement["operation"], {**defaults, **parameters})
         if kind is None:
             return None
         _require_known(kind, parameters)

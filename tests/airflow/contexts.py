@@ -1,4 +1,4 @@
-"""The contexts that Airflow makes for tasks, and the answers of its server that rendering asks for."""
+"""The contexts that Airflow makes for tasks, and its server's answers to what rendering asks."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ BRACES, SQL_ENDING = "a {{ b", "x.sql"
 class Way:
     """How a parameter is given: ``give`` makes it of the value, inside of the DAG.
 
-    ``returned`` is what the task ``up`` returned, None: it was skipped. ``expected`` arrives, unless
-    an error names the parameter. ``dag``: arguments of the DAG.
+    ``returned`` is what the task ``up`` returned, None: it was skipped. ``expected`` arrives or an
+    error names the parameter. ``dag``: arguments of the DAG.
     """
 
     give: Callable[[DAG, Any], Any]
