@@ -189,7 +189,8 @@ class ParameterOperator(NamesItsTask, BaseOperator):
         if kind := kind_of_nothing(name, value):
             raise is_nothing(name, kind, self._remedy(name))
         if name in self.text_parameters and not isinstance(value, str):
-            raise invalid(name, f"expected text, found {type(value).__name__}", "Put it in quotes.")
+            problem = f"expected text, found {type(value).__name__}"
+            raise invalid(name, problem, self._remedy(name) or "Put it in quotes.")
 
     def _remedy(self, name: str) -> str:
         return self.remedies.get(name, "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from airflow.sdk import DAG, literal, task
+from airflow.sdk import DAG, TaskGroup, literal, task
 
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
 from airflow_provider_merge.operators.drop_partitions import DropPartitionsOperator
@@ -16,6 +16,7 @@ from airflow_provider_merge.operators.update import UpdateOperator
 from airflow_provider_merge.sensors.freshness import FreshnessSensor
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.templates import all_known
+from spark_jobs.errors import RequestError
 from tests.airflow.contexts import DAY, Server, context_of
 
 BRACES = "a {{ b"
@@ -258,13 +259,14 @@ def test_defaults_that_an_operator_cannot_use_are_ignored(server):
 
 
 def test_a_task_group_has_defaults_of_its_own(server):
-    from airflow.sdk import TaskGroup
-
-    with DAG("d", schedule=None, start_date=DAY, default_args=DEFAULTS):
-        with TaskGroup("g", default_args={"session_time_zone": "Asia/Seoul"}):
-            operator = StatementsOperator(
-                task_id="t", statements=[sql_statement("s", "UPDATE orders SET n = 1")]
-            )
+    group = {"session_time_zone": "Asia/Seoul"}
+    with (
+        DAG("d", schedule=None, start_date=DAY, default_args=DEFAULTS),
+        TaskGroup("g", default_args=group),
+    ):
+        operator = StatementsOperator(
+            task_id="t", statements=[sql_statement("s", "UPDATE orders SET n = 1")]
+        )
     assert operator.statement_defaults["session_time_zone"] == "Asia/Seoul"
     assert operator.statement_defaults["database"] == "shop"
 
@@ -280,7 +282,5 @@ def test_a_dry_run_has_no_output_from_its_start(server):
 
 
 def test_a_parameter_that_is_needed_when_the_dag_is_parsed(server):
-    from spark_jobs.errors import RequestError
-
-    with pytest.raises(RequestError, match="deferrable: cannot be a template.* Remedy: Write its"):
+    with pytest.raises(RequestError, match=r"deferrable: cannot be a template.* Remedy: Write its"):
         run(lambda up: FreshnessSensor(task_id="t", table="a.b", max_age=60, deferrable=up))

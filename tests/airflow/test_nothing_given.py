@@ -127,7 +127,7 @@ def test_only_what_the_dag_file_leaves_out_has_its_default(server, kind):
 
 @pytest.mark.parametrize("value", [None, "", " "])
 def test_nothing_in_the_dag_file_is_an_import_error(value):
-    with pytest.raises(RequestError, match="where: is (None|empty) Remedy: .*where=ALL_ROWS"):
+    with pytest.raises(RequestError, match=r"where: is (None|empty) Remedy: .*where=ALL_ROWS"):
         DeleteFromOperator(task_id="t", target="a.b", where=value)
 
 
@@ -171,7 +171,7 @@ def mapped(**values):
 @pytest.mark.parametrize("values", [["n = 1", None], ["n = 1", ""]])
 def test_nothing_among_mapped_values(server, values):
     assert run(mapped(where=values), map_index=0).where == "n = 1"
-    with pytest.raises(AirflowFailException, match="where: is (None|empty)"):
+    with pytest.raises(AirflowFailException, match=r"where: is (None|empty)"):
         run(mapped(where=values), map_index=1)
 
 
@@ -201,7 +201,7 @@ def test_a_key_that_another_task_leaves_out(server):
     with pytest.raises(AirflowFailException, match="alias: is missing in item 0"):
         run(of_items(None), map_index=0)
     server.results = {"up": [{"alias": "x"}]}
-    with pytest.raises(AirflowFailException, match="where: is missing in item 0.*another task"):
+    with pytest.raises(AirflowFailException, match=r"where: is missing in item 0.*another task"):
         run(of_items(None), map_index=0)
     assert run(of_items(None, where=ALL_ROWS), map_index=0).alias == "x"
 
