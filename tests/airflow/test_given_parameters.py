@@ -17,7 +17,7 @@ from tests.support.turns import has_turn
 # Of these an empty dict or list means just that.
 MAY_BE_EMPTY = {"conf", "partition_keys", "primary_key", "sources", "table_options"}
 _ALL = list(enumerate(cases()))
-_PARTS = 40
+_PARTS = 120
 
 
 @pytest.fixture
