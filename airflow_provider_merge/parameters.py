@@ -25,6 +25,7 @@ from airflow_provider_merge.rendering import (
     prepare_environment,
     rendered_part,
     rendering_error,
+    with_run_partition,
 )
 from airflow_provider_merge.task_errors import NamesItsTask, task_failure
 from airflow_provider_merge.templates import is_template, when_rendered
@@ -140,8 +141,10 @@ class ParameterOperator(NamesItsTask, BaseOperator):
             for name in template_fields:
                 if name in resolved:
                     setattr(self, name, listed(getattr(self, name)))
-                else:
+                elif name in self.parameter_names:
                     self._render_parameter(name, context, environment)
+                else:
+                    self._render_other(name, context)
             for name in self.given:
                 self.require_usable(name, getattr(self, name))
             when_rendered(self.after_rendering)()
@@ -155,6 +158,11 @@ class ParameterOperator(NamesItsTask, BaseOperator):
         except RENDERING_ERRORS as error:
             raise rendering_error(name, error, self._remedy(name)) from None
         setattr(self, name, settled(before, getattr(self, name), name))
+
+    def _render_other(self, name: str, context: Context) -> None:
+        """A template field that a subclass of somebody's own adds may be nothing."""
+        environment = with_run_partition(super().get_template_env())
+        super()._do_render_template_fields(self, (name,), context, environment, set())
 
     def _require_keys(self, mapped: MappedValues) -> None:
         """Check that an item of ``expand_kwargs`` has all keys that others have.

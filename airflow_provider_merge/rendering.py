@@ -35,9 +35,15 @@ RENDERING_ERRORS: Final = (NothingRenderedError, NoValueError, TemplateError, XC
 
 def prepare_environment(environment: Environment) -> Environment:
     """Add what templates of this provider have; an expression that is nothing is an error."""
-    environment.globals.setdefault("run_partition", run_partition)
+    with_run_partition(environment)
     own: Any = environment.finalize
     environment.finalize = _something if own is None else lambda value: _something(own(value))
+    return environment
+
+
+def with_run_partition(environment: Environment) -> Environment:
+    """Add the function, unless the DAG has a macro of that name."""
+    environment.globals.setdefault("run_partition", run_partition)
     return environment
 
 

@@ -255,3 +255,22 @@ def test_templates_are_text_in_a_dag_of_native_objects(server, map_index):
 
     native = {"render_template_as_native_obj": True, "params": {"n": 5}}
     assert run(make, map_index, **native).where == "n = 5"
+
+
+class Audited(DeleteFromOperator):
+    """An operator of somebody's own."""
+
+    template_fields = (*DeleteFromOperator.template_fields, "note")
+
+    def __init__(self, *, note=None, **kwargs):
+        self.note = note
+        super().__init__(**kwargs)
+
+
+@pytest.mark.parametrize(("note", "rendered"), [(None, None), ("", ""), ("{{ none }}", "None")])
+def test_parameters_of_a_subclass_are_its_own(server, note, rendered):
+    operator = run(lambda up: Audited(task_id="t", target="a.b", where="n = 1", note=note))
+
+    assert operator.note == rendered
+    with pytest.raises(RequestError, match="where: is None"):
+        Audited(task_id="t", target="a.b", where=None)
