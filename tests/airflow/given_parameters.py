@@ -202,8 +202,8 @@ def _item(case: Case, base: dict[str, Any], parameter: Any) -> None:
 def _missing_item(case: Case, base: dict[str, Any], parameter: Any) -> None:
     items = parameter if case.way == "XCom" else [{}, {case.name: parameter}]
     # What else the parameter needs would name it.
-    beside = {} if case.name.endswith("_alias") else base
-    _partial(case, {**base_of(case.kind, ""), **beside}).expand_kwargs(items)
+    others = base_of(case.kind, "") if case.name.endswith("_alias") else base
+    _partial(case, others).expand_kwargs(items)
 
 
 def _list(case: Case, base: dict[str, Any], parameter: Any) -> None:

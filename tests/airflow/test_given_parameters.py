@@ -95,4 +95,5 @@ def _unnamed(case, text, server):
 
 def _cannot_be_later(case, text):
     """A parameter that decides what the task is for Airflow."""
-    return case.way != "plain" and "cannot be a template or the result of a task" in text
+    is_later = case.way != "plain" or case.place == "mapped group"
+    return is_later and "cannot be a template or the result of a task" in text
