@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_merge.exceptions import airflow_exception
 from spark_jobs.contract.result import ErrorInfo
-from spark_jobs.errors import JobError, error_of
+from spark_jobs.errors import ErrorCode, JobError, error_of
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import AirflowException
@@ -36,7 +36,7 @@ def naming_task(task_id: str) -> Iterator[None]:
         yield
     except JobError as error:
         message = prefix + error.message.removeprefix(prefix)
-        raise error_of(error.code, message, error.remedy) from None
+        raise error_of(error.code, message, _remedy(error)) from None
 
 
 def task_prefix(task_id: str) -> str:
@@ -47,6 +47,8 @@ def task_prefix(task_id: str) -> str:
 def task_failure(error: JobError | ErrorInfo, context: Context, file: str = "") -> AirflowException:
     """The exception that ends a task; it names the task and the ``file`` of its statement."""
     task = task_place(context)
+    if isinstance(error, JobError):
+        error = error_of(error.code, error.message, _remedy(error))
     return airflow_exception(error, f"{task}, file {file}" if file else task)
 
 
@@ -55,6 +57,13 @@ def task_place(context: Context) -> str:
     ti = context["ti"]
     index = f"[{ti.map_index}]" if (ti.map_index or -1) >= 0 else ""
     return f"task {ti.dag_id}.{ti.task_id}{index}"
+
+
+def _remedy(error: JobError) -> str:
+    """What to do: of a parameter whose problem says what it may be, where to change it."""
+    if error.remedy or error.code not in (ErrorCode.REQUEST_INVALID, ErrorCode.SYNTAX_ERROR):
+        return error.remedy
+    return "Correct it in the DAG file, or in the task or the run that gives it."
 
 
 def _naming(constructor: Callable[..., None]) -> Callable[..., None]:
@@ -66,7 +75,13 @@ def _naming(constructor: Callable[..., None]) -> Callable[..., None]:
             task_id = getattr(self, "task_id", kwargs.get("task_id"))
             if task_id is None:
                 raise
-            with naming_task(task_id):
+            try:
+                with naming_task(task_id):
+                    raise
+            except JobError as named_error:
+                # An instance of a mapped task is made when it runs: no retry makes it right.
+                if getattr(self, "_BaseOperator__from_mapped", False):
+                    raise airflow_exception(named_error) from None
                 raise
 
     return named

@@ -1,19 +1,67 @@
-"""Parameters that still hold templates when the DAG is parsed."""
+"""Parameters that still hold templates when the DAG is parsed.
+
+Whether a text is a template is known from where one is. While a DAG file is parsed, text with
+Jinja in it will be rendered, and so it is one. Once a task's parameters are rendered, nothing is:
+its code runs in ``all_known``.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 _MARKS = ("{{", "{%", "{#")
 # Stands for a text that is not rendered yet where only the structure is checked; also a table name.
 PLACEHOLDER = "to_be.rendered"
+_ALL_KNOWN: Final[ContextVar[bool]] = ContextVar("all_known", default=False)
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+@contextmanager
+def all_known() -> Iterator[None]:
+    """Inside, parameters are rendered: no value is a template, whatever its characters."""
+    token = _ALL_KNOWN.set(True)
+    try:
+        yield
+    finally:
+        _ALL_KNOWN.reset(token)
+
+
+def when_rendered(method: Callable[_P, _R]) -> Callable[_P, _R]:
+    """A method of operators that Airflow calls only after it has rendered their parameters."""
+
+    @functools.wraps(method)
+    def rendered(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        with all_known():
+            return method(*args, **kwargs)
+
+    return rendered
+
+
+def are_all_known() -> bool:
+    """Whether one is inside of ``all_known``."""
+    return _ALL_KNOWN.get()
 
 
 def is_template(value: Any) -> bool:
-    """True for text with Jinja in it and for what Airflow resolves at run time (XComArg …)."""
+    """True for what Airflow renders, calls or resolves later: text with Jinja, XComArg …"""
+    if _ALL_KNOWN.get():
+        return False
     if isinstance(value, str):
         return any(mark in value for mark in _MARKS)
-    return hasattr(value, "resolve")
+    return is_resolved_later(value)
+
+
+def is_resolved_later(value: Any) -> bool:
+    """True for what has its value only when the task runs, such as the result of another task."""
+    if callable(value):
+        return True
+    return hasattr(value, "resolve") and not isinstance(value, os.PathLike)
 
 
 def has_template(value: Any) -> bool:

@@ -99,11 +99,11 @@ class PaimonConnection:
             raise self._invalid("uri", "is empty, but the rest metastore needs it")
         for name in (WAREHOUSE, URI):
             if extra.get(name):
-                options[name] = str(extra[name])
-        options[METASTORE] = str(metastore)
+                options[name] = self._text(name, extra[name])
+        options[METASTORE] = self._text(METASTORE, metastore)
         for name, option in (("endpoint", ENDPOINT), ("region", REGION)):
             if extra.get(name):
-                options[option] = str(extra[name])
+                options[option] = self._text(name, extra[name])
         return options
 
     def _free_options(self, value: Any) -> dict[str, str]:
@@ -115,7 +115,17 @@ class PaimonConnection:
                 raise self._invalid("options", "is not JSON", remedy) from None
         if not isinstance(value, dict | None):
             raise self._invalid("options", "is not a JSON object", remedy)
-        return {name: _text(each) for name, each in (value or {}).items()}
+        return {name: self._text(f"options.{name}", each) for name, each in (value or {}).items()}
+
+    def _text(self, field: str, value: Any) -> str:
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if value is None or isinstance(value, dict | list):
+            problem = "is null" if value is None else "is not text"
+            raise self._invalid(
+                field, problem, "Write text, a number, true or false; or remove it."
+            )
+        return str(value)
 
     def _key_names(self, options: dict[str, str]) -> tuple[str | None, str | None]:
         """The options that login and password stand for: of the metastore, else of the storage."""
@@ -147,9 +157,3 @@ class PaimonConnection:
 
     def _invalid(self, field: str, problem: str, remedy: str = "") -> RequestError:
         return invalid(f"connection {self.conn_id!r}, {field}", problem, remedy)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)

@@ -16,20 +16,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+from airflow.sdk.definitions._internal.types import NOTSET, ArgNotSet
 
 from spark_jobs.contract.statements import When
 
 Clause = dict[str, Any]
+# ``where`` of a DELETE or UPDATE that changes every row; no condition reads like this.
+ALL_ROWS: Final = "ALL ROWS"
 
 
 @dataclass(frozen=True, slots=True)
 class _When:
     when: When
-    condition: str | None
+    condition: str | ArgNotSet
+
+    @property
+    def document(self) -> Clause:
+        """The clause without its action."""
+        document: Clause = {"when": self.when}
+        if not isinstance(self.condition, ArgNotSet):
+            document["condition"] = self.condition
+        return document
 
     def _then(self, **action: Any) -> Clause:
-        return {"when": self.when, "condition": self.condition, "action": action}
+        return {**self.document, "action": action}
 
 
 class WhenMatched(_When):
@@ -72,17 +84,17 @@ class WhenNotMatchedBySource(_When):
         return self._then(kind="delete")
 
 
-def when_matched(condition: str | None = None) -> WhenMatched:
+def when_matched(condition: str | ArgNotSet = NOTSET) -> WhenMatched:
     """For target rows that ON joins with a source row."""
     return WhenMatched("matched", condition)
 
 
-def when_not_matched(condition: str | None = None) -> WhenNotMatched:
+def when_not_matched(condition: str | ArgNotSet = NOTSET) -> WhenNotMatched:
     """For source rows that ON joins with no target row; ``condition`` sees only the source."""
     return WhenNotMatched("not_matched", condition)
 
 
-def when_not_matched_by_source(condition: str | None = None) -> WhenNotMatchedBySource:
+def when_not_matched_by_source(condition: str | ArgNotSet = NOTSET) -> WhenNotMatchedBySource:
     """For target rows that ON joins with no source row; ``condition`` sees only the target."""
     return WhenNotMatchedBySource("not_matched_by_source", condition)
 
@@ -95,7 +107,7 @@ def clause(value: Any) -> Any:
     is returned unchanged: decoding reports where it is invalid.
     """
     if isinstance(value, _When):
-        return {"when": value.when, "condition": value.condition}
+        return value.document
     if not isinstance(value, dict):
         return value
     action = value.get("action")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
-from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
 from airflow_provider_merge.operators._shared.partitions import partition_specs
 from airflow_provider_merge.operators._shared.values import (
@@ -64,6 +63,10 @@ class CompactOperator(DryRunOperator):
         "partitions": "json",
     }
     emits_asset_event = False
+    remedies: ClassVar[Mapping[str, str]] = {
+        "partitions": "To compact all partitions, leave it out in the DAG file; where there may be "
+        "none, skip the task."
+    }
 
     def __init__(
         self,
@@ -113,14 +116,7 @@ class CompactOperator(DryRunOperator):
         if self.partitions is None:
             return ()
         # As sensors and hooks tell them. Empty texts do no harm: rows stay the same.
-        specs = partition_specs("partitions", self.partitions, blank=True)
-        if not specs:
-            raise invalid(
-                "partitions",
-                "is an empty list",
-                "To compact all partitions, leave it out; where there may be none, skip the task.",
-            )
-        return specs
+        return partition_specs("partitions", self.partitions, blank=True)
 
     def job_options(self) -> JobOptions:
         """Only the time zone, in which values of partitions are read."""
@@ -136,7 +132,7 @@ class CompactOperator(DryRunOperator):
         for name, instead in (("rewrite_share", "deleted_share"), ("isolation", None)):
             if getattr(self, name) is not None:
                 remedy = f"The parameter {instead} is meant." if instead else "Leave it out."
-                raise invalid(name, "is of no use here: rows stay the same", remedy)
+                self.refuse(name, "is of no use here: rows stay the same", remedy)
         for name in _SIZES:
             value = getattr(self, name)
             if not is_template(value):

@@ -70,7 +70,6 @@ class CreateTableOperator(SqlOperator, TableOperator):
     def __init__(
         self,
         *,
-        target: str | None = None,
         sql: str | None = None,
         database: str | None = None,
         columns: Sequence[Mapping[str, Any]] | None = None,
@@ -80,7 +79,7 @@ class CreateTableOperator(SqlOperator, TableOperator):
         comment: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(target=target, **kwargs)
+        super().__init__(**kwargs)
         self.sql = sql
         self.database = database
         self.columns = columns
@@ -132,7 +131,7 @@ class CreateTableOperator(SqlOperator, TableOperator):
             return
         for name in _PARTS:
             if getattr(self, name):
-                raise invalid(name, "cannot be combined with sql", "Write it in the SQL text.")
+                self.refuse(name, "cannot be combined with sql", "Write it in the SQL text.")
         if not (self.reads_later() or is_template(self.database)):
             self._parsed()
 
@@ -141,7 +140,7 @@ class CreateTableOperator(SqlOperator, TableOperator):
             if getattr(self, name) is None:
                 raise invalid(name, "missing", "Give it, or the whole statement as sql.")
         if self.database is not None:
-            raise invalid("database", "belongs to sql", "Write it in target: database.table.")
+            self.refuse("database", "belongs to sql", "Write it in target: database.table.")
 
 
 def _spec(document: dict[str, Any]) -> CreateTableSpec:

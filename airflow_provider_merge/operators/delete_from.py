@@ -17,7 +17,7 @@ class DeleteFromOperator(WhereOperator):
 
     :param sql: the statement as SQL text, or the path of a ``.sql`` file
     :param target: the table, ``database.table``
-    :param where: which rows to delete, as Spark SQL text; default: every row
+    :param where: which rows to delete, as Spark SQL text; ``ALL_ROWS``, or left out: every row
     :param alias: the target's name in expressions; default: the table's name
     :param sources: name → source; subqueries use the names like tables
     :param database: the database of tables that the SQL names without a database

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from airflow_provider_merge.operators._shared.maintenance import RemovingOperator
 from airflow_provider_merge.operators._shared.values import limit, whole_number
@@ -31,6 +31,11 @@ class ExpireSnapshotsOperator(RemovingOperator):
         "older_than",
         "max_deletes",
     )
+
+    remedies: ClassVar[Mapping[str, str]] = {
+        "older_than": "Write a duration such as '7 d', or a timestamp such as "
+        "'2026-01-31T00:00:00+00:00', or leave it out in the DAG file."
+    }
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, cast, get_args
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.nothing import require_no_none
 from airflow_provider_merge.operators._shared.names import check_names
 from airflow_provider_merge.operators._shared.schema_evolution import EvolvingOperator
 from airflow_provider_merge.operators._shared.source_parameters import to_sources
@@ -104,7 +105,7 @@ class MergeIntoOperator(EvolvingOperator):
         """Check source and clauses, with or without templates; returns the known sources."""
         for name in ("sources", "database"):
             if getattr(self, name) is not None:
-                raise invalid(
+                self.refuse(
                     name, "belongs to sql", "Give sql_source(…) the sources that its query reads."
                 )
         if not is_template(self.when) and not any(chosen_later(each) for each in self.when):
@@ -126,16 +127,14 @@ class MergeIntoOperator(EvolvingOperator):
     def _spec(self, when: Any) -> MergeSpec:
         if not isinstance(when, list):
             raise invalid("when", f"expected a list of clauses, found {type(when).__name__}")
-        cases = tuple(
-            codec.decode(MergeCase, clause(each), f"when[{index}]")
-            for index, each in enumerate(when)
-        )
-        if not isinstance(self.on, str):
-            raise invalid("on", "expected text")
+        cases = tuple(_case(each, f"when[{index}]") for index, each in enumerate(when))
+        on = with_placeholders(self.on)
+        if not isinstance(on, str):
+            raise invalid("on", f"expected text, found {type(on).__name__}", "Write t.id = s.id.")
         try:
             return MergeSpec(
                 source=MERGE_SOURCE,
-                on=self.on,
+                on=on,
                 cases=cases,
                 target_alias=self._alias("target_alias", "t"),
                 source_alias=self._alias("source_alias", "s"),
@@ -147,3 +146,9 @@ class MergeIntoOperator(EvolvingOperator):
             if message.startswith("cases"):
                 message = "when" + message.removeprefix("cases")
             raise RequestError(error.code, message, error.remedy) from None
+
+
+def _case(written: Any, place: str) -> MergeCase:
+    document = clause(written)
+    require_no_none(document, place)
+    return codec.decode(MergeCase, document, place)

@@ -34,6 +34,7 @@ from airflow_provider_merge.templates import (
     chosen_later,
     has_template,
     is_template,
+    when_rendered,
     with_placeholders,
 )
 from spark_jobs.contract.query import ROWS, OutputFormat, QueryReport, QuerySpec
@@ -106,6 +107,7 @@ class QueryOperator(SqlOperator, SparkJobOperator):
         self.session_time_zone = session_time_zone
         self.check_parameters()
 
+    @when_rendered
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the query and return what it found."""
         started = time.monotonic()
@@ -118,6 +120,7 @@ class QueryOperator(SqlOperator, SparkJobOperator):
             raise task_failure(error, context, self.sql_file) from None
         return query_value(task_operation_id(context), report)
 
+    @when_rendered
     def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any] | None:
         """Inputs for OpenLineage, from rendered parameters."""
         from airflow_provider_merge.lineage.facets import query_lineage

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from airflow_provider_merge.operators._shared.maintenance import RemovingOperator
 from airflow_provider_merge.operators._shared.values import limit
@@ -21,6 +21,11 @@ class RemoveOrphanFilesOperator(RemovingOperator):
     """
 
     template_fields: Sequence[str] = (*RemovingOperator.template_fields, "older_than")
+
+    remedies: ClassVar[Mapping[str, str]] = {
+        "older_than": "Write a duration such as '7 d', or a timestamp such as "
+        "'2026-01-31T00:00:00+00:00', or leave it out in the DAG file."
+    }
 
     def __init__(self, *, older_than: str = "1 d", **kwargs: Any) -> None:
         super().__init__(**kwargs)

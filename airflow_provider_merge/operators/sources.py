@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from airflow.sdk.definitions._internal.types import NOTSET, ArgNotSet
+
 
 def file_source(
     path: str,
     format: str,  # noqa: A002  # as Spark calls it
     *,
-    options: Mapping[str, Any] | None = None,
-    schema: str | None = None,
-    on_bad_rows: str | None = None,
-    quarantine: str | None = None,
-    max_bad_rows: float | str | None = None,
+    options: Mapping[str, Any] | ArgNotSet = NOTSET,
+    schema: str | ArgNotSet = NOTSET,
+    on_bad_rows: str | ArgNotSet = NOTSET,
+    quarantine: str | ArgNotSet = NOTSET,
+    max_bad_rows: float | str | ArgNotSet = NOTSET,
 ) -> dict[str, Any]:
     """Files: what ``spark.read.format(format).options(**options).load(path)`` reads, but strictly.
 
@@ -26,7 +28,9 @@ def file_source(
     default), or ``quarantine``: unreadable records go to a file below the folder ``quarantine``.
     ``max_bad_rows`` limits their number (from 1) or share (below 1). Guide: docs/sources.md.
     """
-    bad_rows = {
+    given = {
+        "options": _plain(options),
+        "schema": schema,
         "on_bad_rows": on_bad_rows,
         "quarantine": quarantine,
         "max_bad_rows": max_bad_rows,
@@ -35,9 +39,7 @@ def file_source(
         "kind": "file",
         "path": path,
         "format": format,
-        "options": _plain(options or {}),
-        "schema": schema,
-        **{name: value for name, value in bad_rows.items() if value is not None},
+        **{name: value for name, value in given.items() if not isinstance(value, ArgNotSet)},
     }
 
 

@@ -106,6 +106,12 @@ def sql_statement(name: str, sql: str, **parameters: Any) -> ListedStatement:
     return _listed(name, _ANY_TEXT, {"sql": sql, **parameters})
 
 
+def statement_parameters() -> frozenset[str]:
+    """The names of all parameters of statements in a list."""
+    names = {name for kind in _OPERATORS.values() for name in kind.template_fields}
+    return frozenset(names - _OF_THE_TASK)
+
+
 def listed_statement(statement: Any, index: int) -> ListedStatement:
     """One item of a list: a dict as it is; the path of a ``.sql`` file by the name of the file.
 
@@ -120,9 +126,9 @@ def listed_statement(statement: Any, index: int) -> ListedStatement:
     if not isinstance(statement, Mapping):
         raise invalid(place, f"expected a statement, found {type(statement).__name__}")
     name, operation = statement.get("name"), statement.get("operation")
-    if not isinstance(name, str) or not (is_template(name) or _NAME.fullmatch(name)):
+    if not is_template(name) and not (isinstance(name, str) and _NAME.fullmatch(name)):
         problem = f"{name!r} is not a name of letters, digits, _, . and -"
-        raise invalid(f"{place}.name", problem)
+        raise invalid(f"{place}.name", problem, "Write a name such as daily-orders.")
     if operation not in (*_OPERATORS, _ANY_TEXT):
         known = ", ".join((*_OPERATORS, _ANY_TEXT))
         raise invalid(f"{place}.operation", f"{operation!r} is not one of: {known}")
@@ -133,26 +139,30 @@ def operator_of(
     statement: ListedStatement,
     *,
     file: str,
+    is_written: bool,
     after_ended_try: str,
     dry_run: bool,
     **of_the_task: Any,
 ) -> TableOperator | None:
     """The operator that knows what the statement means; it belongs to no DAG of anybody.
 
-    None: a template has to be rendered first to know its kind. ``file``: where its text stands, if
-    it is a file. ``of_the_task``: what all operators take, such as ``catalog_conn_id``.
+    None: only while the DAG is parsed, a template has to be rendered first to know its kind.
+    ``file``: where its text stands, if it is a file. ``is_written``: in the DAG file, not by
+    another task. ``of_the_task``: what all operators take, such as ``catalog_conn_id``, and
+    ``default_args``.
 
     Raises:
         JobError: naming the statement and its parameter.
     """
-    parameters = {k: v for k, v in statement.items() if k not in ("name", "operation")}
+    parameters = {k: _later(v) for k, v in statement.items() if k not in ("name", "operation")}
     with of_statement(statement["name"], file):
-        kind = _operator_class(statement["operation"], parameters)
+        defaults = _later(of_the_task.get("default_args", {}))
+        kind = _operator_class(statement["operation"], {**defaults, **parameters})
         if kind is None:
             return None
         _require_known(kind, parameters)
         if issubclass(kind, StatementOperator):
-            parameters["after_ended_try"] = after_ended_try
+            parameters["after_ended_try"] = _later(after_ended_try)
         if issubclass(kind, DryRunOperator):
             parameters["dry_run"] = dry_run
         elif dry_run:
@@ -163,9 +173,11 @@ def operator_of(
                     task_id=_TASK,
                     dag=dag,
                     task_group=dag.task_group,
-                    **of_the_task,
+                    **{name: _later(value) for name, value in of_the_task.items()},
                     **parameters,
                 )
+            if not is_written:
+                operator.require_selection("is missing in a statement that another task returned")
         except TypeError as error:
             raise invalid(kind.__name__, str(error)) from None
     operator.sql_file = file
@@ -181,7 +193,9 @@ def _operator_class(operation: str, parameters: Mapping[str, Any]) -> type[Table
         return _OPERATORS[operation]
     sql, sources, database = (parameters.get(each) for each in ("sql", "sources", "database"))
     if not isinstance(sql, str):
-        raise invalid("sql", "expected text")
+        if is_template(sql):
+            return None
+        raise invalid("sql", f"expected text, found {type(sql).__name__}", "Put it in quotes.")
     if is_template(sql) or names_sql_file(sql) or is_template(sources) or is_template(database):
         return None
     with of_parameter("sql"):
@@ -199,6 +213,23 @@ def _require_known(kind: type[TableOperator], parameters: Mapping[str, Any]) -> 
             raise invalid(name, "belongs to the task", "Give it to StatementsOperator.")
         if name not in known:
             raise invalid(name, f"is not a parameter of {kind.__name__}")
+
+
+class _Later:
+    """What is known when the task runs: the operator of a statement depends on no other task."""
+
+    def resolve(self, context: Any) -> Any:
+        """Airflow's mark of such values; it resolves those of the list instead."""
+        raise NotImplementedError
+
+
+def _later(value: Any) -> Any:
+    """A parameter with a mark for each part that Airflow resolves before the task runs."""
+    if isinstance(value, dict):
+        return {name: _later(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_later(each) for each in value]
+    return _Later() if not isinstance(value, str) and is_template(value) else value
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
 
 from airflow_provider_merge.assets import same_asset
@@ -19,7 +19,6 @@ from airflow_provider_merge.operators._shared.pages import pages_of_result
 from airflow_provider_merge.operators._shared.results import result_table, xcom_value
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.operators._shared.sql_parameter import (
-    SQL_FILES,
     names_sql_file,
     of_parameter,
     sql_of_file,
@@ -31,11 +30,12 @@ from airflow_provider_merge.operators.statement_list import (
     listed_statement,
     of_statement,
     operator_of,
+    statement_parameters,
 )
 from airflow_provider_merge.submit.surroundings import shares_local_files
 from airflow_provider_merge.table_pages import page_before, page_of_result
 from airflow_provider_merge.task_errors import naming_task, task_failure, task_place
-from airflow_provider_merge.templates import is_template
+from airflow_provider_merge.templates import is_template, when_rendered
 from spark_jobs.contract.batch import JobBatch, OnFailure
 from spark_jobs.contract.request import AfterEndedTry, JobRequest
 from spark_jobs.contract.statements import CreateTableSpec
@@ -73,6 +73,7 @@ class StatementsOperator(SparkJobOperator):
     template_fields: Sequence[str] = (
         *SparkJobOperator.template_fields,
         "statements",
+        "statement_defaults",
         "max_parallel",
         "on_failure",
         "dry_run",
@@ -82,7 +83,6 @@ class StatementsOperator(SparkJobOperator):
         **SparkJobOperator.template_fields_renderers,
         "statements": "json",
     }
-    template_ext: Sequence[str] = SQL_FILES
 
     def __init__(
         self,
@@ -95,9 +95,20 @@ class StatementsOperator(SparkJobOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        # Those of the DAG, its task groups and the task that belong to statements.
+        self.statement_defaults = {
+            name: value
+            for name, value in (kwargs.get("default_args") or {}).items()
+            if name in statement_parameters()
+        }
         self.statements: Any = statements
         if isinstance(statements, list | tuple):
-            self.statements = [listed_statement(each, at) for at, each in enumerate(statements)]
+            self.statements = [
+                each if is_template(each) else listed_statement(each, at)
+                for at, each in enumerate(statements)
+            ]
+        # The places of those that other tasks return.
+        self._returned: set[int] | None = set()
         self.max_parallel = max_parallel
         self.on_failure = on_failure
         # Takes the place of BaseOperator.dry_run(), which Airflow 3 never calls.
@@ -111,14 +122,29 @@ class StatementsOperator(SparkJobOperator):
     def resolve_template_files(self) -> None:
         """Read the files of statements, as Airflow reads those of single parameters."""
         with naming_task(self.task_id):
-            if isinstance(self.statements, list):
-                self.statements = [self._with_text(each) for each in self.statements]
+            self._read_files()
             super().resolve_template_files()
+
+    def before_rendering(self, resolved: Collection[str]) -> None:
+        """Read the files of a mapped task, and note which statements are not of the DAG file."""
+        if "statements" in resolved or not isinstance(self.statements, list):
+            self._returned = None
+        else:
+            self._read_files()
+            later = {at for at, each in enumerate(self.statements) if is_template(each)}
+            self._returned = later
+
+    def after_rendering(self) -> None:
+        """A dry run writes nothing, whatever becomes of it."""
+        super().after_rendering()
+        if self._is_dry_run():
+            self.outlets = []
 
     def prepare_template(self) -> None:
         """Check the texts that Airflow has read from files, when the DAG is parsed."""
         self._check_parameters()
 
+    @when_rendered
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the statements; ``statements`` in the result has the result of each, by name.
 
@@ -145,22 +171,21 @@ class StatementsOperator(SparkJobOperator):
             self.pages[TABLE_PAGE] = page
         self._tell(outcome, operators, hook)
         outcome.require_all(task_place(context))
-        if self._is_dry_run():
-            # Airflow sends an event for every outlet of a task that succeeds.
-            self.outlets = []
-        else:
+        if not self._is_dry_run():
             self._emit(context, hook, operators, outcome)
         end = self.task_ended(context)
         for request in requests.values():
             settle_task(request, hook, end)
         return {"statements": {name: xcom_value(each) for name, each in outcome.results.items()}}
 
+    @when_rendered
     def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any] | None:
         """Inputs and outputs of all statements for OpenLineage, from rendered parameters."""
         from airflow_provider_merge.lineage.facets import batch_lineage
 
         return batch_lineage(self._known_operators(), {})
 
+    @when_rendered
     def get_openlineage_facets_on_complete(
         self, task_instance: Any
     ) -> OperatorLineage[Any, Any] | None:
@@ -193,25 +218,33 @@ class StatementsOperator(SparkJobOperator):
         """By the names of the statements; while the DAG is parsed, as far as they are known."""
         if not isinstance(self.statements, list) or not self.statements:
             raise invalid("statements", "expected a list of at least one statement")
-        listed = [listed_statement(each, at) for at, each in enumerate(self.statements)]
-        names = [each["name"] for each in listed]
+        # While the DAG is parsed, some may be results of other tasks.
+        listed = {
+            at: listed_statement(each, at)
+            for at, each in enumerate(self.statements)
+            if not is_template(each)
+        }
+        names = [each["name"] for each in listed.values() if not is_template(each["name"])]
         for name in names:
             if names.count(name) > 1:
                 raise invalid("statements", f"two statements are called {name!r}")
         # A template may be true or false: whether the statement has a dry run is seen later.
         dry_run = not is_template(self.dry_run) and self._is_dry_run()
-        found = {
-            each["name"]: operator_of(
+        found = [
+            operator_of(
                 each,
                 file=self._files.get(each["name"], ""),
+                is_written=self._returned is not None and at not in self._returned,
                 catalog_conn_id=self.catalog_conn_id,
                 after_ended_try=self.after_ended_try,
                 dry_run=dry_run,
+                default_args=self.statement_defaults,
                 retries=self.retries or 0,
             )
-            for each in listed
-        }
-        return {name: operator for name, operator in found.items() if operator is not None}
+            for at, each in listed.items()
+        ]
+        named = zip((each["name"] for each in listed.values()), found, strict=True)
+        return {name: operator for name, operator in named if operator is not None}
 
     def _require_valid(
         self,
@@ -265,9 +298,14 @@ class StatementsOperator(SparkJobOperator):
         for each in changes.values():
             emit_event(self, context, hook, each, with_partition_keys=False)
 
+    def _read_files(self) -> None:
+        if isinstance(self.statements, list):
+            self.statements = [self._with_text(each) for each in self.statements]
+
     def _with_text(self, statement: ListedStatement) -> ListedStatement:
-        path = statement.get("sql")
-        if not names_sql_file(path):
+        # While the DAG is parsed, a statement may be the result of another task.
+        path = None if is_template(statement) else statement.get("sql")
+        if not names_sql_file(path) or statement["name"] in self._files:
             return statement
         self._files[statement["name"]] = path
         with of_parameter(f"statement {statement['name']!r}"):

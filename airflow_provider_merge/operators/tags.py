@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.maintenance import (
@@ -32,6 +32,9 @@ class CreateTagOperator(MaintenanceOperator):
         "retention",
         "if_not_exists",
     )
+    remedies: ClassVar[Mapping[str, str]] = {
+        "retention": "Write a duration such as '30 d', or leave it out in the DAG file."
+    }
 
     def __init__(
         self,

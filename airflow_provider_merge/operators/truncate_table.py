@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.clearing import ClearingOperator
 from airflow_provider_merge.operators._shared.partitions import partition_spec
 from spark_jobs.contract.inserts import TruncateTableSpec
@@ -34,6 +33,10 @@ class TruncateTableOperator(ClearingOperator):
     spec_type = TruncateTableSpec
     required_parts = ("target",)
     parts = ("target", "partition")
+    selects_rows = ("partition",)
+    remedies: ClassVar[Mapping[str, str]] = {
+        "partition": "To delete all rows of the table, leave partition out in the DAG file."
+    }
 
     def __init__(self, *, partition: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -42,6 +45,4 @@ class TruncateTableOperator(ClearingOperator):
 
     def built_statement(self) -> TruncateTableSpec:
         """The statement from ``partition``."""
-        if self.partition is not None and not self.partition:
-            raise invalid("partition", "is empty", "Leave it out to delete all rows of the table.")
         return TruncateTableSpec(partition_spec("partition", self.partition))

@@ -24,7 +24,7 @@ class UpdateOperator(WhereOperator):
     :param sql: the statement as SQL text, or the path of a ``.sql`` file
     :param target: the table, ``database.table``
     :param set: column → value as Spark SQL text; a column may be nested (``address.city``)
-    :param where: which rows to update, as Spark SQL text; default: every row
+    :param where: which rows to update, as Spark SQL text; ``ALL_ROWS``, or left out: every row
     :param alias: the target's name in expressions; default: the table's name
     :param sources: name → source; subqueries use the names like tables
     :param database: the database of tables that the SQL names without a database
@@ -91,10 +91,11 @@ class UpdateOperator(WhereOperator):
 
 def _assignments(values: Any) -> tuple[Assignment, ...]:
     if not isinstance(values, Mapping):
-        raise invalid("set", f"expected a dict of column → value, found {type(values).__name__}")
+        problem = f"expected a dict of column → value, found {type(values).__name__}"
+        raise invalid("set", problem, "Write {'column': 'value as Spark SQL'}.")
     if not values:
         raise invalid("set", "is empty", "Name at least one column and its value.")
     for column, value in values.items():
         if not isinstance(value, str):
-            raise invalid(f"set.{column}", "expected Spark SQL text")
+            raise invalid(f"set.{column}", "expected Spark SQL text", "Put the value in quotes.")
     return tuple(Assignment(column, value) for column, value in values.items())

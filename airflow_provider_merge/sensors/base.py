@@ -24,10 +24,11 @@ from airflow_provider_merge.hooks.catalog import catalog_hook
 from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
 from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.observations import Observation
+from airflow_provider_merge.parameters import ParameterOperator
 from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.table_names import parse_table_name
-from airflow_provider_merge.task_errors import NamesItsTask, task_failure
-from airflow_provider_merge.templates import is_template
+from airflow_provider_merge.task_errors import task_failure
+from airflow_provider_merge.templates import is_template, when_rendered
 from airflow_provider_merge.triggers.polling import is_passing
 from airflow_provider_merge.triggers.table import TableTrigger
 from spark_jobs.contract.durations import duration_text
@@ -42,7 +43,7 @@ _GRACE_SECONDS = 300
 _DURATIONS = ("poke_interval", "timeout", "max_wait")
 
 
-class TableSensor(NamesItsTask, BaseSensorOperator):
+class TableSensor(ParameterOperator, BaseSensorOperator):
     """Waits for a condition on a table, reading only its metadata.
 
     If the store cannot be reached, the sensor polls again. The XCom is a small dictionary:
@@ -70,8 +71,6 @@ class TableSensor(NamesItsTask, BaseSensorOperator):
             if isinstance(kwargs.get(name), str):
                 seconds_of(name, kwargs[name])
         super().__init__(**kwargs)
-        # Text must stay text: native rendering turns '007' into 7.
-        self.render_template_as_native_obj = False
         self.table = table
         self.catalog_conn_id = catalog_conn_id
         if deferrable is None:
@@ -90,6 +89,7 @@ class TableSensor(NamesItsTask, BaseSensorOperator):
             RequestError: a parameter is invalid.
         """
 
+    @when_rendered
     def poke(self, context: Context) -> bool | PokeReturnValue:
         """Poll the table once."""
         try:
@@ -104,6 +104,7 @@ class TableSensor(NamesItsTask, BaseSensorOperator):
             return False
         return PokeReturnValue(True, self._found(context, observation.seen, observation.facts))
 
+    @when_rendered
     def execute(self, context: Context) -> Any:
         """Wait in this process, or hand over to the triggerer."""
         if self.deferrable:
@@ -116,6 +117,7 @@ class TableSensor(NamesItsTask, BaseSensorOperator):
             self.log.info("Skipped. %s", self._timeout_text(self._seen))
             raise
 
+    @when_rendered
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> dict[str, Any]:
         """Continue after the trigger's event."""
         if event["status"] == "timeout":

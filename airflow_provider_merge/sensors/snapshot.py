@@ -77,9 +77,16 @@ class SnapshotSensor(TableSensor):
         if self.after_last:
             last = self._last(context)["after"]
             after_id, after_millis = last["snapshot_id"], last["time_millis"]
-        given = self.statements
-        statements = (given,) if isinstance(given, str) else tuple(given)
-        return SnapshotGate(after_id, after_millis, statements, dict(self.properties or {}))
+        given: Any = self.statements
+        statements = (given,) if isinstance(given, str) else given
+        if not isinstance(statements, list | tuple):
+            problem = f"expected a list of statements, found {type(given).__name__}"
+            raise invalid("statements", problem, "Write ['merge', 'update'].")
+        properties: Any = self.properties
+        if not isinstance(properties, Mapping | None):
+            problem = f"expected a dict of properties, found {type(properties).__name__}"
+            raise invalid("properties", problem, "Write {'merge.dag-id': 'ingest'}.")
+        return SnapshotGate(after_id, after_millis, tuple(statements), dict(properties or {}))
 
     def remember(self, context: Context, facts: Mapping[str, Any]) -> None:
         """Store the snapshot for ``after_last``."""

@@ -24,7 +24,7 @@ GOOD = {
 INSERT_AFTER_MATCHED = {"when": "matched", "action": {"kind": "insert", "values": {"id": "s.id"}}}
 
 WRONG = {
-    "no clause": ({"when": []}, "when: MERGE needs at least one WHEN clause"),
+    "no clause": ({"when": []}, "when: is empty Remedy: Give it"),
     "after unconditional": (
         {"when": [when_matched().delete(), when_matched("s.x").update_all()]},
         r"when\[1\]: clause 2 \(WHEN MATCHED\) can never apply",
@@ -194,14 +194,14 @@ def test_structure_is_checked_around_templates():
 
 TABLE = {"task_id": "create", "target": "shop.orders", "columns": [column("id", "BIGINT")]}
 WRONG_TABLE = {
-    "columns missing": ({"columns": None}, "columns: missing"),
-    "target missing": ({"target": None}, "target: missing"),
+    "columns missing": ({"columns": None}, "columns: is None"),
+    "target missing": ({"target": None}, "target: is None"),
     "text and parameters": (
         {"sql": "CREATE TABLE a.b (c INT)"},
         "target: cannot be combined with sql",
     ),
     "database of parts": ({"database": "shop"}, "database: belongs to sql"),
-    "no columns": ({"columns": []}, "columns: a table needs at least one column"),
+    "no columns": ({"columns": []}, "columns: is empty"),
     "no type": ({"columns": [{"name": "id"}]}, r"columns\[0\].type: missing"),
     "empty type": ({"columns": [column("id", "")]}, r"columns\[0\]: type: of column id is empty"),
     "unknown field": (

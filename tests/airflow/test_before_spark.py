@@ -33,7 +33,7 @@ WRONG = {
     "path": ({"path": ""}, "source.path: is empty"),
     "on": ({"on": ""}, "on: is empty"),
     "alias": ({"on": "t.id = u.id"}, "on: unknown alias 'u'"),
-    "condition": ({"condition": ""}, "when[0]: condition: is empty"),
+    "condition": ({"condition": ""}, "when[0].condition: is empty"),
     "cardinality": ({"cardinality": "lax"}, "cardinality: 'lax' is not one of"),
 }
 

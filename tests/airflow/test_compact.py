@@ -54,7 +54,7 @@ REPORT = CompactionReport(
         ({"include_pending": "maybe"}, "include_pending: 'maybe' is neither true nor false"),
         ({"dry_run": "perhaps"}, "dry_run: 'perhaps' is neither"),
         ({"partitions": {"day": 1}}, "partitions: expected a list of partitions, found dict"),
-        ({"partitions": []}, "partitions: is an empty list"),
+        ({"partitions": []}, "partitions: is empty"),
         ({"partitions": [{"day": 1.5}]}, "partitions[0].day: float is not a partition value"),
         ({"rewrite_share": 0.5}, "rewrite_share: is of no use here: rows stay the same"),
         ({"isolation": "snapshot"}, "isolation: is of no use here"),

@@ -160,6 +160,15 @@ WRONG = {
     "no uri": ({"warehouse": "/x", "metastore": "rest"}, r"uri: is empty, but the rest metastore"),
     "other storage": ({"warehouse": "oss://b/w"}, r"warehouse: oss:// is not supported"),
     "options": ({"warehouse": "/x", "options": "{"}, r"options: is not JSON"),
+    "null as an option": (
+        {"warehouse": "/x", "options": {"a.b": None}},
+        r"options\.a\.b: is null",
+    ),
+    "object as an option": (
+        {"warehouse": "/x", "options": {"a.b": {"c": 1}}},
+        r"options\.a\.b: is not text",
+    ),
+    "list as the warehouse": ({"warehouse": ["/x"]}, r"warehouse: is not text"),
     "options list": ({"warehouse": "/x", "options": [1]}, r"options: is not a JSON object"),
     "password in uri": (
         {"warehouse": "/x", "metastore": "rest", "uri": f"http://u:{PASSWORD}@host/x"},

@@ -17,7 +17,7 @@ STATEMENTS = {
     "Update": 'set={"n": "1"}',
     "InsertInto": 'source=table_source("a.b")',
     "InsertOverwrite": 'source=table_source("a.b"), mode="dynamic"',
-    "TruncateTable": "partition=None",
+    "TruncateTable": "last_writer_wins=False",
     "DropPartitions": 'partitions=[{"day": "{{ params.day }}"}]',
 }
 DELETE = 'DeleteFromOperator(task_id="t", target="shop.orders", where="id = 1", dry_run={})'

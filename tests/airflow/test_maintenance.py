@@ -103,7 +103,7 @@ def test_wrong_input_is_named_when_the_dag_is_parsed(operator, parameters, probl
     [
         (
             ExpireSnapshotsOperator,
-            {"retain_max": "20", "retain_min": 5, "older_than": "7 d", "max_deletes": ""},
+            {"retain_max": "20", "retain_min": 5, "older_than": "7 d"},
             ExpireSnapshotsSpec(20, 5, "7 d", None),
         ),
         (RemoveOrphanFilesOperator, {}, RemoveOrphanFilesSpec("1 d")),

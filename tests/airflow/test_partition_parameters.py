@@ -152,7 +152,7 @@ STATIC = {**PARTS, "mode": "static", "partition": {"day": "1"}}
 DYNAMIC = {**PARTS, "mode": "dynamic"}
 WRONG = {
     "unknown mode": ({**PARTS, "mode": "append"}, "mode: 'append' is not one of: dynamic, static"),
-    "unknown mode of a text": ({**TEXT, "mode": ""}, "mode: '' is not one of"),
+    "unknown mode of a text": ({**TEXT, "mode": ""}, "mode: is empty"),
     "no target": ({"task_id": "t", "mode": "table", "source": PARTS["source"]}, "target: missing"),
     "no source": ({"task_id": "t", "mode": "table", "target": "a.b"}, "source: missing"),
     "source": ({**DYNAMIC, "source": file_source("", "csv")}, "source.path: is empty"),
@@ -216,7 +216,7 @@ def test_wrong_clearing_is_found_at_parse():
         TruncateTableOperator(**table, partition={})
     with pytest.raises(RequestError, match="partitions: missing"):
         DropPartitionsOperator(**table)
-    with pytest.raises(RequestError, match="partitions: DROP needs at least one"):
+    with pytest.raises(RequestError, match="partitions: is empty"):
         DropPartitionsOperator(**table, partitions=[])
     with pytest.raises(RequestError, match=r"partitions\[0\]: is empty"):
         DropPartitionsOperator(**table, partitions=[{}])

@@ -2,56 +2,28 @@
 
 from __future__ import annotations
 
-import uuid
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
-from airflow.sdk import DAG, BaseOperator, Param
-from airflow.sdk.api.datamodels import _generated as models
+from airflow.sdk import (
+    DAG,
+    BaseOperator,
+    CronDataIntervalTimetable,
+    MultipleCronTriggerTimetable,
+    Param,
+)
 from airflow.sdk.exceptions import AirflowFailException
-from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.run_partition import run_partition
+from airflow_provider_merge.sensors.partition import PartitionSensor
+from tests.airflow.contexts import context_of
 
 DAY = datetime(2026, 1, 31, tzinfo=UTC)
 TEMPLATE = "{{ run_partition('day') }}"
 FORM = {"day": Param(None, type=["null", "string"], format="date")}
-
-
-def context_of(task, run_type="manual", logical_date=None, partition_key=None, conf=None):
-    """The context of a task of such a run."""
-    run = {
-        "dag_id": task.dag_id,
-        "run_id": "r",
-        "logical_date": logical_date,
-        "data_interval_start": logical_date,
-        "data_interval_end": logical_date,
-        "run_after": DAY,
-        "start_date": DAY,
-        "end_date": None,
-        "run_type": run_type,
-        "state": "running",
-        "conf": conf or {},
-        "consumed_asset_events": [],
-        "partition_key": partition_key,
-    }
-    known = {name: value for name, value in run.items() if name in models.DagRun.model_fields}
-    server = models.TIRunContext(dag_run=models.DagRun(**known), max_tries=0)
-    instance = RuntimeTaskInstance.model_construct(
-        id=uuid.uuid4(),
-        task=task,
-        task_id=task.task_id,
-        dag_id=task.dag_id,
-        run_id="r",
-        try_number=1,
-        map_index=-1,
-        max_tries=0,
-        start_date=DAY,
-    )
-    instance._ti_context_from_server = server
-    return instance.get_template_context()
 
 
 def task_of(operator=TruncateTableOperator, params=FORM, **arguments):
@@ -159,3 +131,62 @@ def test_mapped_operators_have_it(dag_file, submitter, warehouse, airflow_db):
     assert run.state == "success"
     partitions = [job.work.statement.partition for job in submitter.jobs]
     assert partitions == [{"day": "'2026-01-02'"}] * 2
+
+
+# Midnight of the first of February in Berlin, the evening before in UTC.
+MIDNIGHT = datetime(2026, 1, 31, 23, tzinfo=UTC)
+BERLIN = ZoneInfo("Europe/Berlin")
+ZONES = {
+    "of the timetable": {"schedule": CronDataIntervalTimetable("@daily", timezone="Europe/Berlin")},
+    "of several crons": {
+        "schedule": MultipleCronTriggerTimetable("@daily", "@weekly", timezone="Europe/Berlin")
+    },
+    "of the DAG": {"schedule": "@daily", "start_date": datetime(2026, 1, 1, tzinfo=BERLIN)},
+    "of a DAG without a schedule": {"start_date": datetime(2026, 1, 1, tzinfo=BERLIN)},
+}
+
+
+@pytest.mark.parametrize("run_type", ["scheduled", "backfill", "manual"])
+@pytest.mark.parametrize("arguments", ZONES.values(), ids=ZONES)
+def test_the_day_is_that_of_the_dags_time_zone(arguments, run_type):
+    run = {"logical_date": MIDNIGHT, "run_type": run_type}
+    given = {"schedule": None, "start_date": DAY, **arguments}
+    for template, day in (
+        ("{{ run_partition() }}", "02-01"),
+        ("{{ run_partition(tz='UTC') }}", "01-31"),
+    ):
+        with DAG("d", **given):
+            task = TruncateTableOperator(task_id="t", target="a.b", partition={"day": template})
+        assert rendered(task, **run) == f"2026-{day}"
+
+
+def test_a_timetables_zone_comes_before_that_of_the_dag():
+    schedule = CronDataIntervalTimetable("@daily", timezone="UTC")
+    start = datetime(2026, 1, 1, tzinfo=BERLIN)
+    with DAG("d", schedule=schedule, start_date=start):
+        task = TruncateTableOperator(task_id="t", target="a.b", partition={"day": TEMPLATE})
+    assert rendered(task, logical_date=MIDNIGHT, run_type="scheduled") == "2026-01-31"
+
+
+def test_an_unknown_time_zone():
+    with pytest.raises(AirflowFailException, match="'Mars' is not a time zone"):
+        run_partition(context_of(task_of(), logical_date=DAY), tz="Mars")
+
+
+def test_sensors_have_it():
+    with DAG("d", schedule=None, start_date=DAY):
+        sensor = PartitionSensor(task_id="t", table="a.b", partition={"day": TEMPLATE})
+    assert rendered(sensor, conf=CONF) == "2026-01-02"
+
+
+def test_a_template_without_its_context(tmp_path):
+    (tmp_path / "m.sql").write_text("{% macro day() %}{{ run_partition('day') }}{% endmacro %}")
+    asked = []
+    for context in ("", " with context"):
+        partition = {"day": f"{{% import 'm.sql' as m{context} %}}{{{{ m.day() }}}}"}
+        with DAG("d", schedule=None, start_date=DAY, template_searchpath=str(tmp_path)):
+            task = TruncateTableOperator(task_id="t", target="a.b", partition=partition)
+        asked.append(task)
+    with pytest.raises(AirflowFailException, match="the template has no context"):
+        rendered(asked[0], conf=CONF)
+    assert rendered(asked[1], conf=CONF) == "2026-01-02"

@@ -15,7 +15,7 @@ WRONG = {
     "table": (SnapshotSensor, {"table": "orders", "after_id": 1}, "not a table name"),
     "nothing to be after": (SnapshotSensor, {}, "exactly one"),
     "two": (SnapshotSensor, {"after_id": 1, "after_last": True}, "exactly one"),
-    "no partition": (PartitionSensor, {"partition": {}}, "names no partition"),
+    "no partition": (PartitionSensor, {"partition": {}}, "partition: is empty"),
     "age as text": (
         FreshnessSensor,
         {"max_age": "2 days"},
@@ -77,7 +77,7 @@ def test_wrong_parameters_are_refused_when_the_dag_is_parsed(sensor, parameters,
 
 
 OF_A_WRONG_TYPE = {
-    "no partition": (PartitionSensor, {"partition": None}, "partition: names no partition"),
+    "no partition": (PartitionSensor, {"partition": None}, "partition: is None"),
     "range": (PartitionSensor, {"partition": {"d": 1}, "through": "2"}, "through: expected values"),
     "age": (
         FreshnessSensor,
@@ -90,7 +90,7 @@ OF_A_WRONG_TYPE = {
         {"min_small_files": "{{ params.files }}"},
         "min_small_files: '{{ params.files }}' is not a positive whole number",
     ),
-    "tag": (TagSensor, {"tag": 7}, "tag: 7 is not a tag name"),
+    "tag": (TagSensor, {"tag": 7}, "tag: expected text, found int"),
 }
 
 

@@ -226,7 +226,11 @@ WRONG = {
         r"where: line 1, column 1: A\.b\.x names the table with its database",
     ),
     "sql no text": (DeleteFromOperator, {"sql": ["DELETE FROM a.b"]}, "sql: expected text"),
-    "empty where": (DeleteFromOperator, {"target": "a.b", "where": " "}, "where: line 1, column"),
+    "empty where": (
+        DeleteFromOperator,
+        {"target": "a.b", "where": " "},
+        "where: is empty Remedy: .*ALL_ROWS",
+    ),
     "hidden name in where": (
         DeleteFromOperator,
         {"target": "a.b", "where": "b.x = 1", "alias": "y"},

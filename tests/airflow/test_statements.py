@@ -217,7 +217,7 @@ def test_lists_of_other_tasks_are_mapped(dag_file, submitter):
 
 
 WRONG = {
-    "empty": ("statements=[]", "statements: expected a list of at least one statement"),
+    "empty": ("statements=[]", "statements: is empty"),
     "no list": ("statements='x'", "statements: expected a list of at least one statement"),
     "two of one name": (
         'statements=[delete_from("a", target="s.t"), update("a", target="s.u", set={"n": "1"})]',

@@ -119,12 +119,19 @@ def test_the_pages_about_a_table(table, server, browser, tmp_path):
     hostile_rows_are_shown_as_text(browser, url, rows)
     server.client.set_xcom(NAME, "run", "preview", hostile_result(hostile_texts(500)))
     a_hostile_result_is_shown_as_text(browser, url)
+    server.client.set_xcom(NAME, "run", "preview", "s3://bucket/result.json")
+    where_a_result_is_that_airflow_does_not_keep(browser, url)
     error = dict(zip(("code", "message", "remedy"), hostile_texts(3), strict=True))
     server.client.add_xcom(NAME, "run", "fails", "merge_dry_run_error", error)
     why_a_dry_run_fails(browser, url, error)
     error = {"code": "PARTITION_NOT_EXPECTED", "message": "Another day.", "remedy": "Look."}
     server.client.add_xcom(f"{NAME}_open", "run", "busy", "merge_dry_run_error", error)
     which_guard_would_trip(browser, url)
+
+
+def where_a_result_is_that_airflow_does_not_keep(browser: Browser, url: str) -> None:
+    browser.open(f"{url}/lakehouse/preview?dag_id={NAME}&run_id=run&task_id=preview")
+    assert "s3://bucket/result.json" in browser.text("//div[@role='alert']")
 
 
 def hostile_rows_are_shown_as_text(browser: Browser, url: str, table: HostileRows) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import catalog_hook
 from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators._shared.values import flag
@@ -49,7 +48,7 @@ class ClearingOperator(StatementOperator):
     def check_parts(self) -> tuple[Source, ...]:
         """Check what has no template; the statement reads nothing."""
         if self.sources is not None:
-            raise invalid("sources", "is of no use here: no row is read", "Leave it out.")
+            self.refuse("sources", "is of no use here: no row is read", "Leave it out.")
         own = set(self.template_fields) - set(StatementOperator.template_fields)
         if not has_template([getattr(self, name) for name in own]):
             self.built_statement()

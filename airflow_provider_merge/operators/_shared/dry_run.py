@@ -26,6 +26,15 @@ class DryRunOperator(TableOperator):
         if not is_template(dry_run):
             self.is_dry_run()
 
+    def after_rendering(self) -> None:
+        """A dry run has no outlet, whatever becomes of it, and so no output in lineage.
+
+        Airflow sends an event for every outlet of a task that succeeds.
+        """
+        super().after_rendering()
+        if self.is_dry_run():
+            self.outlets = []
+
     def is_dry_run(self) -> bool:
         """``dry_run`` from rendered parameters."""
         return flag("dry_run", cast("bool | str", self.dry_run))

@@ -84,7 +84,7 @@ class InsertOperator(EvolvingOperator):
         """
         for name in ("sources", "database"):
             if getattr(self, name) is not None:
-                raise invalid(
+                self.refuse(
                     name, "belongs to sql", "Give sql_source(…) the sources that its query reads."
                 )
         own = set(self.template_fields) - set(EvolvingOperator.template_fields) - {"source"}
@@ -113,5 +113,5 @@ def _names(field: str, value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
-        raise invalid(field, "expected a list of names of columns")
+        raise invalid(field, "expected a list of names of columns", "Write ['a', 'b'].")
     return tuple(value)

@@ -12,7 +12,9 @@ from decimal import Decimal
 from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.nothing import is_nothing
 
+_VALUES = "Write values of partition columns: {'day': '2026-01-31'}, in a list where several fit."
 _PLAIN = (str, int, Decimal, dt.date)
 
 
@@ -26,7 +28,7 @@ def partition_spec(field: str, value: Any, *, blank: bool = False) -> dict[str, 
         return {}
     if not isinstance(value, Mapping):
         problem = f"expected a dict of partition column → value, found {type(value).__name__}"
-        raise invalid(field, problem)
+        raise invalid(field, problem, _VALUES)
     return {
         str(name): _literal(f"{field}.{name}", each, blank=blank) for name, each in value.items()
     }
@@ -35,7 +37,11 @@ def partition_spec(field: str, value: Any, *, blank: bool = False) -> dict[str, 
 def partition_specs(field: str, value: Any, *, blank: bool = False) -> tuple[dict[str, str], ...]:
     """The contract's specs of a list of dicts, as of ``partition_spec``."""
     if not isinstance(value, list | tuple):
-        raise invalid(field, f"expected a list of partitions, found {type(value).__name__}")
+        problem = f"expected a list of partitions, found {type(value).__name__}"
+        raise invalid(field, problem, _VALUES)
+    for index, each in enumerate(value):
+        if each is None or (not each and not blank):
+            raise is_nothing(f"{field}[{index}]", "None" if each is None else "empty", _VALUES)
     named = ((f"{field}[{index}]", each) for index, each in enumerate(value))
     return tuple(partition_spec(name, each, blank=blank) for name, each in named)
 

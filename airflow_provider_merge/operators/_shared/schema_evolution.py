@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.templates import is_template
@@ -57,7 +56,7 @@ class EvolvingOperator(StatementOperator):
         if is_template(self.schema_evolution) or self._evolves() or not widens:
             return
         if self.sql is None or (self.knows_text() and not self._text_evolves()):
-            raise invalid(
+            self.refuse(
                 "type_widening",
                 "needs schema_evolution",
                 "Set schema_evolution=True, or write WITH SCHEMA EVOLUTION in the text.",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.nothing import require_no_none
 from airflow_provider_merge.operators._shared.values import conf_text, number, text
 from airflow_provider_merge.secret_names import refuse_secrets
 from airflow_provider_merge.table_names import parse_table_name
@@ -33,6 +34,7 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
             f"expected a source, found {type(value).__name__}",
             "Use file_source(…), table_source(…) or sql_source(…).",
         )
+    require_no_none(value, field)
     kind = value.get("kind")
     if kind == "table":
         return (_table(value, field, name),)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow.providers.common.compat.sdk import AirflowException, BaseOperator
+from airflow.providers.common.compat.sdk import AirflowException
 from airflow.sdk.log import mask_secret
 
 from airflow_provider_merge import job_package
@@ -26,7 +26,7 @@ from airflow_provider_merge.operators._shared.outcome import give_up
 from airflow_provider_merge.operators._shared.spark_conf import spark_conf
 from airflow_provider_merge.operators._shared.task_end import task_end
 from airflow_provider_merge.operators._shared.values import whole_number
-from airflow_provider_merge.run_partition import run_partition
+from airflow_provider_merge.parameters import ParameterOperator
 from airflow_provider_merge.submit.applications import SparkApplication
 from airflow_provider_merge.submit.plain_python import PlainPythonSubmitter
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
@@ -36,7 +36,6 @@ from airflow_provider_merge.submit.submitter import (
     SubmissionError,
     Submitter,
 )
-from airflow_provider_merge.task_errors import NamesItsTask
 from airflow_provider_merge.templates import has_template
 from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.request import JobRequest
@@ -57,7 +56,7 @@ class EndedJob:
     had_both_compilers: bool
 
 
-class SparkJobOperator(NamesItsTask, BaseOperator):
+class SparkJobOperator(ParameterOperator):
     """Starts one Spark job on tables of a catalog.
 
     :param catalog_conn_id: connection to the catalog, for example of the type ``paimon``
@@ -109,8 +108,6 @@ class SparkJobOperator(NamesItsTask, BaseOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        # Spark SQL text must stay text: native rendering turns 'x' into x, and 1 into a number.
-        self.render_template_as_native_obj = False
         job_package.require_no_other_package()
         self.catalog_conn_id = catalog_conn_id
         self.spark_conn_id = spark_conn_id
@@ -131,14 +128,6 @@ class SparkJobOperator(NamesItsTask, BaseOperator):
         self._killed = False
         if not has_template([getattr(self, name) for name in SparkJobOperator.template_fields]):
             self.spark_settings()
-
-    def render_template(
-        self, content: Any, context: Context, jinja_env: Any = None, seen_oids: Any = None
-    ) -> Any:
-        """As every operator does it; templates know ``run_partition`` too."""
-        environment = jinja_env or self.get_template_env()
-        environment.globals.setdefault("run_partition", run_partition)
-        return super().render_template(content, context, environment, seen_oids)
 
     @abstractmethod
     def execute(self, context: Context) -> Any:

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
-from airflow.providers.common.compat.sdk import BaseOperator
 from jinja2 import TemplateNotFound
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.parameters import ParameterOperator
 from airflow_provider_merge.task_errors import naming_task
-from airflow_provider_merge.templates import is_template
+from airflow_provider_merge.templates import are_all_known, is_template
 from spark_jobs.errors import JobError, error_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-SQL_FILES = (".sql",)
+_SQL_FILE: Final = ".sql"
+# Of a statement, a comment or a query in parentheses.
+_STATEMENT: Final = re.compile(
+    r"\s*(?:--|/\*|\(|(?:alter|create|delete|drop|explain|from|insert|merge|select|table|truncate"
+    r"|update|values|with)\s)",
+    re.IGNORECASE,
+)
 
 
-class SqlOperator(BaseOperator):
-    """An operator that takes ``sql``. ``sql_file`` is the path that it was given as, if it was."""
+class SqlOperator(ParameterOperator):
+    """An operator that takes ``sql``. ``sql_file`` is the path that it was given as, if it was.
 
-    template_ext: Sequence[str] = SQL_FILES
+    Airflow's own ``template_ext`` would take every text for a path, in any parameter at any depth.
+    """
+
     sql: str | None
     sql_file: str = ""
 
@@ -37,21 +46,29 @@ class SqlOperator(BaseOperator):
         """
 
     def resolve_template_files(self) -> None:
-        """Read the file; Airflow would log that it is missing, and go on with its path."""
+        """Read the file when the DAG is parsed."""
         with naming_task(self.task_id):
-            if names_sql_file(self.sql):
-                self.sql_file = self.sql
-                self.sql = sql_of_file(self.sql, self.get_template_env())
+            self._read_file()
             super().resolve_template_files()
+
+    def before_rendering(self, resolved: Collection[str]) -> None:
+        """Read the file of a mapped task; what another task returned is no path."""
+        if "sql" not in resolved:
+            self._read_file()
 
     def prepare_template(self) -> None:
         """Check the text that was read from a file, when the DAG is parsed."""
         if isinstance(self.sql, str):
             self.check_parameters()
 
+    def _read_file(self) -> None:
+        if not self.sql_file and names_sql_file(self.sql):
+            self.sql_file = self.sql
+            self.sql = sql_of_file(self.sql, self.get_template_env())
+
     def reads_later(self) -> bool:
         """Whether the text is not known yet."""
-        return is_template(self.sql) or names_sql_file(self.sql)
+        return is_template(self.sql) or (not self.sql_file and names_sql_file(self.sql))
 
     def sql_label(self) -> str:
         """What errors call the text."""
@@ -59,8 +76,10 @@ class SqlOperator(BaseOperator):
 
 
 def names_sql_file(sql: Any) -> TypeGuard[str]:
-    """Whether ``sql`` is the path of a file."""
-    return isinstance(sql, str) and sql.endswith(SQL_FILES)
+    """Whether all of a text of the DAG file is the path of a file: one line, and no statement."""
+    if are_all_known() or not isinstance(sql, str) or not sql.endswith(_SQL_FILE):
+        return False
+    return "\n" not in sql and not _STATEMENT.match(sql)
 
 
 def sql_of_file(path: str, environment: Environment) -> str:

@@ -66,7 +66,6 @@ class StatementOperator(SqlOperator, DryRunOperator):
     def __init__(
         self,
         *,
-        target: str | None = None,
         sql: str | None = None,
         sources: Mapping[str, Any] | None = None,
         database: str | None = None,
@@ -74,7 +73,7 @@ class StatementOperator(SqlOperator, DryRunOperator):
         **kwargs: Any,
     ) -> None:
         self.after_ended_try = after_ended_try
-        super().__init__(target=target, **kwargs)
+        super().__init__(**kwargs)
         self.sql = sql
         self.sources = sources
         self.database = database
@@ -186,4 +185,4 @@ class StatementOperator(SqlOperator, DryRunOperator):
             return
         for name in self.parts:
             if getattr(self, name) is not None:
-                raise invalid(name, "cannot be combined with sql", "Write it in the SQL text.")
+                self.refuse(name, "cannot be combined with sql", "Write it in the SQL text.")

@@ -25,7 +25,7 @@ from airflow_provider_merge.table_pages import (
     page_of_result,
 )
 from airflow_provider_merge.task_errors import task_failure
-from airflow_provider_merge.templates import is_template
+from airflow_provider_merge.templates import is_template, when_rendered
 from spark_jobs.contract import codec
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionStatement
@@ -58,6 +58,7 @@ class TableOperator(TableRequestOperator):
             require_partition_keys()
         self._result: JobResult | None = None
 
+    @when_rendered
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the job and return its result; a retry finds what an earlier try committed."""
         started = time.monotonic()
@@ -79,10 +80,7 @@ class TableOperator(TableRequestOperator):
         for warning in result.warnings:
             self.log.warning("%s", warning)
         self.log.info("%s", result_table(result))
-        if request.dry_run:
-            # Airflow sends an event for every outlet of a task that succeeds.
-            self.outlets = []
-        else:
+        if not request.dry_run:
             self._emit(context, hook, request.statement.kind, result)
         settle_task(request, hook, self.task_ended(context))
         return xcom_value(result)
@@ -91,12 +89,14 @@ class TableOperator(TableRequestOperator):
         """The statement as it was given, if it was given as text."""
         return None
 
+    @when_rendered
     def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any] | None:
         """Inputs and output for OpenLineage, from rendered parameters."""
         from airflow_provider_merge.lineage.facets import task_lineage
 
         return task_lineage(self, None)
 
+    @when_rendered
     def get_openlineage_facets_on_complete(
         self, task_instance: Any
     ) -> OperatorLineage[Any, Any] | None:

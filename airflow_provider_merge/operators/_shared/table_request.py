@@ -54,7 +54,7 @@ class TableRequestOperator(SparkJobOperator):
     def __init__(
         self,
         *,
-        target: str | None,
+        target: str | None = None,
         session_time_zone: str | None = None,
         target_file_size: int | str | None = None,
         rewrite_share: float | str | None = None,

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.nothing import is_nothing
 from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.durations import parse_duration, parse_limit
 from spark_jobs.contract.identifiers import unquoted
@@ -18,12 +19,12 @@ _IDENTIFIER = re.compile(r"[\w$-]+|`(?:[^`]|``)+`")
 
 
 def whole_number(field: str, value: int | str | None) -> int | None:
-    """A positive whole number; None where the parameter was left out or rendered as nothing.
+    """A positive whole number; None where the parameter was left out.
 
     Raises:
         RequestError: REQUEST_INVALID, naming ``field``.
     """
-    if value is None or value == "":
+    if value is None:
         return None
     try:
         number = int(value)
@@ -31,53 +32,55 @@ def whole_number(field: str, value: int | str | None) -> int | None:
         number = 0
     # int() cuts off a fraction.
     if number <= 0 or (not isinstance(value, str) and number != value):
-        raise invalid(field, f"{value!r} is not a positive whole number")
+        raise invalid(field, f"{value!r} is not a positive whole number", "Write 1, 2, 3 …")
     return number
 
 
 def share(field: str, value: float | str | None) -> float | None:
-    """A number from 0 to 1; None where the parameter was left out or rendered as nothing.
+    """A number from 0 to 1; None where the parameter was left out.
 
     Raises:
         RequestError: REQUEST_INVALID, naming ``field``.
     """
-    if value is None or value == "":
+    if value is None:
         return None
     try:
         number = float(value)
     except (TypeError, ValueError):
         number = -1.0
     if not 0 <= number <= 1:
-        raise invalid(field, f"{value!r} is not a number from 0 to 1")
+        raise invalid(field, f"{value!r} is not a number from 0 to 1", "Write a share such as 0.2.")
     return number
 
 
 def number(field: str, value: float | str | None) -> float | None:
-    """A number; None where the parameter was left out or rendered as nothing.
+    """A number; None where the parameter was left out.
 
     Raises:
         RequestError: REQUEST_INVALID, naming ``field``.
     """
-    if value is None or value == "":
+    if value is None:
         return None
     try:
         found = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
         found = math.nan
     if not math.isfinite(found):
-        raise invalid(field, f"{value!r} is not a number")
+        raise invalid(field, f"{value!r} is not a number", "Write a number such as 100 or 0.01.")
     return found
 
 
 def text(field: str, value: str | None) -> str | None:
-    """Text; None where the parameter was left out or rendered as nothing.
+    """Text; None where the parameter was left out.
 
     Raises:
         RequestError: REQUEST_INVALID, naming ``field``.
     """
     if not isinstance(value, str | None):
         raise invalid(field, f"expected text, found {type(value).__name__}", "Put it in quotes.")
-    return value or None
+    if value == "":
+        raise is_nothing(field, "empty")
+    return value
 
 
 def duration(field: str, value: str | None) -> str | None:
@@ -110,8 +113,10 @@ def limit(field: str, value: str | None) -> str | None:
 
 def _parsed(field: str, value: Any, parse: Callable[[str], Any], remedy: str) -> str | None:
     """Text that can be parsed; a template, which is rendered later, counts as such."""
-    if value is None or value == "" or is_template(value):
-        return value or None
+    if value is None:
+        return None
+    if is_template(value):
+        return str(value)
     if not isinstance(value, str):
         raise invalid(field, f"expected text, found {type(value).__name__}", remedy)
     try:
@@ -140,9 +145,9 @@ def flag(field: str, value: bool | str | None) -> bool:
     Raises:
         RequestError: REQUEST_INVALID, naming ``field``.
     """
-    text = str(value or False).strip().lower()
+    text = "false" if value is None else str(value).strip().lower()
     if text not in ("true", "false"):
-        raise invalid(field, f"{value!r} is neither true nor false")
+        raise invalid(field, f"{value!r} is neither true nor false", "Write True or False.")
     return text == "true"
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
-from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.names import check_row_names
 from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
 from airflow_provider_merge.operators._shared.sql_parameter import of_parameter
 from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators._shared.values import identifier
+from airflow_provider_merge.operators.clauses import ALL_ROWS
 from airflow_provider_merge.sql.parser import parse_where
 from airflow_provider_merge.templates import has_template, is_template
 from spark_jobs.contract.request import Source, TableName
@@ -20,7 +20,7 @@ from spark_jobs.contract.statements import DeleteSpec, UpdateSpec
 class WhereOperator(StatementOperator):
     """A statement with ``where`` and ``alias``.
 
-    :param where: which rows to change, as Spark SQL text; default: every row
+    :param where: which rows to change, as Spark SQL text; every row: ``ALL_ROWS``, as by default
     :param alias: the target's name in expressions; default: the table's name
     """
 
@@ -28,6 +28,11 @@ class WhereOperator(StatementOperator):
     template_fields_renderers: ClassVar[dict[str, str]] = {
         **StatementOperator.template_fields_renderers,
         "where": "sql",
+    }
+
+    selects_rows = ("where",)
+    remedies: ClassVar[Mapping[str, str]] = {
+        "where": "To change every row write where=ALL_ROWS, or leave it out in the DAG file."
     }
 
     def __init__(
@@ -71,10 +76,8 @@ class WhereOperator(StatementOperator):
         return self._parsed_where()[0]
 
     def _parsed_where(self) -> tuple[str | None, tuple[Source, ...]]:
-        if self.where is None:
+        if self.where is None or self.where == ALL_ROWS:
             return None, ()
-        if not isinstance(self.where, str):
-            raise invalid("where", "expected text")
         names = self.source_names()
         with of_parameter("where"):
             return parse_where(self.where, names, self.database, self.qualified_target())

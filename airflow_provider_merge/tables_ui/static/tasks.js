@@ -1,6 +1,6 @@
 // Tasks that work on a table, from Airflow's own REST API: it decides who may see them.
 
-import { ask, root } from "./ui.js";
+import { ask, Problem, root } from "./ui.js";
 
 const api = `${root}api/v2/`;
 export const unquoted = (name) => String(name ?? "").replaceAll("`", "");
@@ -27,8 +27,17 @@ export async function lastOrphanSearch(table) {
 }
 
 /** What a task returned. */
-export function resultOf(task) {
-  return xcomOf(task, "return_value");
+export async function resultOf(task) {
+  try {
+    return await xcomOf(task, "return_value");
+  } catch (problem) {
+    if (problem.code !== "404") throw problem;
+    throw new Problem({
+      code: "NO_RESULT",
+      message: "The task left no result: it has not ended well, its XComs are off (do_xcom_push=False), or they were deleted.",
+      remedy: "The task's log tells what the statement did or would do.",
+    });
+  }
 }
 
 /** Why a dry run failed; null: nothing is told. */
@@ -39,7 +48,23 @@ export function dryRunError(task) {
 async function xcomOf({ dag_id, dag_run_id, task_id, map_index }, key) {
   const path = ["dags", dag_id, "dagRuns", dag_run_id, "taskInstances", task_id].map(encodeURIComponent).join("/");
   const entry = await ask(`${path}/xcomEntries/${key}`, { map_index, deserialize: "false", stringify: "false" }, api);
-  return typeof entry.value === "string" ? JSON.parse(entry.value) : entry.value;
+  const found = parsed(entry.value);
+  if (found !== null && typeof found === "object") return found;
+  // Airflow's API reads only its database: an XCom backend may keep the value somewhere else.
+  throw new Problem({
+    code: "RESULT_ELSEWHERE",
+    message: `The task's result is not in Airflow's database. Its XCom backend left this instead: ${found}`,
+    remedy: "Read the result where it is, or in the task's log.",
+  });
+}
+
+function parsed(value) {
+  if (typeof value !== "string") return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
 }
 
 /** The task itself, with its rendered fields. */

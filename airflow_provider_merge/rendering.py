@@ -1,0 +1,138 @@
+"""How templates of this provider are rendered: as text, and never to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from airflow.providers.common.compat.sdk import MappedOperator, XComNotFound
+from jinja2 import TemplateError, Undefined
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.nothing import is_nothing, listed
+from airflow_provider_merge.run_partition import run_partition
+from airflow_provider_merge.templates import is_resolved_later
+from spark_jobs.errors import RequestError
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+    from airflow.sdk.definitions._internal.expandinput import MappedArgument
+    from jinja2 import Environment
+
+    from airflow_provider_merge.parameters import ParameterOperator
+
+
+class NothingRenderedError(Exception):
+    """An expression of a template is None or undefined."""
+
+
+class NoValueError(Exception):
+    """The run, or an item of a mapped task group, has no value of this name."""
+
+
+RENDERING_ERRORS: Final = (NothingRenderedError, NoValueError, TemplateError, XComNotFound)
+
+
+def prepare_environment(environment: Environment) -> Environment:
+    """Add what templates of this provider have; an expression that is nothing is an error."""
+    with_run_partition(environment)
+    own: Any = environment.finalize
+    environment.finalize = _something if own is None else lambda value: _something(own(value))
+    return environment
+
+
+def with_run_partition(environment: Environment) -> Environment:
+    """Add the function, unless the DAG has a macro of that name."""
+    environment.globals.setdefault("run_partition", run_partition)
+    return environment
+
+
+def _something(value: Any) -> Any:
+    if isinstance(value, Undefined):
+        raise NothingRenderedError(value._undefined_message)  # noqa: SLF001 - its only way
+    if value is None:
+        raise NothingRenderedError("an expression in it is None")
+    return value
+
+
+def rendered_part(render: Callable[[Any], Any], part: Any, step: str) -> Any:
+    """A part of a list or dict; errors note the ``step`` to it, such as ``.day`` or ``[0]``."""
+    try:
+        return render(part)
+    except RENDERING_ERRORS as error:
+        noted: Any = error
+        noted.place = step + getattr(error, "place", "")
+        raise
+
+
+def rendering_error(name: str, error: Exception, remedy: str) -> RequestError:
+    """What a user sees of an error in the templates of the parameter ``name``."""
+    place = name + getattr(error, "place", "")
+    if isinstance(error, NothingRenderedError):
+        return is_nothing(place, f"nothing: {error}", remedy)
+    if isinstance(error, NoValueError):
+        given = "Give the run, or every item of the mapped group, a value for it."
+        return invalid(place, f"has no value: {error}", given)
+    return invalid(place, f"cannot be rendered: {error}", "Check the names in its template.")
+
+
+def argument_of_group(argument: MappedArgument, context: Context) -> tuple[Any, bool]:
+    """The value of an argument of a mapped task group, and whether the DAG file has it.
+
+    Airflow leaves templates in such values as they are.
+    """
+    try:
+        value = argument.resolve(context)
+    except KeyError as error:
+        raise NoValueError(f"no argument {error} in this item") from None
+    # Airflow tells only the value.
+    written: Any = argument._input.value  # noqa: SLF001
+    name = argument._key  # noqa: SLF001
+    if isinstance(written, Mapping):
+        return value, not is_resolved_later(written[name])
+    if is_resolved_later(written):
+        return value, False
+    return value, not is_resolved_later(written[context["ti"].map_index or 0])
+
+
+class MappedValues:
+    """What a mapped task gives one of its instances.
+
+    ``resolved``: the names whose values other tasks returned: Airflow has them already, and their
+    text is never a template. ``are_items``: of ``expand_kwargs``, whose keys are only known now.
+    """
+
+    def __init__(self, mapped: MappedOperator, given: Collection[str], context: Context) -> None:
+        self._value: Any = mapped.expand_input.value
+        self._context = context
+        self.map_index: int = context["ti"].map_index or 0
+        self.are_items = not isinstance(self._value, Mapping)
+        self.resolved: set[str] = set()
+        if isinstance(self._value, Mapping):
+            self.resolved = {name for name, each in self._value.items() if is_resolved_later(each)}
+        elif self.comes_from_a_task():
+            self.resolved = set(given) - set(mapped.partial_kwargs)
+
+    def comes_from_a_task(self) -> bool:
+        """Whether another task wrote the item of ``expand_kwargs``, not the DAG file."""
+        if not self.are_items or is_resolved_later(self._value):
+            return self.are_items
+        return is_resolved_later(self._value[self.map_index])
+
+    def names(self) -> set[str]:
+        """The keys of all items of ``expand_kwargs``."""
+        items = self._value
+        if is_resolved_later(items):
+            items = listed(items.resolve(self._context))
+        else:
+            items = [e.resolve(self._context) if is_resolved_later(e) else e for e in items]
+        return {name for each in items if isinstance(each, Mapping) for name in each}
+
+
+def mapped_values(operator: ParameterOperator, context: Context) -> MappedValues | None:
+    """What a mapped task gives ``operator``, if it is one of its instances."""
+    dag = operator.get_dag()
+    task: Any = dag.task_dict.get(operator.task_id) if dag is not None else None
+    if not isinstance(task, MappedOperator):
+        return None
+    return MappedValues(task, operator.given, context)

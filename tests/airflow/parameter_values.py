@@ -1,0 +1,227 @@
+"""A value for every parameter of every operator and sensor, and what it needs beside it."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from typing import Any
+
+from airflow_provider_merge.get_provider_info import get_provider_info
+from airflow_provider_merge.operators.clauses import when_matched
+from airflow_provider_merge.operators.create_table import CreateTableOperator, column
+from airflow_provider_merge.operators.delete_from import DeleteFromOperator
+from airflow_provider_merge.operators.drop_partitions import DropPartitionsOperator
+from airflow_provider_merge.operators.insert_into import InsertIntoOperator
+from airflow_provider_merge.operators.insert_overwrite import InsertOverwriteOperator
+from airflow_provider_merge.operators.merge_into import MergeIntoOperator
+from airflow_provider_merge.operators.sources import table_source
+from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
+from airflow_provider_merge.operators.update import UpdateOperator
+from airflow_provider_merge.parameters import ParameterOperator
+
+SOURCE = table_source("a.s")
+MERGE = "MERGE INTO a.b USING x ON b.id = x.id WHEN MATCHED THEN DELETE"
+# The operation of each in a list of statements.
+LISTED: dict[type, str] = {
+    CreateTableOperator: "create_table",
+    DeleteFromOperator: "delete_from",
+    DropPartitionsOperator: "drop_partitions",
+    InsertIntoOperator: "insert_into",
+    InsertOverwriteOperator: "insert_overwrite",
+    MergeIntoOperator: "merge_into",
+    TruncateTableOperator: "truncate_table",
+    UpdateOperator: "update",
+}
+_PARTS: dict[str, dict[str, Any]] = {
+    "CreateTableOperator": {"target": "a.b", "columns": [column("id", "INT")]},
+    "CreateTagOperator": {"target": "a.b", "tag": "t"},
+    "DeleteTagOperator": {"target": "a.b", "tag": "t"},
+    "DropPartitionsOperator": {"target": "a.b", "partitions": [{"day": "2"}]},
+    "InsertIntoOperator": {"target": "a.b", "source": SOURCE},
+    "InsertOverwriteOperator": {"target": "a.b", "source": SOURCE, "mode": "dynamic"},
+    "MergeIntoOperator": {
+        "target": "a.b",
+        "source": SOURCE,
+        "on": "t.id = s.id",
+        "when": [when_matched().delete()],
+    },
+    "QueryOperator": {"sql": "SELECT 1 AS one"},
+    "RollbackOperator": {"target": "a.b", "snapshot_id": 3},
+    "StatementsOperator": {
+        "statements": [{"name": "s", "operation": "truncate_table", "target": "a.b"}]
+    },
+    "DeleteFromOperator": {"target": "a.b", "where": "id = 1"},
+    "TruncateTableOperator": {"target": "a.b", "partition": {"day": "2"}},
+    "UpdateOperator": {"target": "a.b", "set": {"n": "2"}, "where": "id = 1"},
+    "CompactionSensor": {"table": "a.b", "min_small_files": 7},
+    "FreshnessSensor": {"table": "a.b", "max_age": 60},
+    "PartitionSensor": {"table": "a.b", "partition": {"day": "1"}},
+    "SnapshotSensor": {"table": "a.b", "after_id": 3},
+    "TagSensor": {"table": "a.b", "tag": "t"},
+}
+_TEXTS = {
+    "CreateTableOperator": "CREATE TABLE b (id INT)",
+    "DeleteFromOperator": "DELETE FROM b WHERE id IN (SELECT id FROM x)",
+    "DropPartitionsOperator": "ALTER TABLE b DROP PARTITION (day = '1')",
+    "InsertIntoOperator": "INSERT INTO b SELECT * FROM x",
+    "InsertOverwriteOperator": "INSERT OVERWRITE b SELECT * FROM x",
+    "MergeIntoOperator": MERGE.replace("a.b", "b"),
+    "QueryOperator": "SELECT * FROM x",
+    "TruncateTableOperator": "TRUNCATE TABLE b",
+    "UpdateOperator": "UPDATE b SET n = 1 WHERE id IN (SELECT id FROM x)",
+}
+_READS = {name for name, text in _TEXTS.items() if " x" in text}
+# What else a parameter needs.
+_BESIDE: dict[str, dict[str, Any]] = {
+    "output_format": {"output_path": "/out"},
+    "type_widening": {"schema_evolution": True},
+    "source_alias": {"on": "t.id = src.id"},
+    "target_alias": {"on": "tgt.id = s.id"},
+}
+# Of these only one can be given.
+_INSTEAD = {
+    ("SnapshotSensor", "after"): "after_id",
+    ("SnapshotSensor", "after_last"): "after_id",
+    ("RollbackOperator", "tag"): "snapshot_id",
+    ("DeleteTagOperator", "expired"): "tag",
+}
+_VALUES: dict[str, Any] = {
+    "after": "2026-01-31T06:00:00+00:00",
+    "after_ended_try": "run",
+    "after_id": 5,
+    "after_last": True,
+    "alias": "x",
+    "allow_empty": True,
+    "archives": "a.zip",
+    "by_name": True,
+    "cardinality": "strict",
+    "catalog_conn_id": "lake",
+    "changed_since": "2026-01-31T06:00:00+00:00",
+    "check": "no_rows",
+    "columns": ["a", "b"],
+    "comment": "all",
+    "conf": {"spark.a": "b"},
+    "database": "a",
+    "deferrable": True,
+    "deleted_share": 0.2,
+    "deploy_mode": "client",
+    "driver_cores": 2,
+    "driver_memory": "2g",
+    "dry_run": True,
+    "emit_partition_keys": True,
+    "executor_cores": 3,
+    "executor_memory": "3g",
+    "expected_partitions": [{"day": "1"}],
+    "expired": True,
+    "force": True,
+    "if_exists": True,
+    "if_not_exists": True,
+    "include_pending": True,
+    "isolation": "snapshot",
+    "last_writer_wins": True,
+    "limit": 5,
+    "max_age": 90,
+    "max_bytes": "3 gb",
+    "max_deletes": 4,
+    "max_parallel": 2,
+    "max_partitions": 5,
+    "min_deleted_share": 0.3,
+    "min_files": 6,
+    "min_rows": 7,
+    "min_small_files": 8,
+    "min_sorted_runs": 9,
+    "mode": "full",
+    "num_executors": 4,
+    "older_than": "9 d",
+    "on": "t.n = s.n",
+    "on_failure": "continue",
+    "order_by": ["a"],
+    "output_format": "csv",
+    "output_path": "/other",
+    "partition": {"day": "1"},
+    "partition_keys": ["id"],
+    "partitions": [{"day": "1"}],
+    "primary_key": ["id"],
+    "properties": {"a": "b"},
+    "retain_max": 8,
+    "retain_min": 2,
+    "retention": "30 d",
+    "rewrite_share": 0.4,
+    "schema_evolution": True,
+    "session_time_zone": "Europe/Berlin",
+    "set": {"n": "1"},
+    "small_file_share": 0.5,
+    "snapshot_id": 4,
+    "sorted_runs": 3,
+    "source": table_source("a.other"),
+    "source_alias": "src",
+    "sources": {"x": SOURCE},
+    "spark_conn_id": "spark_2",
+    "spark_env": "/opt/spark",
+    "statements": ["merge"],
+    "table": "a.c",
+    "table_options": {"a": "b"},
+    "tag": "nightly",
+    "target": "a.c",
+    "target_alias": "tgt",
+    "target_file_size": 1_000,
+    "through": {"day": "3"},
+    "type_widening": True,
+    "use_spark": True,
+    "when": [when_matched("s.gone").delete()],
+    "where": "n = 1",
+    "yarn_queue": "q",
+}
+_OF_CLASS: dict[tuple[str, str], Any] = {
+    ("CompactOperator", "target_file_size"): "64 mb",
+    ("CompactionSensor", "target_file_size"): "64 mb",
+    ("CreateTableOperator", "columns"): [column("a", "INT")],
+    ("InsertOverwriteOperator", "mode"): "table",
+    ("StatementsOperator", "statements"): [
+        {"name": "s", "operation": "delete_from", "target": "a.b", "where": "n = 1"},
+        {"name": "u", "operation": "truncate_table", "target": "a.b", "partition": {"day": "1"}},
+    ],
+}
+
+
+def classes() -> list[type[ParameterOperator]]:
+    """The operators and sensors that the provider lists."""
+    info = get_provider_info()
+    modules = [
+        name
+        for kind in ("operators", "sensors")
+        for each in info[kind]
+        for name in each["python-modules"]
+    ]
+    found = {
+        value
+        for name in modules
+        for value in vars(importlib.import_module(name)).values()
+        if inspect.isclass(value)
+        and issubclass(value, ParameterOperator)
+        and not inspect.isabstract(value)
+        and value.__module__ == name
+    }
+    return sorted(found, key=lambda each: each.__name__)
+
+
+def value_of(kind: type, name: str) -> Any:
+    """A value that is not the default."""
+    if name == "sql":
+        return _TEXTS[kind.__name__]
+    return _OF_CLASS.get((kind.__name__, name), _VALUES.get(name))
+
+
+def base_of(kind: type, name: str) -> dict[str, Any]:
+    """The other parameters of a task that is given ``name``."""
+    own = kind.__name__
+    reads_text = own in _TEXTS and name in ("sql", "sources", "database")
+    if reads_text:
+        base = {"sql": _TEXTS[own], "database": "a"}
+        base |= {"sources": {"x": SOURCE}} if own in _READS else {}
+        base |= {"mode": "dynamic"} if own == "InsertOverwriteOperator" else {}
+    else:
+        base = dict(_PARTS.get(own, {"target": "a.b"}))
+    base |= _BESIDE.get(name, {})
+    base.pop(_INSTEAD.get((own, name), ""), None)
+    return {each: value for each, value in base.items() if each != name}
