@@ -131,24 +131,6 @@ def test_each_kind_of_place(connector: Connector, table: Path, remove: Remove) -
     assert files(table) == before | set(stay)
 
 
-def test_links_are_neither_followed_nor_removed(
-    connector: Connector, table: Path, tmp_path: Path, remove: Remove
-) -> None:
-    others = tmp_path / "others/bucket-0"
-    others.mkdir(parents=True)
-    (others / "data-of-others").write_text("x")
-    (table / "bucket-1").symlink_to(others)
-    (table / "k=z").symlink_to(tmp_path / "others")
-    (table / "k=x/again").symlink_to(table / "k=x")
-    (table / "k=x/bucket-0/data-link").symlink_to(others / "data-of-others")
-
-    assert not remove().changes
-
-    assert (others / "data-of-others").exists()
-    assert (table / "k=x/bucket-0/data-link").is_symlink()
-    assert read(connector) == ROWS
-
-
 def test_young_files_stay(table: Path, remove: Remove) -> None:
     old, young = (table / f"k=x/bucket-0/data-{name}" for name in ("old", "young"))
     for path in (old, young):
