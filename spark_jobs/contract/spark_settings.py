@@ -15,6 +15,7 @@ _HADOOP: Final = "spark.hadoop."
 # No name of these changes the rows of a statement: ``python -m tests.settings`` tries each value.
 _ALLOWED: Final = frozenset(
     {
+        "artifact.isolation.enabled",  # PySpark sets it; workers find shipped packages by it
         "autoBroadcastJoinThreshold",
         "broadcastExchange.maxThreadThreshold",
         "broadcastTimeout",
