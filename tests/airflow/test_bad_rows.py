@@ -25,7 +25,7 @@ def csv(path="/landing", **fields):
 
 
 def test_what_is_left_out_is_not_in_the_dict():
-    assert set(csv()) == {"kind", "path", "format", "options", "schema"}
+    assert set(csv()) == {"kind", "path", "format"}
     assert set(csv(**ASKED)) - set(csv()) == {"on_bad_rows", "quarantine"}
 
 
@@ -35,9 +35,10 @@ def test_a_limit_as_number_or_text(limit, found):
     assert (source.max_bad_rows, type(source.max_bad_rows)) == (found, float)
 
 
-def test_what_rendered_as_nothing_was_left_out():
-    (source,) = to_sources(csv(on_bad_rows="", quarantine="", max_bad_rows=""))
-    assert source == FileSource("merge_source", "/landing", "csv")
+@pytest.mark.parametrize("name", ["on_bad_rows", "quarantine"])
+def test_what_rendered_as_nothing_is_an_error(name):
+    with pytest.raises(RequestError, match=rf"source\.{name}: is empty"):
+        to_sources(csv(**{name: ""}))
 
 
 def test_written_by_hand():

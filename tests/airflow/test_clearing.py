@@ -43,7 +43,9 @@ def table(warehouse: Path) -> Path:
 
 
 def truncate(partition=None, target="shop.daily", **parameters):
-    return TruncateTableOperator(task_id="t", target=target, partition=partition, **parameters)
+    if partition is not None:
+        parameters["partition"] = partition
+    return TruncateTableOperator(task_id="t", target=target, **parameters)
 
 
 def drop(*partitions):

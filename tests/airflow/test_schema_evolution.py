@@ -41,6 +41,11 @@ WORDS = "WITH SCHEMA EVOLUTION "
 OPERATORS = pytest.mark.parametrize("operator", TEXTS, ids=lambda each: each.__name__)
 
 
+def given_only(**parameters):
+    """Those that are not None: None would be given, and nothing."""
+    return {name: value for name, value in parameters.items() if value is not None}
+
+
 def from_text(operator, words="", **parameters):
     sql, others = TEXTS[operator]
     return operator(task_id="task", sql=sql.format(words), **others, **parameters)
@@ -65,12 +70,13 @@ class TestParameters:
         ],
     )
     def test_text_or_parameter_turns_it_on(self, operator, words, given, evolves):
-        task = from_text(operator, words, schema_evolution=given)
+        task = from_text(operator, words, **given_only(schema_evolution=given))
         assert task.statement().schema_evolution is evolves
 
     @pytest.mark.parametrize(("given", "evolves"), [(None, False), ("false", False), (True, True)])
     def test_without_a_text(self, operator, given, evolves):
-        assert from_parts(operator, schema_evolution=given).statement().schema_evolution is evolves
+        task = from_parts(operator, **given_only(schema_evolution=given))
+        assert task.statement().schema_evolution is evolves
 
     @pytest.mark.parametrize(("given", "widens"), [(True, True), ("true", True), (False, None)])
     def test_type_widening(self, operator, given, widens):
@@ -83,22 +89,22 @@ class TestParameters:
     def test_neither_true_nor_false(self, operator, name, other):
         problem = f"^REQUEST_INVALID: task 'task': {name}: 'perhaps' is neither true nor false"
         with pytest.raises(RequestError, match=problem):
-            from_text(operator, **{name: "perhaps"}, driver_memory=other)
+            from_text(operator, **{name: "perhaps"}, **given_only(driver_memory=other))
         with pytest.raises(RequestError, match=problem):
-            from_parts(operator, **{name: "perhaps"}, driver_memory=other)
+            from_parts(operator, **{name: "perhaps"}, **given_only(driver_memory=other))
 
     @pytest.mark.parametrize("other", [None, "{{ params.x }}"])
     def test_type_widening_alone(self, operator, other):
         for build in (from_text, from_parts):
             with pytest.raises(RequestError, match="type_widening: needs schema_ev") as caught:
-                build(operator, type_widening=True, driver_memory=other)
+                build(operator, type_widening=True, **given_only(driver_memory=other))
             assert caught.value.remedy.startswith("Set schema_evolution")
 
     def test_templates_are_checked_when_they_are_rendered(self, operator):
         task = from_text(operator, schema_evolution="{{ params.x }}", type_widening=True)
         task.schema_evolution = "true"
         task.check_request()
-        task.schema_evolution = ""
+        task.schema_evolution = "false"
         with pytest.raises(RequestError, match="type_widening: needs schema_evolution"):
             task.check_request()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_provider_merge.operators._shared.source_parameters import to_sources
+from airflow_provider_merge.operators.clauses import when_matched
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import file_source
 from airflow_provider_merge.secret_names import refuse_secrets
@@ -78,7 +79,7 @@ def test_conf_of_an_operator():
             target="shop.orders",
             source="shop.changes",
             on="t.id = s.id",
-            when=[],
+            when=[when_matched().delete()],
             conf={"spark.authenticate.secret": PASSWORD},
         )
 
