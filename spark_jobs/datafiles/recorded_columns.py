@@ -64,7 +64,7 @@ def _require_type(found: pa.DataType, recorded: pa.DataType, path: str) -> None:
 
 
 def _may_stand_for(found: pa.DataType, recorded: pa.DataType) -> bool:
-    """Whether Paimon's Java reader, too, takes values of ``found`` for those of ``recorded``.
+    """Whether readers in Java, too, take values of ``found`` for those of ``recorded``.
 
     Those that do not fit are an error when they are read.
     """

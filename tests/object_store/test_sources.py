@@ -6,6 +6,7 @@ import gzip
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import FileSource
+from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.runtime.session import fixed_meaning
 from spark_jobs.engine.source.copied_files import copied_files
 from spark_jobs.engine.source.open_source import OpenSource, open_source
 from spark_jobs.errors import ErrorCode, JobError
@@ -170,10 +173,12 @@ def test_the_schema_of_the_source_decides(
     put(store, f"{bucket}/schema/part", ROWS)
     path = f"s3://{bucket}/schema/part"
 
-    frame = opened(spark, connector, FileSource("s", path, "parquet", schema="ID INT"))
+    frame = opened(spark, connector, FileSource("s", path, "parquet", schema="ID BIGINT"))
 
-    assert frame.dtypes == [("ID", "int")]
+    assert frame.dtypes == [("ID", "bigint")]
     assert rows(frame) == [(1,), (2,), (3,)]
+    with pytest.raises(JobError, match="column id holds BIGINT where INT is expected"):
+        opened(spark, connector, FileSource("s", path, "parquet", schema="ID INT"))
     with pytest.raises(JobError, match="schema/part has no column missing"):
         opened(spark, connector, FileSource("s", path, "parquet", schema="ID INT, missing DATE"))
 
@@ -206,15 +211,22 @@ def test_what_only_sparks_own_reader_can_do_is_refused(
     assert "hadoop-aws" in raised.value.remedy
 
 
-def test_nanoseconds_are_refused(
+def test_nanoseconds_are_read_if_they_are_whole_microseconds(
     spark: SparkSession, store: ObjectStore, bucket: str, connector: Connector
 ) -> None:
-    put(store, f"{bucket}/nanos/part", pa.table({"at": pa.array([1], pa.timestamp("ns"))}))
+    for name, nanoseconds in (("whole", 5_000), ("finer", 5_001)):
+        times = pa.array([nanoseconds], pa.timestamp("ns"))
+        put(store, f"{bucket}/{name}/part", pa.table({"at": times}))
 
-    with pytest.raises(JobError, match="column at") as raised:
-        opened(spark, connector, FileSource("s", f"s3://{bucket}/nanos/part", "parquet"))
+    def read(name: str) -> list[tuple[Any, ...]]:
+        source = FileSource("s", f"s3://{bucket}/{name}/part", "parquet")
+        with fixed_meaning(spark, "UTC"):
+            return rows(opened(spark, connector, source))
 
-    assert raised.value.code is ErrorCode.NOT_SUPPORTED
+    assert read("whole") == [(datetime(1970, 1, 1, 0, 0, 0, 5),)]  # noqa: DTZ001 - without zone
+    with pytest.raises(Exception, match="at") as raised:
+        read("finer")
+    assert translated(raised.value).code is ErrorCode.VALUE_NOT_STORABLE
 
 
 @pytest.mark.parametrize(

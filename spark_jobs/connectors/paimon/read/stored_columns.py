@@ -60,11 +60,11 @@ class StoredColumns:
         new = [path for path in paths if not names <= self._compared.get(path, _NONE).names]
         found = in_parallel(partial(self._compare, recorded), new)
         self._compared.update(zip(new, found, strict=True))
-        return {path for path in paths if not names & self._compared[path].others}
+        return {path for path in paths if not names & self._compared.get(path, _NONE).others}
 
     def exact(self, paths: Sequence[str], recorded: Sequence[pa.Field]) -> frozenset[str]:
         """Those of the columns ``recorded`` that all files, compared before, store as recorded."""
-        others = frozenset[str]().union(*(self._compared[path].units for path in paths))
+        others = frozenset[str]().union(*(self._compared.get(path, _NONE).units for path in paths))
         return frozenset(column.name for column in recorded) - others
 
     def _compare(self, recorded: Sequence[pa.Field], path: str) -> _Compared:
