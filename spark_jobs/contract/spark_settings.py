@@ -31,6 +31,7 @@ _ALLOWED: Final = frozenset(
         "columnVector.offheap.enabled",
         "debug.maxToStringFields",
         "event.truncate.length",
+        "extensions.test.loadFromCp",  # jobs of their own set it: no extensions of the class path
         "execution.arrow.maxBytesPerBatch",
         "execution.arrow.maxRecordsPerBatch",
         "execution.pandas.udf.buffer.size",
