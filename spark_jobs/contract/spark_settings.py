@@ -31,7 +31,6 @@ _ALLOWED: Final = frozenset(
         "columnVector.offheap.enabled",
         "debug.maxToStringFields",
         "event.truncate.length",
-        "extensions.test.loadFromCp",  # jobs of their own set it: no extensions of the class path
         "execution.arrow.maxBytesPerBatch",
         "execution.arrow.maxRecordsPerBatch",
         "execution.pandas.udf.buffer.size",
@@ -41,6 +40,7 @@ _ALLOWED: Final = frozenset(
         "execution.pyspark.udf.killOnIdleTimeout",
         "execution.pyspark.udf.tracebackDumpIntervalSeconds",
         "execution.python.udf.buffer.size",
+        "extensions.test.loadFromCp",  # jobs of their own set it: no extensions of the class path
         "files.maxPartitionBytes",
         "files.maxPartitionNum",
         "files.minPartitionNum",

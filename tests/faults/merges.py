@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -31,7 +31,6 @@ from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite, Operation
 from spark_jobs.storage import warehouse as paimon
 from tests.faults.storage import visible_file_system
-from tests.support.compaction_runs import Settings
 from tests.support.keyed_changes import KeyedChange, keyed_batches, new_row
 from tests.support.paimon_tables import (
     NAME,
@@ -121,20 +120,20 @@ class Work:
         return [updated, *([] if self.evolves else [gone]), inserts(table, [new])]
 
 
-@dataclass
-class _Session:
-    conf: Settings = field(default_factory=Settings)
-
-
 class PreparedJob(Job):
     """A job that takes its change rows from ``work``; ``between`` runs before the publication."""
 
     __slots__ = ("between", "work")
 
     def _changed(
-        self, runs: StatementRuns, table: TableHandle, scratch: str, attempt: int
+        self,
+        runs: StatementRuns,
+        table: TableHandle,
+        scratch: str,
+        attempt: int,
+        ended: Sequence[str] = (),
     ) -> JobResult:
-        del runs, scratch
+        del runs, scratch, ended
         if self.work.adds and self.work.adds not in table.column_names:
             change = SchemaChange((self.work.adds,), "string")
             table = self.connector.metadata.evolved(table, [change])
@@ -188,7 +187,7 @@ def run(
         sources=(SqlSource("s", "SELECT 1 AS id"),),
         origin=Origin(try_number=try_number),
     )
-    job = PreparedJob(request, _Session(), work.opened(warehouse))  # type: ignore[arg-type]
+    job = PreparedJob(request, None, work.opened(warehouse))
     object.__setattr__(job, "work", work)
     object.__setattr__(job, "between", between)
     # Change rows are prepared for the files as they were: only beside others they fit once more.

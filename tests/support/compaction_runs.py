@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
@@ -19,32 +19,16 @@ from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.compaction import group_run, part_tasks
+from spark_jobs.engine.job import compaction_job
 from spark_jobs.engine.job.compaction_job import CompactionJob
 from spark_jobs.spi.connector import Connector
 from tests.support.paimon_tables import NAME
 
 
 @dataclass
-class Settings:
-    """As much of a session's settings as a job needs."""
-
-    conf: dict[str, str] = field(default_factory=dict)
-
-    def get(self, key: str, default: str | None) -> str | None:
-        return self.conf.get(key, default)
-
-    def set(self, key: str, value: str) -> None:
-        self.conf[key] = value
-
-    def unset(self, key: str) -> None:
-        self.conf.pop(key, None)
-
-
-@dataclass
 class _Session:
     """As much of a Spark session as a compaction needs whose partition specs are plain."""
 
-    conf: Settings = field(default_factory=Settings)
     sparkContext: Any = field(  # noqa: N815 - Spark's name
         default_factory=lambda: SimpleNamespace(defaultParallelism=2)
     )
@@ -96,6 +80,8 @@ def _tasks_here() -> Iterator[None]:
     """Run the tasks of compactions in this process."""
     keys = (f"here-{number}" for number in itertools.count())
     with (
+        mock.patch.object(compaction_job, "fixed_meaning", return_value=nullcontext({})),
+        mock.patch.object(compaction_job, "require_utf8_names"),
         mock.patch.object(group_run, "map_tasks", _mapped),
         mock.patch.object(group_run, "wait_for_stragglers", return_value=None),
         mock.patch.object(part_tasks, "task_key", side_effect=keys),
