@@ -29,7 +29,9 @@ class FileIndex:
     @classmethod
     def of(cls, frame: DataFrame) -> FileIndex:
         """The index of ``frame``, which Spark's reader of a file format has made."""
-        return cls(frame._jdf.queryExecution().analyzed().relation().location())
+        # Spark itself puts a projection above files of which it knows that they hold CHAR.
+        leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
+        return cls(leaves.head().relation().location())
 
     @classmethod
     def all_of(cls, frame: DataFrame) -> list[FileIndex]:

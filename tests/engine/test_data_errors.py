@@ -32,7 +32,7 @@ EXPRESSIONS = {
     "map_from_arrays(array(id, 7), array(1))": "_LEGACY_ERROR_TEMP_2128",
     "array(1)[CAST(id AS INT)]": "INVALID_ARRAY_INDEX",
     "element_at(array(1), CAST(id AS INT) + 3)": "INVALID_ARRAY_INDEX_IN_ELEMENT_AT",
-    "element_at(array(1), CAST(id AS INT))": "INVALID_INDEX_OF_ZERO",
+    "element_at(array(1), CAST(id - id AS INT))": "INVALID_INDEX_OF_ZERO",
     "to_timestamp(concat('x', id), 'yyyy')": "CANNOT_PARSE_TIMESTAMP",
     "make_date(2020, 13, CAST(id AS INT))": "DATETIME_FIELD_OUT_OF_BOUNDS",
     "regexp_replace('a', concat('(', id), '')": "INVALID_PARAMETER_VALUE",

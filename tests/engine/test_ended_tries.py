@@ -167,7 +167,7 @@ def test_a_try_that_publishes_after_it_was_looked_for(
 
     assert result.error is not None
     assert result.error.code == "ENDED_TRY_COMMITTED"
-    assert "Operation op-1 of this task was ended, but had committed" in result.error.message
+    assert "of this task was ended, but had committed" in result.error.message
     assert [row["id"] for row in harness.read()].count(1) == 1
 
 

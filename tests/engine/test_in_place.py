@@ -145,7 +145,6 @@ def test_a_file_that_is_written_again_meanwhile_changes_nothing(
         SqlSource("s", "SELECT rand() AS id, 'x' AS v"),
         FileSource("s", "{}", "parquet", {"mergeSchema": "true"}),
         FileSource("s", "{}", "parquet", schema="id BIGINT, v CHAR(5), often STRING"),
-        FileSource("s", "{}", "parquet", schema="id INT, v STRING, often STRING"),
     ],
 )
 def test_other_sources_are_evaluated_once(harness: Harness, file: Path, source: Source) -> None:

@@ -180,7 +180,10 @@ def test_a_later_try_finds_what_an_earlier_one_did(harness: Harness, *, lost: bo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("forged", [False, True])
-def test_a_result_whose_snapshot_is_gone_is_not_believed(harness: Harness, *, forged: bool) -> None:
+def test_a_result_whose_snapshot_is_gone_is_not_believed(
+    make_table: Callable[..., Harness], *, forged: bool
+) -> None:
+    harness = make_table("append-cow", ORDERS, partitioned=True)
     request = request_of(COUNT_UP, harness)
     base = harness.state().snapshot_id
     first = run(harness, request)

@@ -79,7 +79,7 @@ _CARELESS = {
 
 @pytest.fixture
 def storage(tmp_path: Path) -> WarehouseStorage:
-    root = tmp_path / "a %20 {warehouse} [1] ä#?"
+    root = tmp_path / "a %20 {warehouse} [1] #?"
     root.mkdir()
     return WarehouseStorage(pafs.LocalFileSystem(), str(root), f"file://{root}")
 

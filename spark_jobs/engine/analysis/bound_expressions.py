@@ -78,7 +78,7 @@ class BoundExpression:
 
     @cached_property
     def is_safe_upcast(self) -> bool:
-        """Whether it is a cast that keeps the order of values and cannot fail."""
+        """Whether it is a cast that cannot fail and yields no NULL."""
         return self.kind == "Cast" and _is_safe_upcast(self.spark, self.node)
 
     @cached_property

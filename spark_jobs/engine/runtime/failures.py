@@ -146,7 +146,9 @@ def _named_by_spark(error: BaseException) -> Iterator[_Failure]:
         except (Py4JError, TypeError):
             condition = kind = state = ""  # an exception of others
         if condition:
-            yield _Failure(condition, kind, state, _first_line(str(cause.getMessage())))
+            text = _first_line(str(cause.getMessage()))
+            named = text if text.startswith("[") else f"[{condition}] {text}"
+            yield _Failure(condition, kind, state, named)
         cause = cause.getCause()
 
 
