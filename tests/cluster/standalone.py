@@ -32,7 +32,7 @@ _DEPLOY = "org.apache.spark.deploy"
 def clean_environment(**more: str) -> dict[str, str]:
     """The variables that a process of Spark needs: above all, no path to this project."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME") if name in os.environ}
-    local = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(SPARK_HOME)}
+    local = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(SPARK_HOME), "LC_ALL": "C.UTF-8"}
     return {**kept, **local, **more}
 
 

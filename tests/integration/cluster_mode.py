@@ -59,7 +59,7 @@ class ClusterSubmitter:
         done = subprocess.run(
             command,
             cwd=working,
-            env={**kept, "SPARK_HOME": str(spark.spark_home)},
+            env={**kept, "SPARK_HOME": str(spark.spark_home), "LC_ALL": "C.UTF-8"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
