@@ -6,6 +6,7 @@ converts some types otherwise than by value: it takes any bytes for text, for ex
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -35,13 +36,16 @@ def columns_not_for_spark(
     """
     found = set()
     start = 0
-    for field in metadata.schema.to_arrow_schema():
+    schema = metadata.schema.to_arrow_schema()
+    spellings = Counter(name.lower() for name in schema.names)
+    for field in schema:
         kinds = list(_leaf_types(field.type))
         leaves = range(start, start + len(kinds))
         start = leaves.stop
         if field.name not in wanted:
             continue
-        is_read = _reads_as(field.type, wanted[field.name])
+        # Spark does not tell names apart that differ only in case.
+        is_read = spellings[field.name.lower()] == 1 and _reads_as(field.type, wanted[field.name])
         if not (is_read and _has_readable_leaves(metadata, leaves, kinds)):
             found.add(field.name)
     return frozenset(found)

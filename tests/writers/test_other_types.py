@@ -202,10 +202,12 @@ def test_pages_that_only_java_decodes(spark: SparkSession, tmp_path: Path, forma
     table = ForeignTable(tmp_path / "table", format_, marks=False)
     table.create({"id": "bigint", "v": "int"})
     file = tmp_path / "other.parquet"
-    duckdb.sql(
+    rows = (
         "SELECT range AS id, CASE range % 2 WHEN 0 THEN 2147483647 ELSE -2147483648 END::INT AS v "
         "FROM range(99)"
-    ).write_parquet(str(file), parquet_version="V2", dictionary_size_limit=1)
+    )
+    how = "FORMAT parquet, PARQUET_VERSION V2, DICTIONARY_SIZE_LIMIT 1"
+    duckdb.execute(f"COPY ({rows}) TO '{file}' ({how})")
     table.put([file])
     assert len(by_spark(spark, table, ["id", "v"])) == 99
 

@@ -127,7 +127,8 @@ def spark_writer(spark: SparkSession) -> Writer:
         found.rename(path)
 
     units = ("TIMESTAMP_MICROS", "TIMESTAMP_MILLIS", "INT96")
-    codecs = ("none", "snappy", "gzip", "lz4", "lz4_raw", "zstd")
+    # Without Hadoop's lz4, which DuckDB, a judge, does not read.
+    codecs = ("none", "snappy", "gzip", "lz4_raw", "zstd")
     options = [
         {
             "settings": {
