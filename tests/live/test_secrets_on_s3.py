@@ -45,10 +45,10 @@ with DAG("keys_on_s3", schedule=None, start_date=datetime(2024, 1, 1), max_activ
             task_id=task_id,
             sql="SELECT * FROM shop.planted",
             catalog_conn_id="keys_on_s3",
-            output_path=output_path,
             conf=CONF,
+            **output,
         )
-        for task_id, output_path in {{"rows": None, "report": "s3://lake/reports"}}.items()
+        for task_id, output in {{"rows": {{}}, "report": {{"output_path": "s3://lake/reports"}}}}.items()
     ]
 """
 
