@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TypeVar
@@ -40,7 +41,7 @@ def spread(work: Callable[[S], T], items: Sequence[S], threads: int) -> list[Fut
                 future, item = waiting.get_nowait()
             except Empty:
                 return
-            settle(future, lambda item=item: work(item))  # type: ignore[misc]
+            settle(future, partial(work, item))
 
     for _ in range(min(threads, len(items))):
         start(work_on)

@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-_NAMES: Final = {
+NAMES: Final[dict[pa.DataType, str]] = {
     pa.bool_(): "BOOLEAN",
     pa.int8(): "TINYINT",
     pa.int16(): "SMALLINT",
@@ -32,4 +32,4 @@ def type_name(kind: pa.DataType) -> str:
         return f"MAP<{type_name(kind.key_type)}, {type_name(kind.item_type)}>"
     if pa.types.is_struct(kind):
         return f"STRUCT<{', '.join(f'{each.name}: {type_name(each.type)}' for each in kind)}>"
-    return _NAMES.get(kind, str(kind))
+    return NAMES.get(kind, str(kind))

@@ -15,24 +15,14 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from spark_jobs.landing.type_names import NAMES
+
 # What Spark SQL has no words for.
 NANOSECONDS: Final = " in nanoseconds"
 INSTANT_OF_ORC: Final = "TIMESTAMP WITH LOCAL TIME ZONE"
 FIXED_BINARY: Final = "BINARY of fixed length"
 UNKNOWN: Final = "another type"
 
-_OF_ARROW: Final[dict[pa.DataType, str]] = {
-    pa.bool_(): "BOOLEAN",
-    pa.int8(): "TINYINT",
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INT",
-    pa.int64(): "BIGINT",
-    pa.float32(): "FLOAT",
-    pa.float64(): "DOUBLE",
-    pa.string(): "STRING",
-    pa.binary(): "BINARY",
-    pa.date32(): "DATE",
-}
 _PHYSICAL: Final = {
     "BOOLEAN": "BOOLEAN",
     "INT32": "INT",
@@ -122,4 +112,4 @@ def _orc_type(field: pa.Field) -> str:
         return f"DECIMAL({kind.precision},{kind.scale})"
     if pa.types.is_timestamp(kind):
         return INSTANT_OF_ORC if kind.tz else "TIMESTAMP"
-    return _OF_ARROW.get(kind, UNKNOWN)
+    return NAMES.get(kind, UNKNOWN)
