@@ -240,3 +240,18 @@ def test_never_wrong(spark: SparkSession) -> None:
         for index, truth in enumerate(truths(spark, where, files)):
             assert truth.may or not any(held[index]), (where, kept[index], files[index])
             assert not truth.must or all(held[index]), (where, kept[index], files[index])
+
+
+@pytest.mark.slow
+def test_long_terms_are_left_to_the_rows(spark: SparkSession) -> None:
+    """What stands beside them still decides."""
+    files = [file(i=(1, 5, 0)), file(p="b", i=(1, 5, 0))]
+    either = " OR ".join(f"(i = {number} AND s = 'x')" for number in range(10, 410))
+    both = " AND ".join(f"i <> {number}" for number in range(10, 810))
+    listed = f"i IN ({', '.join(map(str, range(10, 710)))})"
+
+    for term in (either, both, listed):
+        assert truths(spark, term, files) == [MAY, MAY]
+        assert truths(spark, f"p = 'a' AND ({term})", files) == [MAY, NEVER]
+        assert truths(spark, f"({term}) AND i > 5", files) == [NEVER, NEVER]
+    assert truths(spark, f"i <= 5 AND NOT ({listed})", files) == [MAY, MAY]

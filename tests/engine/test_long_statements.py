@@ -18,6 +18,7 @@ _USING = f"MERGE INTO {TARGET} t USING (SELECT 101L AS id, 'x' AS v) s ON t.id =
 STATEMENTS = {
     "IN in WHERE": f"DELETE FROM {TARGET} WHERE id IN ({{0}})",
     "NOT IN in WHERE": f"DELETE FROM {TARGET} WHERE id < 102 AND id NOT IN ({{0}})",
+    "OR in WHERE": f"DELETE FROM {TARGET} WHERE {{2}}",
     "IN in SET": f"UPDATE {TARGET} SET n = IF(id IN ({{0}}), 1, 2)",
     "IN in ON": f"{_USING} AND t.k IN ({{0}}) WHEN MATCHED THEN DELETE",
     "IN in a clause": f"{_USING} WHEN MATCHED AND t.v IN ({{1}}) THEN UPDATE SET v = s.v",
@@ -29,7 +30,8 @@ def calls(make_table: MakeTable, text: str, count: int) -> int:
     harness = make_table("folder", ORDERS, partitioned=True)
     numbers = ", ".join(map(str, range(count)))
     texts = ", ".join(f"'v{number}'" for number in range(count))
-    parsed = parse_statement(text.format(numbers, texts))
+    terms = " OR ".join(f"(id = {number} AND v = 'x')" for number in range(count))
+    parsed = parse_statement(text.format(numbers, texts, terms))
     request = JobRequest("one", TARGET, harness.catalog, parsed.statement, parsed.sources)
     with counted(harness.spark) as found:
         result = Job(request, harness.spark, harness.open()).run()

@@ -46,6 +46,11 @@ class BoundExpression:
         return int(self.node.children().size())
 
     @cached_property
+    def leaf_count(self) -> int:
+        """The number of columns, constants and the like in it, without a look at them."""
+        return int(self.node.collectLeaves().size())
+
+    @cached_property
     def children(self) -> tuple[BoundExpression, ...]:
         """The nodes below this one."""
         children = items(self.node.children())

@@ -50,6 +50,7 @@ class ExpressionAnalyzer:
         self._sides = {"target": [target]}
         self._analyzed: dict[tuple[str, str], Expression] = {}
         self._names: dict[str, bool] = {}
+        self._trees: dict[str, ParsedExpression] = {}
         self._owners = _owned_by(target)
         self._frames = {"target": target.frame.alias(target.alias)}
         if source is not None:
@@ -126,6 +127,7 @@ class ExpressionAnalyzer:
             source_columns=frozenset(name for alias, name in owned if alias != self._target.alias),
             type=value_type,
             deterministic=selected.deterministic,
+            is_long=parsed.is_long,
         )
 
     def _named(self, parsed: ParsedExpression, sees: str) -> Iterator[tuple[str, str]]:
@@ -223,6 +225,11 @@ class ExpressionAnalyzer:
         return expression
 
     def _parsed(self, text: str, where: str) -> ParsedExpression:
+        if text not in self._trees:
+            self._trees[text] = self._newly_parsed(text, where)
+        return self._trees[text]
+
+    def _newly_parsed(self, text: str, where: str) -> ParsedExpression:
         try:
             parsed = parse_expression(self._spark, text)
         except ParseException as error:

@@ -19,6 +19,7 @@ from spark_jobs.engine.analysis.catalyst_nodes import (
     items,
     unresolved_names,
 )
+from spark_jobs.engine.analysis.expressions import LONG_TERM
 
 _AND = re.compile(r"\bAND\b", re.IGNORECASE)
 _EQUALS = re.compile(r"==?")
@@ -59,6 +60,11 @@ class ParsedExpression:
     def has_subquery(self) -> bool:
         """Whether it contains a subquery."""
         return contains(self.spark, self.root, PLAN_EXPRESSION)
+
+    @cached_property
+    def is_long(self) -> bool:
+        """Whether it is one term, not several joined by AND, with many constants and columns."""
+        return class_name(self.root) != "And" and self.root.collectLeaves().size() > LONG_TERM
 
     @cached_property
     def is_named(self) -> bool:

@@ -10,6 +10,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, NullType
 
+# Bounds of files are not asked about longer terms: a comparison costs some 10 ms.
+LONG_TERM: Final = 600
+
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -41,6 +44,7 @@ class Expression:
     one. ``subquery_columns`` are the columns that its subqueries read, by view name; only WHERE and
     the values of UPDATE may have subqueries. ``given_fields``: the paths of the fields that an
     assignment to fields gives values; the other fields of the struct stay as they are.
+    ``is_long``: it is one term with more than ``LONG_TERM`` constants and columns.
     """
 
     text: str
@@ -51,6 +55,7 @@ class Expression:
     source_column: str | None = None
     subquery_columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
     given_fields: tuple[tuple[str, ...], ...] = ()
+    is_long: bool = False
 
     @property
     def column(self) -> Column:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -21,7 +23,7 @@ from pyspark.sql.types import BooleanType, DataType, IntegerType, StructField, S
 
 from spark_jobs.engine.analysis.bound_expressions import BoundExpression, bound_condition
 from spark_jobs.engine.analysis.catalyst import attribute_ids
-from spark_jobs.engine.analysis.expressions import Expression
+from spark_jobs.engine.analysis.expressions import LONG_TERM, Expression
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.pruning.file_truth import Bounds, Truth, compared, is_among, is_null
 from spark_jobs.spi.evidence import bounds_decide, cast_keeps_order
@@ -63,6 +65,10 @@ class FileConditions:
 
     def truth(self, conditions: Sequence[Expression]) -> list[FileTruth]:
         """For each file, the truth of all ``conditions`` joined by AND."""
+        short = [each for each in conditions if not each.is_long]
+        if len(short) < len(conditions):
+            # What is not asked about may be FALSE.
+            return [FileTruth(each.may, must=False) for each in self.truth(short)]
         columns = sorted(frozenset().union(*(each.target_columns for each in conditions)))
         decidable = [name for name in columns if bounds_decide(self.types[name].simpleString())]
         if not self.files or not conditions or (columns and not decidable):
@@ -132,9 +138,25 @@ class FileConditions:
                 if name in decidable
             },
         )
-        truth = translator.truth(bound_condition(filtered))
+        truth = translator.truth_of_parts(bound_condition(filtered))
         answers = frame.select(_INDEX, truth.may_be_true, truth.must_be_true).collect()
         return {index: FileTruth(may, must) for index, may, must in answers}
+
+
+def _affordable(condition: BoundExpression) -> tuple[list[BoundExpression], bool]:
+    """Parts of a condition joined by AND, from the left, and whether they are all of it."""
+    chosen: list[BoundExpression] = []
+    waiting, left, is_whole = [condition], LONG_TERM, True
+    while waiting and left > 0:
+        part = waiting.pop()
+        if part.leaf_count <= left:
+            chosen.append(part)
+            left -= part.leaf_count
+        elif part.kind == "And":
+            waiting += reversed(part.children)
+        else:
+            is_whole = False
+    return chosen, is_whole and not waiting
 
 
 def _bound_names(position: int) -> tuple[str, str, str, str]:
@@ -157,6 +179,12 @@ class _Translator:
 
     keys: frozenset[int]
     bounds: Mapping[int, Bounds]
+
+    def truth_of_parts(self, condition: BoundExpression) -> Truth:
+        """The truth of a condition, of which long parts are unknown."""
+        parts, is_whole = _affordable(condition)
+        truths = [self.truth(part) for part in parts]
+        return reduce(and_, truths if is_whole else [*truths, Truth.unknown()])
 
     def truth(self, node: BoundExpression) -> Truth:
         kind = node.kind
