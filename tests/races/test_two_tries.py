@@ -1,4 +1,4 @@
-"""Orders of the steps of two tries, by chance; all of them by ``python -m tests.races.two_tries``."""
+"""Orders of two tries' steps by chance; all by ``python -m tests.races.two_tries``."""
 
 from __future__ import annotations
 
