@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.files import (
     list_names,
     read_text,
@@ -16,6 +17,7 @@ from airflow_provider_merge.storage.warehouse import require_folder
 from spark_jobs.contract.locations import Place
 from spark_jobs.contract.operation_files import (
     dry_run_result_path,
+    fence_path,
     is_scratch_of,
     is_unfinished_result_of,
     result_path,
@@ -23,7 +25,7 @@ from spark_jobs.contract.operation_files import (
 )
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
-from spark_jobs.contract.task_notes import note_file
+from spark_jobs.contract.task_notes import note_file, note_text, noted_operations
 
 
 def result_location(request: JobRequest, *, refused: bool = False) -> str:
@@ -98,7 +100,7 @@ def remove_result(request: JobRequest, storage_options: Mapping[str, Any]) -> No
 def remove_leftovers(request: JobRequest, storage_options: Mapping[str, Any]) -> None:
     """Remove the temporary files, among them rows of the source, of jobs that were killed.
 
-    Everything that a dry run stored is temporary, its result too.
+    Those of later tries stay. Everything that a dry run stored is temporary, its result too.
 
     Raises:
         OSError: the storage refused.
@@ -108,12 +110,48 @@ def remove_leftovers(request: JobRequest, storage_options: Mapping[str, Any]) ->
         remove_folder(folder, storage_options)
         return
     for name in list_names(folder, storage_options):
-        if is_scratch_of(request.operation_id, name):
+        if is_scratch_of(request.operation_id, name, request.origin.try_number):
             remove_folder(f"{folder}/{name}", storage_options)
         elif is_unfinished_result_of(request.operation_id, name):
             remove(f"{folder}/{name}", storage_options)
     running = running_path(request.operation_id)
     remove(f"{request.catalog.workspace_location}/{running}", storage_options)
+
+
+def shut_out(request: JobRequest, storage_options: Mapping[str, Any]) -> None:
+    """Let no driver of this try, or of an earlier one, begin or publish anything any more.
+
+    A dry run publishes nothing.
+
+    Raises:
+        OSError: the storage refused.
+    """
+    if request.dry_run:
+        return
+    workspace = request.catalog.workspace_location
+    for number in range(request.origin.try_number, 0, -1):
+        path = fence_path(request.operation_id, number)
+        write_text(f"{workspace}/{path}", "", storage_options)
+
+
+def note_operation(request: JobRequest, storage_options: Mapping[str, Any]) -> None:
+    """Note the task's operation, as its driver would: the driver may begin long after this.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+        OSError: the storage refused.
+    """
+    note = None if request.dry_run else note_file(request.origin)
+    if note is None:
+        return
+    location = f"{request.catalog.workspace_location}/{note}"
+    text = read_text(location, storage_options)
+    try:
+        noted = [] if text is None else noted_operations(text)
+    except ValueError as error:
+        raise unreadable(location, f"does not name operations: {error}") from error
+    if request.operation_id not in noted:
+        write_text(location, note_text([*noted, request.operation_id]), storage_options)
 
 
 def forget_tries(request: JobRequest, storage_options: Mapping[str, Any]) -> None:

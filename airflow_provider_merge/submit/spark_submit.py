@@ -11,6 +11,7 @@ from airflow.providers.common.compat.sdk import AirflowException
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.submit.applications import SparkApplication, announced
+from airflow_provider_merge.submit.cancellation import cancel_application
 from airflow_provider_merge.submit.class_archive import (
     CLASS_PATH,
     OPTIONS,
@@ -79,13 +80,15 @@ class SparkSubmitSubmitter(LocalSubmitter):
         hook.announce, hook.history = job.announce, history_server(self._settings, self._extra)
         hook.last_look = LastLook(files.folder, job.ended)
         _check_master(hook)
+        if self._cluster:
+            job.note()
         self._hook, self._job = hook, job
 
     def _end_elsewhere(self) -> None:
         if self._hook is not None and self._job is not None and self._cluster:
             # The cluster may be slow to end the driver, or not hear of it.
             self._job.give_up()
-            self._hook.on_kill()
+            cancel_application(self._hook, self._extra)
 
     def _run(self, files: JobFiles, environment: SparkEnvironment | None) -> None:
         hook, job, variables = self._hook, self._job, self._variables()
@@ -106,7 +109,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
             hook.submit(str(files.main), env=variables)
         except AirflowException as error:
             # The launcher's end is not the driver's: from here on nothing may be committed.
-            self._end_processes()
+            self.kill()
             raise self._failure(hook, error) from error
         except FileNotFoundError as error:
             raise invalid(

@@ -32,7 +32,8 @@ class SparkJob:
 
     ``announce`` hears of the Spark application as soon as anything of it is known. ``ended`` tells
     what became of the job's task, empty as long as it goes on; it is asked before anything is
-    published. ``give_up`` lets nothing be published any more by what cannot be ended for certain.
+    published. ``note`` notes the work in the workspace, for a driver that may begin after its task
+    has ended; ``give_up`` lets nothing be published any more by what cannot be ended for certain.
     ``both_compilers``: Java's second compiler pays.
     """
 
@@ -41,6 +42,7 @@ class SparkJob:
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
     announce: Callable[[SparkApplication], None] = field(default=lambda _: None, repr=False)
     ended: Callable[[], str] = field(default=lambda: "", repr=False)
+    note: Callable[[], None] = field(default=lambda: None, repr=False)
     give_up: Callable[[], None] = field(default=lambda: None, repr=False)
     both_compilers: bool = False
 

@@ -21,9 +21,10 @@ _REFUSED: Final = ".refused.json"
 _NOTE: Final = ".tries"
 _BASE: Final = ".base"
 _RUNNING: Final = ".running"
+_FENCE: Final = ".fence"
 _RUN: Final = "[0-9a-f]{32}"
 _SCRATCH: Final = re.compile(f".+-{_RUN}")
-_ENDINGS: Final = "|".join(map(re.escape, (_RESULT, _REFUSED, _NOTE, _BASE, _RUNNING)))
+_ENDINGS: Final = "|".join(map(re.escape, (_RESULT, _REFUSED, _NOTE, _BASE, _RUNNING, _FENCE)))
 _MEMORY: Final = re.compile(rf"[\w-]+({_ENDINGS})")
 
 
@@ -60,9 +61,14 @@ def running_path(operation_id: str) -> str:
     return f"{FOLDER}/{operation_id}{_RUNNING}"
 
 
-def new_scratch_folder(operation_id: str) -> str:
-    """A folder for the temporary files of one run of an operation."""
-    return f"{FOLDER}/{_run_of(operation_id)}"
+def fence_path(operation_id: str, try_number: int) -> str:
+    """The file that is there once this try of the operation was given up, whatever is in it."""
+    return f"{FOLDER}/{operation_id}-{try_number}{_FENCE}"
+
+
+def new_scratch_folder(operation_id: str, try_number: int) -> str:
+    """A folder for the temporary files of one run of a try of an operation."""
+    return f"{FOLDER}/{_run_of(f'{operation_id}-{try_number}')}"
 
 
 def new_output_folder(operation_id: str) -> str:
@@ -93,9 +99,13 @@ def is_scratch(name: str) -> bool:
     return _SCRATCH.fullmatch(name) is not None
 
 
-def is_scratch_of(operation_id: str, name: str) -> bool:
-    """Whether a folder has the name that one run of this operation gave its files."""
-    return re.fullmatch(f"{re.escape(operation_id)}-{_RUN}", name) is not None
+def is_scratch_of(operation_id: str, name: str, last_try: int | None = None) -> bool:
+    """Whether a folder has the name that a run of this operation gave its files.
+
+    ``last_try``: not those of later tries. Older releases named no try.
+    """
+    found = re.fullmatch(rf"{re.escape(operation_id)}-(?:(\d+)-)?{_RUN}", name)
+    return found is not None and (last_try is None or int(found[1] or 0) <= last_try)
 
 
 def is_dry_run(name: str) -> bool:

@@ -84,7 +84,7 @@ def test_a_job_that_left_nothing_is_looked_for_there(dag_file, submitter, worksp
 def test_giving_up_clears_scratch_there(workspace, warehouse):
     catalog = CatalogSpec("paimon", str(warehouse), workspace=str(workspace))
     request = example_request(catalog=catalog)
-    scratch = workspace / new_scratch_folder(request.operation_id)
+    scratch = workspace / new_scratch_folder(request.operation_id, 1)
     scratch.mkdir(parents=True)
 
     give_up([request], PaimonHook())

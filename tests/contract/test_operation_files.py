@@ -10,6 +10,7 @@ from spark_jobs.contract.operation_files import (
     CONDITIONAL_PUT_PROBE,
     dry_run_folder,
     dry_run_result_path,
+    fence_path,
     is_dry_run,
     is_memory,
     is_scratch,
@@ -33,6 +34,7 @@ def test_paths_are_those_of_every_release() -> None:
         dry_run_folder("op-1"),
         dry_run_result_path("op-1"),
         note_path("run"),
+        fence_path("op-1", 2),
         CONDITIONAL_PUT_PROBE,
     ] == [
         "_operations/op-1.json",
@@ -40,14 +42,15 @@ def test_paths_are_those_of_every_release() -> None:
         "_dry_run-op-1",
         "_dry_run-op-1/result.json",
         "_operations/run.tries",
+        "_operations/op-1-2.fence",
         "_operations/conditional-put",
     ]
 
 
 def test_each_run_has_a_scratch_folder_of_its_own() -> None:
-    one, other = new_scratch_folder("op-1"), new_scratch_folder("op-1")
+    one, other = new_scratch_folder("op-1", 3), new_scratch_folder("op-1", 3)
     assert one != other
-    assert re.fullmatch("_operations/op-1-[0-9a-f]{32}", one)
+    assert re.fullmatch("_operations/op-1-3-[0-9a-f]{32}", one)
 
 
 def test_a_scratch_folder_holds_sources_and_the_lease() -> None:
@@ -57,11 +60,21 @@ def test_a_scratch_folder_holds_sources_and_the_lease() -> None:
 
 
 def test_a_scratch_folder_belongs_to_its_operation_alone() -> None:
-    name = new_scratch_folder("op-1").rpartition("/")[2]
+    name = new_scratch_folder("op-1", 2).rpartition("/")[2]
     assert is_scratch(name)
     assert is_scratch_of("op-1", name)
     assert not is_scratch_of("op", name)
     assert not is_scratch_of("o.-1", name)
+
+
+def test_a_scratch_folder_belongs_to_its_try_and_later_ones() -> None:
+    name = new_scratch_folder("op-1", 10).rpartition("/")[2]
+    assert is_scratch_of("op-1", name, last_try=10)
+    assert not is_scratch_of("op-1", name, last_try=9)
+
+
+def test_the_scratch_folder_of_an_older_release_belongs_to_any_try() -> None:
+    assert is_scratch_of("op-1", f"op-1-{RUN}", last_try=1)
 
 
 @pytest.mark.parametrize("name", ["op-1", f"op-1-{RUN}x", "notes", f"-{RUN}"[1:]])
@@ -96,7 +109,9 @@ def test_an_unfinished_result_belongs_to_its_operation_alone(refused: bool) -> N
     assert not is_unfinished_result_of("op-1", whole)
 
 
-@pytest.mark.parametrize("name", ["op-1.json", "op-1.refused.json", "run.tries", "op-1.running"])
+@pytest.mark.parametrize(
+    "name", ["op-1.json", "op-1.refused.json", "run.tries", "op-1.running", "op-1-2.fence"]
+)
 def test_results_and_notes_are_memory(name: str) -> None:
     assert is_memory(name)
     assert is_memory(unfinished_name(name))

@@ -140,7 +140,7 @@ def test_a_try_that_committed_nothing_is_nothing_to_decide(harness: Harness) -> 
 def test_a_try_that_still_runs_somewhere_loses_its_lease(harness: Harness) -> None:
     run(harness, request(harness, "op-1", statement=delete_from("", "id = -1")))
     log = OperationLog(harness.open().storage)
-    lease = log.lease(new_scratch_folder("op-1"))
+    lease = log.lease(new_scratch_folder("op-1", 1))
     lease.take()
 
     assert run(harness, request(harness, "op-2")).error is None

@@ -144,7 +144,7 @@ def test_results_are_kept_for_thirty_days(warehouse: Path, name: str) -> None:
         path.write_text("{}")
         stored(path, days)
 
-    log.clear_leftovers("op-1", is_retry=True)
+    log.clear_leftovers("op-1", 2)
 
     assert not old.exists()
     assert kept.exists()
@@ -159,9 +159,9 @@ def test_a_run_removes_a_bounded_number_of_results(warehouse: Path) -> None:
         (folder / f"op-{number}.json").write_text("{}")
     stored(folder, days=31)
 
-    log.clear_leftovers("op-2000", is_retry=True)
+    log.clear_leftovers("op-2000", 2)
     assert len(list(folder.iterdir())) == 50
-    log.clear_leftovers("op-2000", is_retry=True)
+    log.clear_leftovers("op-2000", 2)
     assert not list(folder.iterdir())
 
 
@@ -173,6 +173,6 @@ def test_now_and_then_a_first_try_removes_outdated_results(warehouse: Path) -> N
     stored(folder, days=31)
 
     for number in range(1_000):
-        log.clear_leftovers(f"new-{number}", is_retry=False)
+        log.clear_leftovers(f"new-{number}", 1)
 
     assert not (folder / "op-1.json").exists()

@@ -91,8 +91,8 @@ def ended(operation_id: str) -> JobResult:
 
 
 def test_a_statement_lists_nothing(log: OperationLog, files: Counting, tmp_path: Path) -> None:
-    log.clear_leftovers(OPERATION, is_retry=False)
-    scratch = log.begin(OPERATION)
+    log.clear_leftovers(OPERATION, 1)
+    scratch = log.begin(OPERATION, 1)
     log.clear(scratch)
     log.store(ended(OPERATION))
 
@@ -102,9 +102,9 @@ def test_a_statement_lists_nothing(log: OperationLog, files: Counting, tmp_path:
 
 
 def test_a_run_that_was_killed_is_found_without_a_retry(log: OperationLog, tmp_path: Path) -> None:
-    scratch = log.begin(OPERATION)
+    scratch = log.begin(OPERATION, 1)
 
-    log.clear_leftovers(OPERATION, is_retry=False)
+    log.clear_leftovers(OPERATION, 1)
 
     assert not log.lease(scratch).is_held()
     assert not (tmp_path / scratch).exists()
@@ -113,11 +113,11 @@ def test_a_run_that_was_killed_is_found_without_a_retry(log: OperationLog, tmp_p
 def test_a_run_that_was_killed_while_it_stored_its_result(
     log: OperationLog, tmp_path: Path
 ) -> None:
-    log.clear(log.begin(OPERATION))
+    log.clear(log.begin(OPERATION, 1))
     unfinished = tmp_path / f"_operations/.{OPERATION}.json.{'c' * 32}.tmp"
     unfinished.write_text("{")
 
-    log.clear_leftovers(OPERATION, is_retry=False)
+    log.clear_leftovers(OPERATION, 1)
 
     assert not unfinished.exists()
 
@@ -127,6 +127,6 @@ def test_a_retry_finds_what_an_older_version_left(log: OperationLog, tmp_path: P
     scratch.mkdir(parents=True)
     (scratch / "lease").touch()
 
-    log.clear_leftovers(OPERATION, is_retry=True)
+    log.clear_leftovers(OPERATION, 2)
 
     assert not scratch.exists()

@@ -173,7 +173,7 @@ def test_a_dry_run_hands_its_result_over_there(spark: SparkSession, lake: Lake) 
 
 
 def test_leftovers_are_removed_there(lake: Lake) -> None:
-    left = lake.workspace / new_scratch_folder("op-0")
+    left = lake.workspace / new_scratch_folder("op-0", 1)
     left.mkdir(parents=True)
     (left / "rows.parquet").write_text("rows of a source")
     for path in (left / "rows.parquet", left):

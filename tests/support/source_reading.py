@@ -35,7 +35,7 @@ def evaluated(
     handle = connector.metadata.load_table(target)
     moment = StatementTime(spark)
     log = OperationLog(connector.storage)
-    folder = new_scratch_folder(request.operation_id)
+    folder = new_scratch_folder(request.operation_id, 1)
     log.lease(folder).take()
     sources = Sources(spark, connector, request, handle, folder, Progress(), moment)
     sources.open()

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from airflow_provider_merge.exceptions import job_error
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.metadata.operations import (
     forget_tries,
+    note_operation,
     read_result,
     read_result_of_try,
     remove_leftovers,
     remove_result,
     result_location,
+    shut_out,
     store_result,
 )
+from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.submit.submitter import SubmissionError
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
@@ -81,13 +84,32 @@ def forget_rows(request: JobRequest, hook: CatalogHook) -> None:
         log.warning("%s stays behind: %s", result_location(request), error)
 
 
-def give_up(requests: Iterable[JobRequest], hook: CatalogHook) -> None:
-    """Take from a job that may run on what its requests need to publish."""
+def note_work(requests: Sequence[JobRequest], hook: CatalogHook) -> None:
+    """Note the operations of a job whose driver may begin late, after a later one's.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE, WAREHOUSE_ACCESS_DENIED.
+        InternalError: STORAGE_UNAVAILABLE.
+    """
     for request in requests:
-        try:
-            remove_leftovers(request, hook.workspace_options())
-        except OSError as error:
-            log.warning("Operation %s may still publish: %s", request.operation_id, error)
+        with reaching(request.catalog.workspace_location):
+            note_operation(request, hook.workspace_options())
+
+
+def give_up(requests: Sequence[JobRequest], hook: CatalogHook) -> None:
+    """Take from a job that may run on, or begin later, what its requests need to publish.
+
+    First the fences of all, which need no listing. Raises nothing: its task is at its end.
+    """
+    for step, effect in (
+        (shut_out, "may still publish, unless it loses its lease"),
+        (remove_leftovers, "left temporary files"),
+    ):
+        for request in requests:
+            try:
+                step(request, hook.workspace_options())
+            except Exception as error:  # noqa: BLE001 - of the storage or of its library
+                log.warning("Operation %s %s: %s", request.operation_id, effect, error)
 
 
 def _left(request: JobRequest, hook: CatalogHook, result: JobResult | None) -> JobResult | None:

@@ -22,7 +22,7 @@ from airflow_provider_merge.links import (
 )
 from airflow_provider_merge.metadata.operations import require_workspace
 from airflow_provider_merge.operators._shared.compilers_choice import wants_both
-from airflow_provider_merge.operators._shared.outcome import give_up
+from airflow_provider_merge.operators._shared.outcome import give_up, note_work
 from airflow_provider_merge.operators._shared.spark_conf import spark_conf
 from airflow_provider_merge.operators._shared.task_end import task_end
 from airflow_provider_merge.operators._shared.values import whole_number
@@ -182,6 +182,7 @@ class SparkJobOperator(ParameterOperator):
             credentials,
             announce=lambda application: self._link_application(context, application),
             ended=lambda: task_end(context["ti"]),
+            note=lambda: note_work(requests, hook),
             give_up=lambda: give_up(requests, hook),
             both_compilers=both_compilers,
         )

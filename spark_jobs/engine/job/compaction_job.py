@@ -28,10 +28,12 @@ from spark_jobs.engine.compaction.tally import Tally, report_of
 from spark_jobs.engine.compaction.wanted import WantedPartitions
 from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.file_names import require_utf8_names
 from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.engine.runtime.operations import OperationLog
+from spark_jobs.engine.runtime.permission import Permission
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.runtime.redaction import Redaction
 from spark_jobs.engine.runtime.session import fixed_meaning
@@ -90,13 +92,14 @@ class CompactionJob:
         if self.request.dry_run:
             return self._foretold(compaction, table, wanted)
         with self.progress.phase("history"):
-            origin = self.request.origin
-            log.clear_leftovers(self.request.operation_id, is_retry=origin.is_retry)
+            fence = Fence.of(self.request, self.connector.storage)
+            fence.enter()
+            log.clear_leftovers(self.request.operation_id, fence.try_number)
             commits = compaction.commits(table, self.request.operation_id)
             tally = Tally.of(commits, table.partition_keys)
-        scratch = log.begin(self.request.operation_id)
+        scratch = log.begin(self.request.operation_id, fence.try_number)
         lease = log.lease(scratch)
-        run = self._run(compaction, table, wanted, tally, lease)
+        run = self._run(compaction, table, wanted, tally, lease, fence)
         try:
             rounds, error = run.run(table), None
         except JobError as failure:
@@ -128,21 +131,17 @@ class CompactionJob:
         wanted: WantedPartitions,
         tally: Tally,
         lease: Lease,
+        fence: Fence,
     ) -> CompactionRun:
         request = self.request
         last_look = LastLook(request.operation_id, self.answers)
-
-        def require_wanted() -> None:
-            lease.require()
-            last_look.require_task()
-
         groups = GroupRuns(
             self.spark,
             compaction,
             self.spec,
             request.operation_id,
             lease,
-            require_wanted,
+            Permission(last_look, fence, lease).require,
             self.progress,
         )
         common = operation_properties(request, table.snapshot_id)

@@ -9,6 +9,7 @@ from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.runtime.redaction import Redaction
@@ -37,6 +38,7 @@ class CreateTableJob:
         return result
 
     def _done(self) -> JobResult:
+        Fence.of(self.request, self.connector.storage).enter()
         with self.progress.phase("create"):
             created = self.connector.metadata.create_table(self.request.table, self.spec)
         self.progress.say(f"{self.request.table} {'created' if created else 'exists'}")

@@ -43,6 +43,7 @@ class EndedTries:
 
         Raises:
             CatalogError: METADATA_UNREADABLE.
+            CommitError: RUN_GIVEN_UP: a later operation of the task run has been noted.
         """
         note = note_file(request.origin)
         if note is None:
@@ -50,6 +51,8 @@ class EndedTries:
         storage = connector.storage
         path = f"{storage.root}/{note}"
         noted = _noted(connector, path)
+        if request.operation_id in noted[:-1]:
+            raise _given_up(request)
         ended = [each for each in noted if each != request.operation_id]
         if request.operation_id not in noted:
             text = note_text([*ended, request.operation_id])
@@ -66,7 +69,7 @@ class EndedTries:
         found = []
         log = OperationLog(self.connector.storage)
         for operation_id in self.operation_ids:
-            log.clear_leftovers(operation_id, is_retry=True)
+            log.clear_leftovers(operation_id, None)
             commit = self._commit(table, operation_id)
             if commit is not None:
                 target, properties = str(self.request.table), commit.properties
@@ -109,6 +112,15 @@ class EndedTries:
 def warnings_of(commits: Sequence[JobResult]) -> tuple[str, ...]:
     """The warnings for a statement that runs again after ``commits``."""
     return (f"{_told(commits)} The statement was run once more.",) if commits else ()
+
+
+def _given_up(request: JobRequest) -> CommitError:
+    return CommitError(
+        ErrorCode.RUN_GIVEN_UP,
+        f"Operation {request.operation_id} was given up: its task was cleared, and a later "
+        "operation of the task has begun.",
+        "Look at the task's later tries.",
+    )
 
 
 def _told(commits: Sequence[JobResult]) -> str:

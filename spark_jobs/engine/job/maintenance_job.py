@@ -18,6 +18,7 @@ from spark_jobs.contract.maintenance import (
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics, Status
 from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.leftovers import leftovers_of
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.progress import Progress
@@ -46,12 +47,17 @@ class MaintenanceJob:
         """Run the request and, except in a dry run, store its result; a failure is a result too."""
         log = OperationLog(self.connector.storage)
         try:
-            result = log.earlier(self.request) or self._done()
+            result = log.earlier(self.request) or self._wanted_work()
         except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a stored result
             result = OperationLog.failed(self.request, self.redaction.error(translated(error)))
         if not self.request.dry_run:
             log.store(result)
         return result
+
+    def _wanted_work(self) -> JobResult:
+        if not self.request.dry_run:
+            Fence.of(self.request, self.connector.storage).enter()
+        return self._done()
 
     def _done(self) -> JobResult:
         zone = self.request.options.session_time_zone

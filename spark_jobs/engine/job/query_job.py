@@ -16,6 +16,7 @@ from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.query.json_values import json_frame, json_value
 from spark_jobs.engine.query.query_output import query_output
 from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.file_names import require_utf8_names
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.progress import Progress
@@ -56,9 +57,10 @@ class QueryJob:
 
     def _done(self, log: OperationLog) -> JobResult:
         require_utf8_names(self.spark)
-        origin = self.request.origin
-        log.clear_leftovers(self.request.operation_id, is_retry=origin.is_retry)
-        scratch = log.begin(self.request.operation_id)
+        Fence.of(self.request, self.connector.storage).enter()
+        try_number = self.request.origin.try_number
+        log.clear_leftovers(self.request.operation_id, try_number)
+        scratch = log.begin(self.request.operation_id, try_number)
         lease = log.lease(scratch)
         sources = Sources(
             self.spark,

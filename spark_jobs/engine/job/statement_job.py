@@ -18,6 +18,7 @@ from spark_jobs.engine.job.ended_tries import EndedTries, warnings_of
 from spark_jobs.engine.job.statement_runs import StatementRuns
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.file_names import require_utf8_names
 from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
 from spark_jobs.engine.runtime.progress import Progress
@@ -90,7 +91,7 @@ class Job:
         table = self.connector.metadata.load_table(self.request.table)
         if not self.request.dry_run and self._earlier(log, table) is not None:
             return
-        scratch = new_scratch_folder(self.request.operation_id)
+        scratch = new_scratch_folder(self.request.operation_id, self.request.origin.try_number)
         with self._runs().opened(table, scratch) as run:
             run.check()
 
@@ -118,8 +119,9 @@ class Job:
         if self.request.dry_run:
             return self._tried(log, runs, table)
         with self.progress.phase("history"):
-            origin = self.request.origin
-            log.clear_leftovers(self.request.operation_id, is_retry=origin.is_retry)
+            fence = Fence.of(self.request, self.connector.storage)
+            fence.enter()
+            log.clear_leftovers(self.request.operation_id, fence.try_number)
             earlier = self._earlier(log, table)
             if earlier is not None:
                 require_same_work(self.request, earlier)
@@ -129,7 +131,7 @@ class Job:
             taken = ended.taken(commits)
             if taken is not None:
                 return taken
-            scratch = log.begin(self.request.operation_id)
+            scratch = log.begin(self.request.operation_id, fence.try_number)
         try:
             result = self._changed(runs, table, scratch, attempt, ended.operation_ids)
         finally:

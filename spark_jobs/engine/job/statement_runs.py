@@ -23,6 +23,7 @@ from spark_jobs.engine.insert.clearing_run import ClearingRun
 from spark_jobs.engine.insert.overwrite_run import OverwriteRun
 from spark_jobs.engine.merge.merge_run import MergeRun
 from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.source.sources import Sources
@@ -111,6 +112,7 @@ class StatementRuns:
             "scratch": scratch,
             "progress": self.progress,
             "last_look": LastLook(request.operation_id, self.answers),
+            "fence": Fence.of(request, self.connector.storage),
             "attempt": attempt,
             "dry_run": request.dry_run,
         }

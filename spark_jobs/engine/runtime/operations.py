@@ -75,14 +75,14 @@ class OperationLog:
         with contextlib.suppress(OSError):  # the note of a run that ended only costs a listing
             self.storage.filesystem.delete_file(self._running(result.operation_id))
 
-    def begin(self, operation_id: str) -> str:
+    def begin(self, operation_id: str, try_number: int) -> str:
         """A scratch folder for a new run, with a lease; the operation is noted as running.
 
         Raises:
             CommitError: RUN_GIVEN_UP.
         """
         replace_file(self.storage.filesystem, self._running(operation_id), b"")
-        scratch = new_scratch_folder(operation_id)
+        scratch = new_scratch_folder(operation_id, try_number)
         self.lease(scratch).take()
         return scratch
 
@@ -106,27 +106,28 @@ class OperationLog:
         except OSError as error:
             log.warning("the temporary files in %s are left: %s", scratch, error)
 
-    def clear_leftovers(self, operation_id: str, *, is_retry: bool) -> None:
+    def clear_leftovers(self, operation_id: str, try_number: int | None) -> None:
         """Remove the temporary files of runs of this operation that were killed.
 
-        A given-up run that is still alive fails because its lease is gone. The folder of all
-        operations is listed only if there may be such runs: ``is_retry`` says so, or the note of a
-        run whose result was never stored. Now and then, it is listed for outdated results of any
-        operation, too.
+        ``try_number``: not those of later tries; None: those of all. A given-up run that is still
+        alive fails because its lease is gone. The folder of all operations is listed only if there
+        may be such runs: a second try says so, or the note of a run whose result was never stored.
+        Now and then, it is listed for outdated results of any operation, too.
         """
-        if is_retry or self._is_running(operation_id) or _sweeps(operation_id):
-            self._clear_listed(operation_id)
+        if try_number != 1 or self._is_running(operation_id) or _sweeps(operation_id):
+            self._clear_listed(operation_id, try_number)
 
     def _is_running(self, operation_id: str) -> bool:
         note = self.storage.filesystem.get_file_info(self._running(operation_id))
         return bool(note.type == pafs.FileType.File)
 
-    def _clear_listed(self, operation_id: str) -> None:
+    def _clear_listed(self, operation_id: str, try_number: int | None) -> None:
         folder = pafs.FileSelector(f"{self.storage.root}/{FOLDER}", allow_not_found=True)
         found = self.storage.filesystem.get_file_info(folder)
         for info in found:
             name = info.base_name
-            if info.type == pafs.FileType.Directory and is_scratch_of(operation_id, name):
+            is_folder = info.type == pafs.FileType.Directory
+            if is_folder and is_scratch_of(operation_id, name, try_number):
                 self.lease(f"{FOLDER}/{name}").end()
                 self.end(f"{FOLDER}/{name}")
             elif is_unfinished_result_of(operation_id, name):

@@ -11,8 +11,10 @@ from spark_jobs.contract.properties import metrics_property, recorded_metrics
 from spark_jobs.contract.request import JobOptions
 from spark_jobs.contract.result import Metrics, PartitionMetrics
 from spark_jobs.engine.runtime.collector import paused_collector
+from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.lease import Lease, LeasedSinks
+from spark_jobs.engine.runtime.permission import Permission
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.write.change_writer import TaskReport
 from spark_jobs.errors import ErrorCode, JobError
@@ -56,6 +58,7 @@ class StatementRun(Generic[Spec_co]):
     scratch: str
     progress: Progress
     last_look: LastLook
+    fence: Fence
     attempt: int = 1
     dry_run: bool = False
 
@@ -77,10 +80,7 @@ class StatementRun(Generic[Spec_co]):
         return replace(handle, sinks=LeasedSinks(handle.sinks, self.lease))
 
     def _require_wanted(self) -> None:
-        self.lease.require()
-        self.last_look.require_task()
-        # The answer may have taken minutes, in which a later try took the lease.
-        self.lease.require()
+        Permission(self.last_look, self.fence, self.lease).require()
 
     def store_schema(self) -> None:
         """Store the columns of an evolved table, where no snapshot does.

@@ -1,0 +1,68 @@
+"""Ends a job's application on a cluster, as well as it can be asked to.
+
+Nothing relies on it: what the job may still publish is decided by its fence in the workspace.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+import requests
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+
+log = logging.getLogger(__name__)
+
+# In the extra of a Spark connection, as the Spark provider calls it.
+RESOURCE_MANAGER: Final = "yarn_resourcemanager_webapp_address"
+_TIMEOUT: Final = 10.0
+
+
+def cancel_application(hook: SparkSubmitHook, extra: Mapping[str, Any]) -> None:
+    """Ask the cluster to end what ``hook`` submitted, and log what was not ended. Raises nothing.
+
+    ``extra`` is that of the Spark connection.
+    """
+    application = hook._yarn_application_id  # noqa: SLF001
+    pod = hook._kubernetes_driver_pod  # noqa: SLF001
+    if not application and not pod:
+        log.warning(
+            "No application was known yet when the task was ended. If the cluster accepts one "
+            "later, it ends before it changes anything."
+        )
+        return
+    try:
+        if application:
+            _cancel_on_yarn(hook, application, str(extra.get(RESOURCE_MANAGER) or "").strip())
+        else:
+            hook._delete_driver_pod()  # noqa: SLF001
+    except Exception as error:  # noqa: BLE001 - of clients whose errors have no common base
+        _tell(application or pod, f"{type(error).__name__}: {error}")
+
+
+def _cancel_on_yarn(hook: SparkSubmitHook, application: str, address: str) -> None:
+    """By YARN's own REST, because there may be no client of YARN on this machine."""
+    if not address:
+        _tell(application, f"the Spark connection's extra has no {RESOURCE_MANAGER}")
+        return
+    base = address if "://" in address else f"http://{address}"
+    answer = requests.put(
+        f"{base.rstrip('/')}/ws/v1/cluster/apps/{application}/state",
+        json={"state": "KILLED"},
+        auth=hook._resolved_yarn_rm_auth,  # noqa: SLF001
+        timeout=_TIMEOUT,
+    )
+    if answer.status_code in (requests.codes.ok, requests.codes.accepted):
+        log.info("Asked YARN to end application %s.", application)
+    else:
+        _tell(application, f"YARN's resource manager answered with HTTP {answer.status_code}")
+
+
+def _tell(application: str, reason: str) -> None:
+    log.warning(
+        "Application %s was not ended on the cluster: %s. If it still runs, it publishes nothing "
+        "any more, but uses the cluster until it notices that; end it there.",
+        application,
+        reason,
+    )

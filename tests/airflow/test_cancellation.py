@@ -1,0 +1,128 @@
+"""What a task that ends does about its application on a cluster, and what it says of it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from airflow_provider_merge.metadata.operations import shut_out
+from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
+from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
+from spark_jobs.contract.operation_files import fence_path
+from spark_jobs.contract.request import CatalogSpec, Origin
+from tests.airflow.launcher import Launcher
+from tests.airflow.support import connection, example_request
+
+APPLICATION = "application_1700000000000_0001"
+SUBMITTED = f"print('Submitted application {APPLICATION}', flush=True)\n"
+
+
+class ResourceManager(HTTPServer):
+    """Answers requests to end an application with one status, and keeps them."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(("127.0.0.1", 0), _Answer)
+        self.status = status
+        self.asked: list[tuple[str, object]] = []
+
+
+class _Answer(BaseHTTPRequestHandler):
+    server: ResourceManager
+
+    def do_PUT(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.asked.append((self.path, json.loads(body)))
+        self.send_response(self.server.status)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def manager(request):
+    with ResourceManager(getattr(request, "param", 202)) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def submit(tmp_path, monkeypatch):
+    """Submits in cluster mode, with a launcher that ends as told; the operations given up."""
+    given_up = []
+
+    def start(then, **extra):
+        connection(
+            monkeypatch, "yarn", conn_type="spark", host="yarn",
+            extra={"deploy-mode": "cluster", **extra},
+        )  # fmt: skip
+        launcher = Launcher.make(tmp_path / "env", then)
+        settings = SparkSettings("yarn", spark_env=str(launcher.folder))
+        submitter = SparkSubmitSubmitter(settings)
+        job = SparkJob("dag.task", example_request(), give_up=lambda: given_up.append(1))
+        with pytest.raises(SubmissionError):
+            submitter.submit(job)
+        return given_up
+
+    return start
+
+
+def test_the_resource_manager_is_asked(submit, manager):
+    address = f"127.0.0.1:{manager.server_port}"
+
+    given_up = submit(f"{SUBMITTED}sys.exit(1)", yarn_resourcemanager_webapp_address=address)
+
+    path = f"/ws/v1/cluster/apps/{APPLICATION}/state"
+    assert manager.asked == [(path, {"state": "KILLED"})]
+    assert given_up == [1]
+
+
+@pytest.mark.parametrize("manager", [401, 403, 404, 500], indirect=True)
+def test_what_was_not_ended_is_said(submit, manager, caplog):
+    address = f"http://127.0.0.1:{manager.server_port}/"
+
+    given_up = submit(f"{SUBMITTED}sys.exit(1)", yarn_resourcemanager_webapp_address=address)
+
+    assert f"Application {APPLICATION} was not ended on the cluster" in caplog.text
+    assert f"HTTP {manager.status}" in caplog.text
+    assert given_up == [1]
+
+
+@pytest.mark.parametrize(
+    ("extra", "reason"),
+    [
+        ({}, "has no yarn_resourcemanager_webapp_address"),
+        ({"yarn_resourcemanager_webapp_address": "127.0.0.1:1"}, "ConnectionError"),
+        ({"yarn_resourcemanager_webapp_address": "http://["}, "InvalidURL"),
+    ],
+)
+def test_no_resource_manager_to_ask(submit, caplog, extra, reason):
+    given_up = submit(f"{SUBMITTED}sys.exit(1)", **extra)
+
+    assert f"Application {APPLICATION} was not ended on the cluster" in caplog.text
+    assert reason in caplog.text
+    assert given_up == [1]
+
+
+def test_an_application_that_was_never_accepted(submit, caplog):
+    given_up = submit("sys.exit(1)")
+
+    assert "No application was known yet" in caplog.text
+    assert given_up == [1]
+
+
+def test_the_fences_of_a_try_and_of_earlier_ones(tmp_path):
+    catalog = CatalogSpec("paimon", "/warehouse", workspace=str(tmp_path))
+    request = example_request(catalog=catalog, origin=Origin("dag", "run", "task", try_number=2))
+
+    shut_out(request, {})
+    shut_out(request, {})
+
+    fences = [tmp_path / fence_path(request.operation_id, number) for number in (1, 2, 3)]
+    assert [each.exists() for each in fences] == [True, True, False]
