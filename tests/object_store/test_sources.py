@@ -123,7 +123,7 @@ def test_of_files_that_are_copied_each_row_group_is_read_once_and_in_one_version
     assert len(copied.files) == 5
     assert sorted(table.column("id").to_pylist()) == list(range(20_000))
     put(store, path, pa.table({"id": range(20_001)}))
-    with pytest.raises(RuntimeError, match="was written again"):
+    with pytest.raises(CatalogError, match="was written again"):
         list(copied.function([tasks]))
 
 

@@ -1,0 +1,88 @@
+"""Folders of jobs whose worker was killed: nobody else removes them, and they hold credentials.
+
+A folder says who made it. It goes when its maker has ended, or where that cannot be told because
+another machine or container shares the temporary folder, when nothing in it has changed for long.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+import psutil  # type: ignore[import-untyped]
+
+# The start of the names of jobs' folders, in front of the operation's id.
+PREFIX: Final = "merge-job-"
+# The longest that a job is believed to run.
+LONGEST: Final = timedelta(days=7)
+_OWNER: Final = "owner.json"
+_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+_PID_NAMES: Final = Path("/proc/self/ns/pid")
+
+
+def sign(folder: Path) -> None:
+    """Note in a new folder of a job that this process made it."""
+    process = psutil.Process()
+    owner = {"place": _place(), "pid": process.pid, "started": process.create_time()}
+    (folder / _OWNER).write_text(json.dumps(owner), encoding="utf-8")
+
+
+def remove_left_folders() -> list[Path]:
+    """Remove the folders of this user's jobs that have ended or never will; those that are gone.
+
+    What cannot be removed stays.
+    """
+    left = [folder for folder in _folders() if _is_left(folder)]
+    for folder in left:
+        shutil.rmtree(folder, ignore_errors=True)
+    return [folder for folder in left if not folder.exists()]
+
+
+def _folders() -> Iterator[Path]:
+    for entry in os.scandir(tempfile.gettempdir()):
+        if entry.name.startswith(PREFIX):
+            with suppress(OSError):
+                about = entry.stat(follow_symlinks=False)
+                if stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid():
+                    yield Path(entry.path)
+
+
+def _is_left(folder: Path) -> bool:
+    try:
+        owner = json.loads((folder / _OWNER).read_text(encoding="utf-8"))
+        if owner["place"] == _place() is not None:
+            return not _lives(owner["pid"], owner["started"])
+    except (OSError, ValueError, TypeError, KeyError):
+        pass  # of an older version, or being made at this moment
+    try:
+        return time.time() - folder.lstat().st_mtime > LONGEST.total_seconds()
+    except OSError:
+        return False
+
+
+def _lives(pid: int, started: float) -> bool:
+    try:
+        process = psutil.Process(pid)
+        # The system gives numbers of processes away again.
+        return abs(process.create_time() - started) < 1 and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.Error:
+        return True
+
+
+def _place() -> list[str] | None:
+    """Where numbers of processes mean the same as here; None: that cannot be told."""
+    try:
+        return [_BOOT.read_text(encoding="ascii").strip(), str(_PID_NAMES.readlink())]
+    except OSError:
+        return None
