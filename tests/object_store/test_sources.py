@@ -22,7 +22,7 @@ from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.session import fixed_meaning
 from spark_jobs.engine.source.copied_files import copied_files
 from spark_jobs.engine.source.open_source import OpenSource, open_source
-from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.errors import CatalogError, ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
 from tests.support.paimon_tables import NAME, create
 from tests.support.source_reading import evaluated
