@@ -8,7 +8,9 @@ from typing import Final
 
 from airflow_provider_merge.exceptions import invalid
 
-_KEYS: Final = r"(secret|access|api|account|private)[._-]?key([._-]?(id|secret))?|gs\.encryption\.key"
+_KEYS: Final = (
+    r"(secret|access|api|account|private)[._-]?key([._-]?(id|secret))?|gs\.encryption\.key"
+)
 # Azure puts the account behind: fs.azure.account.oauth2.client.secret.ACCOUNT.dfs.core.windows.net.
 _ACCOUNT: Final = r"(\.[\w-]+\.(dfs|blob)(\.[\w-]+)+)?"
 # The end of a name tells that the setting holds a secret.

@@ -13,6 +13,7 @@ from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics
 from spark_jobs.engine.analysis.opaque_columns import opaque_types, refuse_opaque
 from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.analysis.text_rules import require_plain_texts
 from spark_jobs.engine.query.json_values import json_frame, json_value
 from spark_jobs.engine.query.query_output import query_output
 from spark_jobs.engine.runtime.failures import translated
@@ -56,6 +57,7 @@ class QueryJob:
 
     def _done(self, log: OperationLog) -> JobResult:
         require_utf8_names(self.spark)
+        require_plain_texts(self.spark, self.request)
         origin = self.request.origin
         log.clear_leftovers(self.request.operation_id, is_retry=origin.is_retry)
         scratch = log.begin(self.request.operation_id)
