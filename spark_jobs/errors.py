@@ -15,8 +15,8 @@ An error has a stable ``code``; its texts may change. The code determines ``retr
 retryable error, the same request may succeed when it is tried again; after any other, it cannot.
 
 An error raised in an executor reaches the driver inside the text of a Spark exception:
-``marked_errors`` writes it there, ``from_marker`` finds it. Values of rows stand in such texts, too;
-they cannot know the driver's mark.
+``marked_errors`` writes it there, ``from_marker`` finds it. Values of rows stand in such texts,
+too; they cannot know the driver's mark.
 """
 
 from __future__ import annotations

@@ -230,7 +230,7 @@ class JobRequest:
     retry that finds it there does not apply the statement again. ``dry_run``: everything but the
     commit is done, and only the counts are kept. ``after_ended_try``: what to do if an earlier
     operation of the task committed although its task had been ended: fail, skip the statement and
-    take that operation's result, or run the statement again. ``text_limits``: what its texts may do.
+    take that operation's result, or run the statement again. ``text_limits``: what its texts may.
     """
 
     operation_id: str

@@ -1,4 +1,4 @@
-"""What the texts of a request may do besides computing rows: nothing, unless Airflow's settings say.
+"""What the texts of a request may do besides computing rows: nothing, unless settings say so.
 
 ``[merge] allow_code_in_sql`` and ``[merge] source_prefixes`` in Airflow's configuration.
 """
@@ -85,6 +85,9 @@ class TextLimits:
 
     def _listed(self) -> str:
         return ", ".join(self.source_prefixes or ()) or "nothing"
+
+
+DEFAULT_LIMITS: Final = TextLimits()
 
 
 def _refused(where: str, problem: str) -> NotSupportedError:

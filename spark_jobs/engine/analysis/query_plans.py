@@ -83,7 +83,7 @@ def parsed_expression(spark: SparkSession, text: str) -> ParsedText:
 class _Reading:
     """``whole``: whether to look at expressions that call no function, too."""
 
-    def __init__(self, spark: SparkSession, whole: bool) -> None:  # noqa: FBT001
+    def __init__(self, spark: SparkSession, whole: bool) -> None:
         self._spark = spark
         self._whole = whole
         self._nodes: set[str] = set()

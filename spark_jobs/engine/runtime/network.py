@@ -1,4 +1,4 @@
-"""Who can reach a job's driver and executors: on a local master nobody, elsewhere its own processes.
+"""Who can reach a job's processes: on a local master nobody, elsewhere as a rule only each other.
 
 A driver serves the blocks of broadcasts and of cached rows, and a broadcast may hold credentials.
 By itself Spark binds it to the machine's address and asks nobody who he is.

@@ -39,7 +39,7 @@ class Progress:
 
 
 def tell_operator(message: str) -> None:
-    """Write a line that the job's operator reads, too, and believes if ``sign_lines`` was called."""
+    """Write a line that the job's operator reads, too; it believes signed ones alone."""
     log.info("%s", message, extra={_TOLD: True})
 
 

@@ -19,7 +19,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName
 from spark_jobs.contract.source_names import placed_source, source_text
-from spark_jobs.contract.text_limits import TextLimits
+from spark_jobs.contract.text_limits import DEFAULT_LIMITS, TextLimits
 from spark_jobs.engine.analysis.analyzer import declared_types
 from spark_jobs.engine.analysis.catalyst import reads_beside_views, view_columns
 from spark_jobs.engine.analysis.char_columns import char_lengths, padded
@@ -86,7 +86,7 @@ def open_source(
     source: Source,
     connector: Connector,
     pinned: dict[TableName, TableHandle],
-    limits: TextLimits,
+    limits: TextLimits = DEFAULT_LIMITS,
 ) -> OpenSource:
     """Open ``source`` and create a temporary view with its name; ``pinned`` holds each table once.
 
