@@ -140,7 +140,7 @@ class _Rules:
     def _code(self, found: ParsedText) -> Iterator[str]:
         """What in a text runs code, or may."""
         if "ScriptTransformation" in found.nodes:
-            yield "it runs a program, with TRANSFORM, MAP or REDUCE … USING"
+            yield "it runs a program, with TRANSFORM, MAP or REDUCE"
         if "PlanWithUnresolvedIdentifier" in found.nodes or found.computes_names:
             yield "it computes a name, with IDENTIFIER"
         names = {name: name.lower() for name in sorted(found.functions)}
