@@ -44,7 +44,8 @@ class RunningJob:
             with suppress(OSError):
                 for entry in os.scandir(f"/proc/{pid}/fd"):
                     with suppress(OSError):
-                        inodes.update(re.findall(r"socket:\[(\d+)\]", os.readlink(entry.path)))
+                        target = str(Path(entry.path).readlink())
+                        inodes.update(re.findall(r"socket:\[(\d+)\]", target))
         return {place for inode, place in _listening() if inode in inodes}
 
     def opens_blocks(self, port: int) -> bool:
@@ -81,7 +82,8 @@ def running_job(folder: Path, **settings: str) -> Iterator[RunningJob]:
         process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=output, stderr=output)
     try:
         found = wait_for("the job's start", lambda: _told(folder / "log", process))
-        wait_for("work", lambda: any((folder / "lake").rglob("*")))
+        # Which takes a broadcast.
+        wait_for("the first task", lambda: any(map(_is_daemon, descendants(process.pid))))
         yield RunningJob(process.pid, found[0])
     finally:
         for pid in (process.pid, *descendants(process.pid)):
@@ -93,6 +95,14 @@ def _told(log: Path, process: subprocess.Popen[bytes]) -> tuple[str, str] | None
     text = log.read_text()
     assert process.poll() is None, text[-5000:]
     return next(filter(None, map(told_application, text.splitlines())), None)
+
+
+def _is_daemon(pid: int) -> bool:
+    """Whether this process starts Spark's Python workers."""
+    try:
+        return b"daemon" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 def _text(value: bytes) -> bytes:
