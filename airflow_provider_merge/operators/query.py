@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from airflow_provider_merge.checks.lines import on_line
+from airflow_provider_merge.checks.plain_texts import require_plain
 from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
@@ -142,9 +143,10 @@ class QueryOperator(SqlOperator, SparkJobOperator):
         return result.query
 
     def require_valid(self, request: JobRequest, hook: CatalogHook) -> None:
-        """Check what metadata tells of the query; raises JobError with its line."""
+        """Check the query's text, and what metadata tells of it; raises JobError with its line."""
         check = MetadataCheck(hook, shares_local_files(self.spark_settings()))
         try:
+            require_plain(request)
             check.require_sources(request.sources)
         except JobError as error:
             raise on_line(error, str(self.sql), self.sql_label()) from None

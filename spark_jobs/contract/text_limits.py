@@ -90,6 +90,23 @@ class TextLimits:
 DEFAULT_LIMITS: Final = TextLimits()
 
 
+def not_a_query(where: str, found: str) -> NotSupportedError:
+    """The error of a text that has ``found``, where a query is expected."""
+    return NotSupportedError(
+        f"{where}: it is not a query, but has {found}",
+        "Write one SELECT, VALUES, TABLE or FROM, perhaps after WITH.",
+    )
+
+
+def code_refused(where: str, problem: str) -> NotSupportedError:
+    """The error of a text that runs code, or may."""
+    return NotSupportedError(
+        f"{where}: {problem}",
+        f"Use functions of Spark's own, or set {CODE_SETTING} in Airflow's configuration: then "
+        "whoever writes such a text runs code as the job's user.",
+    )
+
+
 def _refused(where: str, problem: str) -> NotSupportedError:
     return NotSupportedError(
         f"{where}: {problem}",

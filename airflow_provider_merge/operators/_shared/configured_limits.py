@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from airflow.providers.common.compat.sdk import AirflowException
 from airflow.providers.common.compat.sdk import conf as airflow_conf
 
 from airflow_provider_merge.exceptions import invalid
@@ -15,10 +14,9 @@ def configured_limits() -> TextLimits:
     Raises:
         RequestError: REQUEST_INVALID, naming the setting.
     """
-    try:
-        allow_code = airflow_conf.getboolean("merge", "allow_code_in_sql", fallback=False)
-    except (AirflowException, ValueError):
-        raise invalid(CODE_SETTING, "is neither True nor False") from None
+    allow_code = str(airflow_conf.get("merge", "allow_code_in_sql", fallback="False")).lower()
+    if allow_code not in ("true", "false"):
+        raise invalid(CODE_SETTING, "is neither True nor False")
     named = airflow_conf.get("merge", "source_prefixes", fallback="") or ""
     prefixes = tuple(filter(None, map(str.strip, named.split(","))))
-    return TextLimits(allow_code, prefixes or None)
+    return TextLimits(allow_code == "true", prefixes or None)

@@ -19,10 +19,11 @@ from spark_jobs.contract.request import FileSource, JobRequest, SqlSource
 from spark_jobs.contract.source_names import source_text
 from spark_jobs.contract.text_limits import (
     CODE_FUNCTIONS,
-    CODE_SETTING,
     FILE_FUNCTIONS,
     TextLimits,
+    code_refused,
     expressions,
+    not_a_query,
 )
 from spark_jobs.engine.analysis.query_plans import (
     ParsedText,
@@ -103,10 +104,7 @@ class _Rules:
             return
         others = sorted(found.nodes - _READS - _RUNS)
         if others:
-            raise NotSupportedError(
-                f"{where}: it is not a query, but has {', '.join(others)}",
-                "Write one SELECT, VALUES, TABLE or FROM, perhaps after WITH.",
-            )
+            raise not_a_query(where, ", ".join(others))
         self._require_plain(found, where)
 
     def require_expression(self, text: str, where: str) -> None:
@@ -129,11 +127,7 @@ class _Rules:
     def _require_plain(self, found: ParsedText, where: str) -> None:
         if not self.limits.allow_code:
             for problem in self._code(found):
-                raise NotSupportedError(
-                    f"{where}: {problem}",
-                    f"Use functions of Spark's own, or set {CODE_SETTING} in Airflow's "
-                    "configuration: then whoever writes such a text runs code as the job's user.",
-                )
+                raise code_refused(where, problem)
         if self.limits.source_prefixes is not None:
             self._require_files(found, where)
 
