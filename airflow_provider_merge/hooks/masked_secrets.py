@@ -10,6 +10,7 @@ from airflow.providers.common.compat.sdk import mask_secret, redact
 
 # Shorter ones, such as "false", occur in ordinary lines; jobs do not look for them either.
 _SHORTEST: Final = 6
+_MASK: Final = "***"
 # What the log handlers of Airflow's own processes go by: the API server, the scheduler.
 _OF_SERVERS: Final = "airflow._shared.secrets_masker"
 
@@ -24,7 +25,7 @@ def masked(secrets: Mapping[str, str]) -> dict[str, str]:
 
 def _mask(secret: str) -> None:
     # Not each time: in a task, it is a message to the supervisor.
-    if secret in str(redact(secret)):
+    if redact(secret) != _MASK:
         mask_secret(secret)
     servers = sys.modules.get(_OF_SERVERS)
     if servers is not None:
