@@ -27,13 +27,22 @@ PREFIX_SETTING: Final = "[merge] source_prefixes"
 CODE_FUNCTIONS: Final = frozenset(
     ("reflect", "try_reflect", "java_method", "from_protobuf", "to_protobuf")
 )
-# Functions that read a file which an option names: a schema, for example.
+_FILE_OPTIONS: Final = ("path", "paths", "avroschemaurl", "rowvalidationxsdpath")
+# Functions that read a file which such an option names.
 FILE_FUNCTIONS: Final = frozenset(
     ("from_avro", "to_avro", "schema_of_avro", "from_xml", "schema_of_xml")
 )
 _FILE_FORMATS: Final = ("csv", "json", "text", "avro", "parquet", "orc", "xml", "binaryfile")
 _URI: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?://(?P<host>[^/]*))?(?P<path>.*)")
 _S3: Final = ("s3n", *S3_SCHEMES)
+# Comments and names in backticks, which may stand anywhere.
+_HIDING: Final = ("`", "--", "/*")
+_NEAR: Final = 40
+_WORD: Final = re.compile(r"\w+")
+_WORD_AT_END: Final = re.compile(r"\w+$")
+# Keywords before a parenthesis that calls nothing, and behind one that selects.
+_GROUPS: Final = frozenset(("AND", "BETWEEN", "ELSE", "IN", "LIKE", "NOT", "OR", "THEN", "WHEN"))
+_QUERIES: Final = frozenset(("FROM", "MAP", "REDUCE", "SELECT", "TABLE", "VALUES", "WITH"))
 _GLOB: Final = re.compile(r"[*?\[{]")
 
 
@@ -69,7 +78,7 @@ class TextLimits:
             return
         if file_format.lower() not in _FILE_FORMATS:
             raise _refused(where, f"the format {file_format} is none of files")
-        if any(name.lower() in ("path", "paths") for name in options):
+        if any(name.lower() in _FILE_OPTIONS for name in options):
             raise _refused(where, "an option names other files")
         self.require_place(where, location, default)
 
@@ -196,6 +205,27 @@ def _texts(document: Any, place: str) -> Iterator[tuple[str, str]]:
     elif isinstance(document, list):
         for number, each in enumerate(document):
             yield from _texts(each, f"{place}[{number}]")
-    # Nothing is called, and nothing selected, without a parenthesis.
-    elif isinstance(document, str) and "(" in document:
+    elif isinstance(document, str) and may_call(document):
         yield place, document
+
+
+def may_call(expression: str) -> bool:
+    """Whether an expression may call a function or have a subquery; long lists of values do not.
+
+    Both need a parenthesis, with a name before or a keyword behind it.
+    """
+    if any(mark in expression for mark in _HIDING):
+        return True
+    place = -1
+    while (place := expression.find("(", place + 1)) >= 0:
+        before = expression[max(place - _NEAR, 0) : place].rstrip()
+        behind = expression[place + 1 : place + 1 + _NEAR].lstrip()
+        if not behind or (not before and place > _NEAR):
+            return True
+        # Spark's parser reads letters in upper case.
+        name, word = _WORD_AT_END.search(before), _WORD.match(behind)
+        if name is not None and name[0].upper() not in _GROUPS:
+            return True
+        if word is not None and word[0].upper() in _QUERIES:
+            return True
+    return False
