@@ -224,6 +224,7 @@ class TestFiles:
             ("{0}/land/../landing", {}),
             ("{0}/land", {"paths": '["{0}/landing"]'}),
             ("{0}/land", {"PATH": "{0}/landing"}),
+            ("{0}/land", {"avroSchemaUrl": "{0}/landing/a.parquet"}),
         ],
     )
     def test_sources(
