@@ -12,7 +12,6 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -47,22 +46,26 @@ def remove_left_folders() -> list[Path]:
     return [folder for folder in left if not folder.exists()]
 
 
-def _folders() -> Iterator[Path]:
-    for entry in os.scandir(tempfile.gettempdir()):
-        if entry.name.startswith(PREFIX):
-            with suppress(OSError):
-                about = entry.stat(follow_symlinks=False)
-                if stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid():
-                    yield Path(entry.path)
+def _folders() -> list[Path]:
+    found = Path(tempfile.gettempdir()).glob(f"{PREFIX}*")
+    return [folder for folder in found if _is_own(folder)]
+
+
+def _is_own(folder: Path) -> bool:
+    try:
+        about = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
 
 
 def _is_left(folder: Path) -> bool:
-    try:
+    place = _place()
+    # It may be of an older version, or be made at this moment.
+    with suppress(OSError, ValueError, TypeError, KeyError):
         owner = json.loads((folder / _OWNER).read_text(encoding="utf-8"))
-        if owner["place"] == _place() is not None:
+        if place is not None and owner["place"] == place:
             return not _lives(owner["pid"], owner["started"])
-    except (OSError, ValueError, TypeError, KeyError):
-        pass  # of an older version, or being made at this moment
     try:
         return time.time() - folder.lstat().st_mtime > LONGEST.total_seconds()
     except OSError:
