@@ -24,6 +24,8 @@ _FUNCTION: Final = "UNRESOLVED_FUNCTION"
 _LOGICAL: Final = "org.apache.spark.sql.catalyst.plans.logical"
 # The keyword in front of names that are computed; the parser reads letters in upper case.
 _COMPUTED: Final = "IDENTIFIER"
+# Columns that it sets are in a field of a star.
+_PIPE: Final = "|>"
 _COMPUTED_NODE: Final = "ExpressionWithUnresolvedIdentifier"
 # A part of a name has it only in backticks, and no function of Spark's own has it.
 _BETWEEN: Final = "\0"
@@ -63,7 +65,7 @@ def parsed_query(spark: SparkSession, text: str) -> ParsedText:
         ParseException: the text is no statement.
     """
     parser = spark._jsparkSession.sessionState().sqlParser()
-    return _Reading(spark, _COMPUTED in text.upper()).of(parser.parsePlan(text))
+    return _Reading(spark, _hides_calls(text)).of(parser.parsePlan(text))
 
 
 def parsed_expression(spark: SparkSession, text: str) -> ParsedText:
@@ -73,7 +75,7 @@ def parsed_expression(spark: SparkSession, text: str) -> ParsedText:
         ParseException: the text is no expression.
     """
     root = spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
-    reading = _Reading(spark, _COMPUTED in text.upper())
+    reading = _Reading(spark, _hides_calls(text))
     if not contains(spark, root, PLAN_EXPRESSION):
         return reading.of_expression(root)
     nothing = java_class(spark, f"{_LOGICAL}.OneRowRelation")()
@@ -137,7 +139,7 @@ class _Reading:
 
     def _read_expression(self, expression: Any) -> None:
         # In one call, however many values a list has.
-        for node in json.loads(str(expression.toJSON())):
+        for node in _nodes(json.loads(str(expression.toJSON()))):
             kind = node["class"].rpartition(".")[2]
             self._expressions.add(kind)
             if kind == "UnresolvedFunction":
@@ -156,6 +158,22 @@ def _inner_plans(kind: str, plan: Any) -> Iterator[Any]:
 def _generator_names(generator: Any) -> Iterator[str]:
     if class_name(generator) == "UnresolvedGenerator":
         yield str(generator.name().unquotedString())
+
+
+def _hides_calls(text: str) -> bool:
+    """Whether a call may stand where Catalyst's patterns do not tell of it."""
+    return _COMPUTED in text.upper() or _PIPE in text
+
+
+def _nodes(document: Any) -> Iterator[dict[str, Any]]:
+    """The nodes in the JSON of a tree, with those in fields that are no children."""
+    if isinstance(document, dict):
+        if "class" in document:
+            yield document
+        document = list(document.values())
+    if isinstance(document, list):
+        for each in document:
+            yield from _nodes(each)
 
 
 def _written(parts: Any) -> str:
