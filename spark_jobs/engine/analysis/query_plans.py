@@ -21,6 +21,8 @@ from spark_jobs.engine.analysis.catalyst_nodes import (
 from spark_jobs.engine.runtime.java_names import java_class
 
 _FUNCTION: Final = "UNRESOLVED_FUNCTION"
+_CALL: Final = "UnresolvedFunction"
+_CUT: Final = "..."
 _LOGICAL: Final = "org.apache.spark.sql.catalyst.plans.logical"
 # The keyword in front of names that are computed; the parser reads letters in upper case.
 _COMPUTED: Final = "IDENTIFIER"
@@ -139,11 +141,14 @@ class _Reading:
 
     def _read_expression(self, expression: Any) -> None:
         # In one call, however many values a list has.
-        for node in _nodes(json.loads(str(expression.toJSON()))):
-            kind = node["class"].rpartition(".")[2]
-            self._expressions.add(kind)
-            if kind == "UnresolvedFunction":
-                self._functions.add(_written(node["nameParts"]))
+        nodes = list(_nodes(json.loads(str(expression.toJSON()))))
+        self._expressions.update(map(_kind, nodes))
+        called = [_written(each["nameParts"]) for each in nodes if _kind(each) == _CALL]
+        if any(_CUT in name for name in called):
+            # spark.sql.debug.maxToStringFields is 0. What cannot be reached keeps its cut name.
+            reached = list(_called(expression))
+            called = reached + called[len(reached) :]
+        self._functions.update(called)
 
 
 def _inner_plans(kind: str, plan: Any) -> Iterator[Any]:
@@ -174,6 +179,18 @@ def _nodes(document: Any) -> Iterator[dict[str, Any]]:
     if isinstance(document, list):
         for each in document:
             yield from _nodes(each)
+
+
+def _kind(node: dict[str, Any]) -> str:
+    return str(node["class"]).rpartition(".")[2]
+
+
+def _called(expression: Any) -> Iterator[str]:
+    """The names of the functions that an expression and its children call, one by one."""
+    if class_name(expression) == _CALL:
+        yield str(expression.nameParts().mkString("."))
+    for child in items(expression.children()):
+        yield from _called(child)
 
 
 def _written(parts: Any) -> str:
