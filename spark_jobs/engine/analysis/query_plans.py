@@ -23,6 +23,10 @@ from spark_jobs.engine.runtime.java_names import java_class
 _FUNCTION: Final = "UNRESOLVED_FUNCTION"
 _CALL: Final = "UnresolvedFunction"
 _CUT: Final = "..."
+_SEVERAL: Final = "org.apache.spark.sql.catalyst.expressions.Coalesce"
+# Expressions that are looked at together; commas of a text that is long.
+_PART: Final = 200
+_LONG: Final = 3_000
 _LOGICAL: Final = "org.apache.spark.sql.catalyst.plans.logical"
 # The keyword in front of names that are computed; the parser reads letters in upper case.
 _COMPUTED: Final = "IDENTIFIER"
@@ -67,7 +71,7 @@ def parsed_query(spark: SparkSession, text: str) -> ParsedText:
         ParseException: the text is no statement.
     """
     parser = spark._jsparkSession.sessionState().sqlParser()
-    return _Reading(spark, _hides_calls(text)).of(parser.parsePlan(text))
+    return _Reading(spark, text).of(parser.parsePlan(text))
 
 
 def parsed_expression(spark: SparkSession, text: str) -> ParsedText:
@@ -77,19 +81,24 @@ def parsed_expression(spark: SparkSession, text: str) -> ParsedText:
         ParseException: the text is no expression.
     """
     root = spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
-    reading = _Reading(spark, _hides_calls(text))
-    if not contains(spark, root, PLAN_EXPRESSION):
-        return reading.of_expression(root)
     nothing = java_class(spark, f"{_LOGICAL}.OneRowRelation")()
-    return reading.of(java_class(spark, f"{_LOGICAL}.Filter")(root, nothing))
+    plan = java_class(spark, f"{_LOGICAL}.Filter")(root, nothing)
+    reading = _Reading(spark, text)
+    if contains(spark, root, PLAN_EXPRESSION):
+        return reading.of(plan)
+    reading.read_expressions(plan.expressions())
+    return reading.found()
 
 
 class _Reading:
-    """``whole``: whether to look at expressions that call no function, too."""
+    """What was found so far."""
 
-    def __init__(self, spark: SparkSession, whole: bool) -> None:
+    def __init__(self, spark: SparkSession, text: str) -> None:
         self._spark = spark
-        self._whole = whole
+        # A call may stand where Catalyst's patterns do not tell of it.
+        self._hides_calls = _COMPUTED in text.upper() or _PIPE in text
+        # A list of values may be too long for Catalyst's JSON, whose time is quadratic in it.
+        self._is_long = text.count(",") > _LONG and not self._hides_calls
         self._nodes: set[str] = set()
         self._expressions: set[str] = set()
         self._functions: set[str] = set()
@@ -98,15 +107,9 @@ class _Reading:
     def of(self, plan: Any) -> ParsedText:
         """What is in a plan."""
         self._read(plan)
-        return self._found()
+        return self.found()
 
-    def of_expression(self, expression: Any) -> ParsedText:
-        """What is in an expression without subqueries."""
-        if self._whole or contains(self._spark, expression, _FUNCTION):
-            self._read_expression(expression)
-        return self._found()
-
-    def _found(self) -> ParsedText:
+    def found(self) -> ParsedText:
         return ParsedText(
             frozenset(self._nodes),
             frozenset(self._expressions),
@@ -125,30 +128,58 @@ class _Reading:
             self._functions.add(str(plan.name().mkString(".")))
         elif kind == "Generate":
             self._functions.update(_generator_names(plan.generator()))
-        self._read_expressions(kind, plan)
+        elif kind == "WithWindowDefinition":
+            windows = plan.windowDefinitions().values().toSeq()
+            self.read_expressions(windows)
+            if any(contains(self._spark, each, PLAN_EXPRESSION) for each in items(windows)):
+                self._nodes.add("a subquery in a WINDOW clause")
+        if self._may_call(plan):
+            self.read_expressions(plan.expressions())
         for inner in _inner_plans(kind, plan):
             self._read(inner)
 
-    def _read_expressions(self, kind: str, plan: Any) -> None:
-        if self._whole or contains(self._spark, plan, _FUNCTION):
-            for expression in items(plan.expressions()):
-                self._read_expression(expression)
-        if kind == "WithWindowDefinition":
-            for window in items(plan.windowDefinitions().values().toSeq()):
-                self._read_expression(window)
-                if contains(self._spark, window, PLAN_EXPRESSION):
-                    self._nodes.add("a subquery in a WINDOW clause")
+    def read_expressions(self, expressions: Any) -> None:
+        """Read a Scala sequence of expressions, a part of it at a time."""
+        waiting = [expressions]
+        while waiting:
+            sequence = waiting.pop()
+            for start in range(0, sequence.size(), _PART):
+                part = self._joined(sequence.slice(start, start + _PART))
+                if not self._may_call(part):
+                    continue
+                names = None if self._is_long else self._called(part)
+                if names is None:
+                    waiting += [self._passed(each) for each in self._calling(part)]
+                else:
+                    self._functions.update(names)
 
-    def _read_expression(self, expression: Any) -> None:
-        # In one call, however many values a list has.
+    def _called(self, expression: Any) -> list[str] | None:
+        """The functions that it calls, in one call to the JVM; None: names are cut, look closer."""
         nodes = list(_nodes(json.loads(str(expression.toJSON()))))
         self._expressions.update(map(_kind, nodes))
-        called = [_written(each["nameParts"]) for each in nodes if _kind(each) == _CALL]
-        if any(_CUT in name for name in called):
-            # spark.sql.debug.maxToStringFields is 0. What cannot be reached keeps its cut name.
-            reached = list(_called(expression))
-            called = reached + called[len(reached) :]
-        self._functions.update(called)
+        names = [_written(each["nameParts"]) for each in nodes if _kind(each) == _CALL]
+        # With 0 in spark.sql.debug.maxToStringFields. What else hides is never allowed then.
+        is_cut = any(_CUT in name for name in names)
+        return None if is_cut and not self._hides_calls else names
+
+    def _calling(self, expression: Any) -> Iterator[Any]:
+        """The children that call something, themselves or below."""
+        return filter(self._may_call, items(expression.children()))
+
+    def _passed(self, expression: Any) -> Any:
+        """Note a single expression; its children are still to be read."""
+        kind = class_name(expression)
+        self._expressions.add(kind)
+        if kind == _CALL:
+            self._functions.add(str(expression.nameParts().mkString(".")))
+        return expression.children()
+
+    def _may_call(self, node: Any) -> bool:
+        return self._hides_calls or contains(self._spark, node, _FUNCTION)
+
+    def _joined(self, expressions: Any) -> Any:
+        """An expression that has these as its children."""
+        return java_class(self._spark, _SEVERAL)(expressions)
 
 
 def _inner_plans(kind: str, plan: Any) -> Iterator[Any]:
@@ -165,11 +196,6 @@ def _generator_names(generator: Any) -> Iterator[str]:
         yield str(generator.name().unquotedString())
 
 
-def _hides_calls(text: str) -> bool:
-    """Whether a call may stand where Catalyst's patterns do not tell of it."""
-    return _COMPUTED in text.upper() or _PIPE in text
-
-
 def _nodes(document: Any) -> Iterator[dict[str, Any]]:
     """The nodes in the JSON of a tree, with those in fields that are no children."""
     if isinstance(document, dict):
@@ -183,14 +209,6 @@ def _nodes(document: Any) -> Iterator[dict[str, Any]]:
 
 def _kind(node: dict[str, Any]) -> str:
     return str(node["class"]).rpartition(".")[2]
-
-
-def _called(expression: Any) -> Iterator[str]:
-    """The names of the functions that an expression and its children call, one by one."""
-    if class_name(expression) == _CALL:
-        yield str(expression.nameParts().mkString("."))
-    for child in items(expression.children()):
-        yield from _called(child)
 
 
 def _written(parts: Any) -> str:
