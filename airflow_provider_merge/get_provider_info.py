@@ -236,8 +236,8 @@ def _config() -> dict[str, Any]:
             },
             "allow_code_in_sql": {
                 "description": (
-                    "Whether the SQL of tasks may run code: functions such as reflect, and those "
-                    "that are not Spark's own. Commands and scripts are refused either way."
+                    "Whether the SQL of tasks may run code: functions such as reflect, those that "
+                    "are not Spark's own, and programs (TRANSFORM). Commands are refused anyway."
                 ),
                 "version_added": "0.1.0",
                 "type": "boolean",
