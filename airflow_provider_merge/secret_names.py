@@ -8,14 +8,12 @@ from typing import Final
 
 from airflow_provider_merge.exceptions import invalid
 
-_KEYS: Final = (
-    r"(secret|access|api|account|private)[._-]?key([._-]?(id|secret))?|gs\.encryption\.key"
-)
-# Azure puts the account behind: fs.azure.account.oauth2.client.secret.ACCOUNT.dfs.core.windows.net.
-_ACCOUNT: Final = r"(\.[\w-]+\.(dfs|blob)(\.[\w-]+)+)?"
 # The end of a name tells that the setting holds a secret.
 _HOLDS: Final = re.compile(
-    rf"(secret|password|passwd|passphrase|pwd|token|credentials?|{_KEYS}){_ACCOUNT}$"
+    r"(secret|password|passwd|passphrase|pwd|token|credentials?|gs\.encryption\.key"
+    r"|(secret|access|api|account|private)[._-]?key([._-]?(id|secret))?)"
+    # Azure puts the account behind: fs.azure.account.oauth2.client.secret.ACCOUNT.dfs.HOST.
+    r"(\.[\w-]+\.(dfs|blob)(\.[\w-]+)+)?$"
     r"|(secret|access|api|account|private)[._-]?key\.[\w.-]+$"
     r"|sas[._-]?fixed[._-]?token\.[\w.-]+$|fs\.azure\.sas\.(?!token\.provider)[\w.-]+$"
     # Short words count as words of their own, such as DB_PASS; a compass holds no secret.
@@ -23,6 +21,8 @@ _HOLDS: Final = re.compile(
     re.IGNORECASE,
 )
 _HUMP: Final = re.compile(r"[a-z0-9](Pass|Pw)$")
+# Characters: no setting has more.
+_LONGEST_NAME: Final = 500
 # The shell's folder, as in spark.executorEnv.PWD.
 _FOLDER: Final = re.compile(r"(^|\.)(OLD)?PWD$")
 # Anywhere in a name: it may hold one.
@@ -43,6 +43,7 @@ def is_secret_name(name: str) -> bool:
     """Whether a setting of this name holds a secret: reason enough to refuse it."""
     if _REFERENCE in name or _FOLDER.search(name):
         return False
+    name = name[-_LONGEST_NAME:]
     return bool(_HOLDS.search(name) or _HUMP.search(name))
 
 

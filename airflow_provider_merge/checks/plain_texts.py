@@ -18,9 +18,9 @@ _COMMANDS: Final = (
     *("SET", "SHOW", "TRUNCATE", "UNCACHE", "UPDATE", "USE"),
 )
 
-_WORDS: Final = re.compile(rf"\b(?:{'|'.join(CODE_FUNCTIONS)}|USING)\b", re.IGNORECASE)
+_WORDS: Final = ("using", *CODE_FUNCTIONS)
 # The first word, behind blanks and comments.
-_FIRST: Final = re.compile(r"(?:\s+|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*(\w+)")
+_FIRST: Final = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*(\w+)")
 
 
 def require_plain(request: JobRequest) -> None:
@@ -55,7 +55,8 @@ def _require_no_code(request: JobRequest, where: str, tokens: list[Token]) -> No
 def _tokens(text: str) -> list[Token]:
     """The tokens of a text that may have any of this; splitting long ones takes long."""
     first = _FIRST.match(text)
-    if not _WORDS.search(text) and (first is None or first[1].upper() not in _COMMANDS):
+    has_command = first is not None and first[1].upper() in _COMMANDS
+    if not has_command and not any(word in text.lower() for word in _WORDS):
         return []
     try:
         return tokenize(text)

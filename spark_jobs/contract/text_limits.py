@@ -38,8 +38,7 @@ _S3: Final = ("s3n", *S3_SCHEMES)
 # Comments and names in backticks, which may stand anywhere.
 _HIDING: Final = ("`", "--", "/*")
 _NEAR: Final = 40
-_WORD: Final = re.compile(r"\w+")
-_WORD_AT_END: Final = re.compile(r"\w+$")
+_NO_WORD: Final = re.compile(r"\W")
 # Keywords before a parenthesis that calls nothing, and behind one that selects.
 _GROUPS: Final = frozenset(("AND", "BETWEEN", "ELSE", "IN", "LIKE", "NOT", "OR", "THEN", "WHEN"))
 _QUERIES: Final = frozenset(("FROM", "MAP", "REDUCE", "SELECT", "TABLE", "VALUES", "WITH"))
@@ -223,9 +222,7 @@ def may_call(expression: str) -> bool:
         if not behind or (not before and place > _NEAR):
             return True
         # Spark's parser reads letters in upper case.
-        name, word = _WORD_AT_END.search(before), _WORD.match(behind)
-        if name is not None and name[0].upper() not in _GROUPS:
-            return True
-        if word is not None and word[0].upper() in _QUERIES:
+        name, word = _NO_WORD.split(before)[-1], _NO_WORD.split(behind)[0]
+        if (name and name.upper() not in _GROUPS) or word.upper() in _QUERIES:
             return True
     return False
