@@ -45,8 +45,8 @@ def main(arguments: list[str] | None = None) -> int:
     """The entry point of spark-submit; 0 if every statement succeeded, else 1."""
     _set_up_logs()
     parsed = _parser().parse_args(arguments)
-    if parsed.answers is not None:
-        sign_lines(taken_line_secret(parsed.answers))
+    if parsed.answers is not None and (secret := taken_line_secret(parsed.answers)):
+        sign_lines(secret)
     try:
         return 0 if _runs_well(parsed) else 1
     except JobError as error:

@@ -39,10 +39,10 @@ def taken_line_secret(folder: Path) -> str:
 
 def own_line(secret: str, text: str) -> str:
     """``text`` as the operator believes it."""
-    return f"{secret}{_SEPARATOR}{text}" if secret else text
+    return f"{secret}{_SEPARATOR}{text}"
 
 
 def told(secret: str, line: str) -> tuple[str, bool]:
     """A line of the output without the secret, and whether it had it."""
-    start, found, text = line.partition(f"{secret}{_SEPARATOR}")
-    return (start + text, True) if secret and found else (line, False)
+    start, found, text = line.partition(own_line(secret, ""))
+    return start + text, bool(found)
