@@ -76,7 +76,8 @@ def _lives(pid: int, started: float) -> bool:
     try:
         process = psutil.Process(pid)
         # The system gives numbers of processes away again.
-        return abs(process.create_time() - started) < 1 and process.status() != psutil.STATUS_ZOMBIE
+        is_same = abs(float(process.create_time()) - started) < 1
+        return is_same and bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
     except psutil.Error:

@@ -5,7 +5,6 @@ Nothing has been looked up, and so nothing loaded or run.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,19 +13,20 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.engine.analysis.catalyst_nodes import (
     PLAN_EXPRESSION,
+    UNRESOLVED_FUNCTION,
     class_name,
     contains,
     items,
+    tree_pattern,
 )
+from spark_jobs.engine.analysis.function_names import called_functions
 from spark_jobs.engine.runtime.java_names import java_class
 
-_FUNCTION: Final = "UNRESOLVED_FUNCTION"
 _CALL: Final = "UnresolvedFunction"
-_CUT: Final = "..."
+_STAR: Final = "UnresolvedStarExceptOrReplace"
 _SEVERAL: Final = "org.apache.spark.sql.catalyst.expressions.Coalesce"
-# Expressions that are looked at together; commas of a text that is long.
-_PART: Final = 200
-_LONG: Final = 3_000
+# So many expressions are looked at together.
+_MANY: Final = 100
 _LOGICAL: Final = "org.apache.spark.sql.catalyst.plans.logical"
 # The keyword in front of names that are computed; the parser reads letters in upper case.
 _COMPUTED: Final = "IDENTIFIER"
@@ -97,8 +97,7 @@ class _Reading:
         self._spark = spark
         # A call may stand where Catalyst's patterns do not tell of it.
         self._hides_calls = _COMPUTED in text.upper() or _PIPE in text
-        # A list of values may be too long for Catalyst's JSON, whose time is quadratic in it.
-        self._is_long = text.count(",") > _LONG and not self._hides_calls
+        self._pattern = tree_pattern(spark, UNRESOLVED_FUNCTION)
         self._nodes: set[str] = set()
         self._expressions: set[str] = set()
         self._functions: set[str] = set()
@@ -139,47 +138,37 @@ class _Reading:
             self._read(inner)
 
     def read_expressions(self, expressions: Any) -> None:
-        """Read a Scala sequence of expressions, a part of it at a time."""
+        """Read a Scala sequence of expressions: of those that call something, all that is below."""
         waiting = [expressions]
         while waiting:
             sequence = waiting.pop()
-            for start in range(0, sequence.size(), _PART):
-                part = self._joined(sequence.slice(start, start + _PART))
-                if not self._may_call(part):
-                    continue
-                names = None if self._is_long else self._called(part)
-                if names is None:
-                    waiting += [self._passed(each) for each in self._calling(part)]
-                else:
-                    self._functions.update(names)
+            if sequence.size() > _MANY and self._reads_at_once(sequence):
+                continue
+            for each in items(sequence):
+                if self._may_call(each):
+                    waiting += self._passed(each)
 
-    def _called(self, expression: Any) -> list[str] | None:
-        """The functions that it calls, in one call to the JVM; None: names are cut, look closer."""
-        nodes = list(_nodes(json.loads(str(expression.toJSON()))))
-        self._expressions.update(map(_kind, nodes))
-        names = [_written(each["nameParts"]) for each in nodes if _kind(each) == _CALL]
-        # With 0 in spark.sql.debug.maxToStringFields. What else hides is never allowed then.
-        is_cut = any(_CUT in name for name in names)
-        return None if is_cut and not self._hides_calls else names
-
-    def _calling(self, expression: Any) -> Iterator[Any]:
-        """The children that call something, themselves or below."""
-        return filter(self._may_call, items(expression.children()))
-
-    def _passed(self, expression: Any) -> Any:
-        """Note a single expression; its children are still to be read."""
+    def _passed(self, expression: Any) -> list[Any]:
+        """Note a single expression; what is still to be read."""
         kind = class_name(expression)
         self._expressions.add(kind)
         if kind == _CALL:
             self._functions.add(str(expression.nameParts().mkString(".")))
-        return expression.children()
+        elif kind == _STAR and not expression.replacements().isEmpty():
+            return [expression.replacements().get()]
+        return [expression.children()]
+
+    def _reads_at_once(self, expressions: Any) -> bool:
+        """Read many expressions in a few calls to the JVM; False: they have to be read singly."""
+        if self._hides_calls:
+            return False
+        joined = java_class(self._spark, _SEVERAL)(expressions)
+        if self._may_call(joined):
+            self._functions.update(called_functions(self._spark, joined))
+        return True
 
     def _may_call(self, node: Any) -> bool:
-        return self._hides_calls or contains(self._spark, node, _FUNCTION)
-
-    def _joined(self, expressions: Any) -> Any:
-        """An expression that has these as its children."""
-        return java_class(self._spark, _SEVERAL)(expressions)
+        return self._hides_calls or bool(node.containsPattern(self._pattern))
 
 
 def _inner_plans(kind: str, plan: Any) -> Iterator[Any]:
@@ -194,23 +183,3 @@ def _inner_plans(kind: str, plan: Any) -> Iterator[Any]:
 def _generator_names(generator: Any) -> Iterator[str]:
     if class_name(generator) == "UnresolvedGenerator":
         yield str(generator.name().unquotedString())
-
-
-def _nodes(document: Any) -> Iterator[dict[str, Any]]:
-    """The nodes in the JSON of a tree, with those in fields that are no children."""
-    if isinstance(document, dict):
-        if "class" in document:
-            yield document
-        document = list(document.values())
-    if isinstance(document, list):
-        for each in document:
-            yield from _nodes(each)
-
-
-def _kind(node: dict[str, Any]) -> str:
-    return str(node["class"]).rpartition(".")[2]
-
-
-def _written(parts: Any) -> str:
-    """A name as JSON has it: a list of its parts, or a text that looks like one."""
-    return ".".join(parts) if isinstance(parts, list) else str(parts).strip("[]").replace(", ", ".")

@@ -117,9 +117,9 @@ def _open(
         return _open_files(spark, source, connector)
     if isinstance(source, SqlSource):
         frame = spark.sql(source.query)
-        files = FileIndex.all_of(frame)
-        require_read_files(spark, limits, f"query of {source_text(source)}", files)
-        require_all_indexed(spark, source_text(source), files)
+        indexes = FileIndex.all_of(frame)
+        require_read_files(spark, limits, f"query of {source_text(source)}", indexes)
+        require_all_indexed(spark, source_text(source), indexes)
         if reads_beside_views(frame):
             leave_all_to_rows(spark)
         if any(table.opaque_columns for table in pinned.values()):
