@@ -18,12 +18,17 @@ _BETWEEN: Final = "\0"
 
 def called_functions(spark: SparkSession, expression: Any) -> set[str]:
     """The names of all functions below ``expression``, which was only parsed; parts are joined."""
-    of_java = _OfJava(spark)
-    found = java_class(spark, "scala.collection.mutable.ArrayBuffer")()
-    expression.foreach(of_java.bound(found, "addOne"))
-    calls = found.filter(of_java.bound(of_java.class_of(_CALL), "isInstance"))
-    names = calls.map(of_java.method(_CALL, "nameParts")).distinct()
-    return {".".join(_parts(each)) for each in str(names.mkString(_BETWEEN)).split(_BETWEEN)}
+    java = _Java(spark)
+    nodes, names = java.new("java.util.ArrayList"), java.new("java.util.HashSet")
+    expression.foreach(java.function(java.bound(nodes, "add", "java.lang.Object")))
+    call = java.named(_CALL)
+    calls = java.sequence(nodes).filter(
+        java.function(java.bound(call, "isInstance", "java.lang.Object"))
+    )
+    add = java.bound(names, "add", "java.lang.Object")
+    calls.foreach(java.function(java.composed(java.method(call, "nameParts"), add)))
+    found = java.sequence(java.new("java.util.ArrayList", names)).mkString(_BETWEEN)
+    return {".".join(_parts(each)) for each in str(found).split(_BETWEEN)}
 
 
 def _parts(written: str) -> list[str]:
@@ -31,31 +36,46 @@ def _parts(written: str) -> list[str]:
     return written.partition("(")[2].removesuffix(")").split(", ")
 
 
-class _OfJava:
-    """Functions of Scala that call methods without or with a single argument."""
+class _Java:
+    """Functions of Scala that are methods of Java, called with one argument."""
 
     def __init__(self, spark: SparkSession) -> None:
         invoke = "java.lang.invoke"
-        self._classes = java_class(spark, "java.lang.Class")
-        self._lookup = java_class(spark, f"{invoke}.MethodHandles").publicLookup()
+        self._spark = spark
+        self._handles = java_class(spark, f"{invoke}.MethodHandles")
+        self._lookup = self._handles.publicLookup()
+        self._any = java_class(spark, f"{invoke}.MethodType").genericMethodType(1)
         self._proxies = java_class(spark, f"{invoke}.MethodHandleProxies")
-        self._function = self.class_of("scala.Function1")
 
-    def class_of(self, name: str) -> Any:
+    def named(self, name: str) -> Any:
         """The class of this name."""
-        return self._classes.forName(name)
+        return java_class(self._spark, "java.lang.Class").forName(name)
 
-    def bound(self, receiver: Any, name: str) -> Any:
-        """A function of the argument of the receiver's only method of this name."""
-        return self._made(self._found(receiver.getClass(), name).bindTo(receiver))
+    def new(self, name: str, *arguments: Any) -> Any:
+        """A new object of the class of this name."""
+        return java_class(self._spark, name)(*arguments)
 
-    def method(self, class_name: str, name: str) -> Any:
-        """A function of the receiver of a method without arguments."""
-        return self._made(self._found(self.class_of(class_name), name))
+    def sequence(self, java_list: Any) -> Any:
+        """A list of Java as a sequence of Scala."""
+        return java_class(self._spark, "org.apache.spark.api.python.PythonUtils").toSeq(java_list)
 
-    def _found(self, of_class: Any, name: str) -> Any:
-        methods = [m for m in of_class.getMethods() if m.getName() == name and not m.isBridge()]
-        return self._lookup.unreflect(methods[0])
+    def method(self, of_class: Any, name: str, *types: str) -> Any:
+        """The handle of a method; its first argument is the receiver."""
+        gateway: Any = self._spark.sparkContext._gateway
+        named = gateway.new_array(java_class(self._spark, "java.lang.Class"), len(types))
+        for position, each in enumerate(types):
+            named[position] = self.named(each)
+        return self._lookup.unreflect(of_class.getMethod(name, named))
 
-    def _made(self, handle: Any) -> Any:
-        return self._proxies.asInterfaceInstance(self._function, handle)
+    def bound(self, receiver: Any, name: str, *types: str) -> Any:
+        """The handle of a method of ``receiver``."""
+        return self.method(receiver.getClass(), name, *types).bindTo(receiver)
+
+    def composed(self, first: Any, second: Any) -> Any:
+        """The handle of ``second(first(x))``."""
+        return self._handles.filterReturnValue(first.asType(self._any), second.asType(self._any))
+
+    def function(self, handle: Any) -> Any:
+        """A handle as a function of Scala."""
+        function = self.named("scala.Function1")
+        return self._proxies.asInterfaceInstance(function, handle.asType(self._any))
