@@ -61,7 +61,7 @@ class _Java:
 
     def method(self, of_class: Any, name: str, *types: str) -> Any:
         """The handle of a method; its first argument is the receiver."""
-        gateway: Any = self._spark.sparkContext._gateway
+        gateway: Any = self._spark.sparkContext._gateway  # noqa: SLF001
         named = gateway.new_array(java_class(self._spark, "java.lang.Class"), len(types))
         for position, each in enumerate(types):
             named[position] = self.named(each)
