@@ -13,6 +13,7 @@ from airflow_provider_merge.checks.folder import FolderCheck
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.submit.class_archive import NoArchiveError
 from airflow_provider_merge.submit.class_archive_maker import make
+from airflow_provider_merge.submit.left_folders import remove_left_folders
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.surroundings import class_archive_folder
 from spark_jobs.errors import JobError
@@ -47,8 +48,13 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="NAME=VALUE",
         help="a value for templates, such as params.table=orders",
     )
+    commands.add_parser(
+        "sweep", help="remove the files of jobs whose worker was killed, with their credentials"
+    )
     parsed = parser.parse_args(arguments)
     try:
+        if parsed.command == "sweep":
+            return _sweep()
         if parsed.command == "check":
             found = FolderCheck(
                 parsed.folder, parsed.conn, parsed.database, parsed.source, parsed.set
@@ -67,6 +73,14 @@ def _check(check: FolderCheck) -> int:
         sys.stdout.write(f"{error.code.name}: {error.message}\n{remedy}")
     sys.stdout.write(f"files: {len(check.files())}, with errors: {len(errors)}\n")
     return 1 if errors else 0
+
+
+def _sweep() -> int:
+    removed = remove_left_folders()
+    for folder in removed:
+        sys.stdout.write(f"removed: {folder}\n")
+    sys.stdout.write(f"folders of killed workers: {len(removed)}\n")
+    return 0
 
 
 def _class_archive(spark_env: str | None, folder: Path | None) -> int:

@@ -234,5 +234,25 @@ def _config() -> dict[str, Any]:
                 "example": "/opt/class-archives",
                 "default": "~/.cache/airflow-provider-merge",
             },
+            "allow_code_in_sql": {
+                "description": (
+                    "Whether the SQL of tasks may run code: functions such as reflect, those that "
+                    "are not Spark's own, and programs (TRANSFORM). Commands are refused anyway."
+                ),
+                "version_added": "0.1.0",
+                "type": "boolean",
+                "example": "True",
+                "default": "False",
+            },
+            "source_prefixes": {
+                "description": (
+                    "Locations, separated by commas, below which the files of sources, and those "
+                    "that SQL names by their path, have to be. Empty: anywhere."
+                ),
+                "version_added": "0.1.0",
+                "type": "string",
+                "example": "s3://lake/landing,/mnt/landing",
+                "default": "",
+            },
         },
     }

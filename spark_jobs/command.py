@@ -28,9 +28,10 @@ from spark_jobs.contract.arguments import (
     REQUEST,
 )
 from spark_jobs.contract.batch import JobBatch
+from spark_jobs.contract.own_lines import taken_line_secret
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.engine.runtime.java_names import remember_java_names
-from spark_jobs.engine.runtime.progress import Progress, log
+from spark_jobs.engine.runtime.progress import Progress, log, sign_lines, tell_operator
 from spark_jobs.engine.runtime.redaction import Redaction
 from spark_jobs.engine.runtime.start import count_imports, count_launch, start_workers, stop
 from spark_jobs.engine.runtime.surroundings import own_session
@@ -44,10 +45,29 @@ def main(arguments: list[str] | None = None) -> int:
     """The entry point of spark-submit; 0 if every statement succeeded, else 1."""
     _set_up_logs()
     parsed = _parser().parse_args(arguments)
+    if parsed.answers is not None and (secret := taken_line_secret(parsed.answers)):
+        sign_lines(secret)
+    try:
+        return 0 if _runs_well(parsed) else 1
+    except JobError as error:
+        log.error("%s", error)
+    except Exception:  # noqa: BLE001 - logged here: a trace printed by Python has secrets
+        log.exception("The job failed without a result.")
+    return 1
+
+
+def _runs_well(parsed: argparse.Namespace) -> bool:
+    """Start what the job needs, and run it; returns whether every statement succeeded."""
     progress, spark = Progress(), None
     count_imports(progress)
+    # Documents that spark-submit ships are there once there is a session.
+    names = [parsed.request or parsed.batch, parsed.credentials]
+    are_here = all(Path(name).is_file() for name in names if name)
+    credentials = _credentials(parsed) if are_here else None
     with ThreadPoolExecutor(1, "ahead") as ahead:
-        opened = ahead.submit(_opened, parsed) if _opens_ahead(parsed) else None
+        opened = None
+        if credentials is not None and parsed.request is not None:
+            opened = ahead.submit(_opened, parsed, credentials)
         if not parsed.no_session:
             with progress.phase("session"):
                 spark = own_session()
@@ -56,28 +76,24 @@ def main(arguments: list[str] | None = None) -> int:
             start_workers(spark)
             _say_application(spark)
         try:
-            return 0 if _is_done(parsed, spark, progress, opened) else 1
-        except JobError as error:
-            log.error("%s", error)
-        except Exception:  # noqa: BLE001 - logged here: a trace printed by Python has secrets
-            log.exception("The job failed without a result.")
+            return _is_done(parsed, spark, progress, credentials, opened)
         finally:
             if spark is not None:
                 stop(spark)
-    return 1
 
 
 def _is_done(
     parsed: argparse.Namespace,
     spark: SparkSession | None,
     progress: Progress,
+    credentials: dict[str, str] | None,
     opened: Future[Connector] | None,
 ) -> bool:
     """Run the request or batch; returns whether every statement succeeded."""
     with progress.phase("imports"):
         from spark_jobs.run import run_all, run_and_hand_over, summary
-    credentials = _credentials(parsed.credentials)
-    Redaction.of(credentials.values()).guard_logs()
+    if credentials is None:
+        credentials = _credentials(parsed)
     if parsed.batch is not None:
         assert spark is not None  # noqa: S101 - the operator starts a session for a batch
         batch = JobBatch.from_json(_text(BATCH, parsed.batch))
@@ -90,20 +106,9 @@ def _is_done(
     return result.error is None
 
 
-def _opens_ahead(parsed: argparse.Namespace) -> bool:
-    """Whether the catalog can be opened before there is a session.
-
-    It can for a single request whose documents are on this machine, not shipped by spark-submit.
-    """
-    names = [parsed.request, parsed.credentials]
-    return parsed.request is not None and all(Path(name).is_file() for name in names if name)
-
-
-def _opened(parsed: argparse.Namespace) -> Connector:
+def _opened(parsed: argparse.Namespace, credentials: dict[str, str]) -> Connector:
     from spark_jobs.run import open_of
 
-    credentials = _credentials(parsed.credentials)
-    Redaction.of(credentials.values()).guard_logs()
     return open_of(JobRequest.from_json(_text(REQUEST, parsed.request)), credentials)
 
 
@@ -131,7 +136,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _say_application(spark: SparkSession) -> None:
     context = spark.sparkContext
-    log.info("%s", application_line(context.applicationId, context.uiWebUrl))
+    tell_operator(application_line(context.applicationId, context.uiWebUrl))
 
 
 def _located(option: str, name: str) -> Path:
@@ -154,11 +159,15 @@ def _text(option: str, name: str) -> str:
     return _located(option, name).read_text(encoding="utf-8")
 
 
-def _credentials(name: str | None) -> dict[str, str]:
-    if name is None:
+def _credentials(parsed: argparse.Namespace) -> dict[str, str]:
+    """The job's secrets, which its logs do not show from here on.
+
+    Their file goes if it lies in the operator's private folder: who kills the worker leaves none.
+    """
+    if parsed.credentials is None:
         return {}
     try:
-        document = json.loads(_text(CREDENTIALS, name))
+        document = json.loads(_text(CREDENTIALS, parsed.credentials))
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or not all(isinstance(v, str) for v in document.values()):
@@ -167,4 +176,7 @@ def _credentials(name: str | None) -> dict[str, str]:
             f"{CREDENTIALS}: not a JSON object of strings",
             'Write the file as {"name": "secret", …}.',
         )
+    if parsed.answers is not None and Path(parsed.credentials).parent == parsed.answers:
+        Path(parsed.credentials).unlink(missing_ok=True)
+    Redaction.of(document.values()).guard_logs()
     return document

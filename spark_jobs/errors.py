@@ -15,17 +15,19 @@ An error has a stable ``code``; its texts may change. The code determines ``retr
 retryable error, the same request may succeed when it is tried again; after any other, it cannot.
 
 An error raised in an executor reaches the driver inside the text of a Spark exception:
-``marked_errors`` writes it there, ``from_marker`` finds it.
+``marked_errors`` writes it there, ``from_marker`` finds it. Values of rows stand in such texts,
+too; they cannot know the driver's mark.
 """
 
 from __future__ import annotations
 
+import functools
 import json
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
 
-_MARKER_START = "<<job-error "
 _MARKER_END = ">>"
 # Characters: a message with a long value of a row must not make a result that nobody can read.
 _LONGEST_MESSAGE = 20_000
@@ -236,29 +238,53 @@ def error_of(code: ErrorCode, message: str, remedy: str = "") -> JobError:
     return _CLASS_OF_CODE[code](code, message, remedy)
 
 
-def to_marker(error: JobError) -> str:
-    """The error as text that survives inside another exception's message."""
+@functools.cache
+def job_mark() -> str:
+    """What tells this driver's errors in texts from everything else there: a secret of its own."""
+    return secrets.token_hex(8)
+
+
+def marker_ends(mark: str) -> tuple[str, str]:
+    """What stands before and behind an error's ``error_text`` in another text."""
+    return f"<<job-error {mark} ", _MARKER_END
+
+
+def error_text(error: JobError) -> str:
+    """The error as text, for ``error_in``; the text has neither ``<`` nor ``>``."""
     document = {"code": error.code.name, "message": error.message, "remedy": error.remedy}
-    # Without "<" and ">" in the document, the start and end of the marker are unambiguous.
-    text = json.dumps(document).replace("<", "\\u003c").replace(">", "\\u003e")
-    return _MARKER_START + text + _MARKER_END
+    return json.dumps(document).replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def error_in(text: str) -> JobError | None:
+    """The error whose ``error_text`` this is; None if it is none."""
+    try:
+        document = json.loads(text)
+        return error_of(ErrorCode[document["code"]], document["message"], document["remedy"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def to_marker(error: JobError, mark: str | None = None) -> str:
+    """The error as text that survives inside another exception's message.
+
+    ``mark``: that of the driver; None where this is the driver.
+    """
+    start, end = marker_ends(mark or job_mark())
+    return start + error_text(error) + end
 
 
 @contextmanager
-def marked_errors() -> Iterator[None]:
+def marked_errors(mark: str) -> Iterator[None]:
     """Turn a ``JobError`` in an executor into a ``RuntimeError`` whose text is its marker."""
     try:
         yield
     except JobError as error:
-        raise RuntimeError(to_marker(error)) from None
+        raise RuntimeError(to_marker(error, mark)) from None
 
 
 def from_marker(text: str) -> JobError | None:
-    """The first error that ``to_marker`` wrote into ``text``; None if there is none."""
-    for after_start in text.split(_MARKER_START)[1:]:
-        try:
-            document = json.loads(after_start.partition(_MARKER_END)[0])
-            return error_of(ErrorCode[document["code"]], document["message"], document["remedy"])
-        except (ValueError, KeyError, TypeError):
-            continue  # a marker that was cut off, or quoted source code
-    return None
+    """The first error that ``to_marker`` wrote into ``text`` for this driver; None if none is."""
+    start, end = marker_ends(job_mark())
+    # A marker may have been cut off.
+    found = (error_in(each.partition(end)[0]) for each in text.split(start)[1:])
+    return next((error for error in found if error is not None), None)

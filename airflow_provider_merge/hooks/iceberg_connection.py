@@ -8,6 +8,7 @@ from typing import Any, Final
 from airflow.providers.common.compat.sdk import Connection
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.hooks.masked_secrets import masked
 from airflow_provider_merge.secret_names import holds_secret
 from airflow_provider_merge.storage.storage_arguments import storage_arguments
 from spark_jobs.contract import iceberg_options
@@ -105,12 +106,10 @@ class IcebergConnection:
                 raise self._invalid(name, "holds a password", remedy)
 
     def credentials(self) -> dict[str, str]:
-        """The catalog options that are secret, or may be."""
+        """The catalog options that are secret, or may be; masked in logs."""
         options = self.options()
-        return {
-            **{name: each for name, each in options.items() if name not in PUBLIC},
-            **self._login(options[TYPE]),
-        }
+        private = {name: each for name, each in options.items() if name not in PUBLIC}
+        return masked({**private, **self._login(options[TYPE])})
 
     def all_options(self) -> dict[str, str]:
         """All catalog options; holds secrets.

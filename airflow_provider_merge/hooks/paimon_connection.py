@@ -9,6 +9,7 @@ from typing import Any, Final
 from airflow.providers.common.compat.sdk import Connection
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.hooks.masked_secrets import masked
 from airflow_provider_merge.secret_names import holds_secret, may_be_secret_name
 from airflow_provider_merge.storage.storage_arguments import storage_arguments
 from spark_jobs.contract.locations import WAREHOUSE_SCHEMES, scheme_of
@@ -66,7 +67,7 @@ class PaimonConnection:
             raise self._invalid(field, problem, error.remedy) from None
 
     def credentials(self) -> dict[str, str]:
-        """The catalog options that are secret, by their Paimon names."""
+        """The catalog options that are secret, by their Paimon names; masked in logs."""
         options = self.options()
         secrets = {name: value for name, value in options.items() if may_be_secret_name(name)}
         user, key = self._key_names(options)
@@ -75,7 +76,7 @@ class PaimonConnection:
                 secrets[name] = value
         if key == TOKEN and TOKEN in secrets:
             secrets.setdefault(TOKEN_PROVIDER, options.get(TOKEN_PROVIDER, BEARER))
-        return secrets
+        return masked(secrets)
 
     def storage_options(self) -> dict[str, Any]:
         """Arguments of the fsspec file system of the warehouse; holds secrets."""

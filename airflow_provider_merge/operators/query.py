@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from airflow_provider_merge.checks.lines import on_line
+from airflow_provider_merge.checks.plain_texts import require_plain
 from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
 from airflow_provider_merge.links import QuarantineLink, SparkApplicationLink
 from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
+from airflow_provider_merge.operators._shared.configured_limits import configured_limits
 from airflow_provider_merge.operators._shared.inlets import announce_sources
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id, task_origin
 from airflow_provider_merge.operators._shared.outcome import forget_rows, job_outcome
@@ -141,9 +143,10 @@ class QueryOperator(SqlOperator, SparkJobOperator):
         return result.query
 
     def require_valid(self, request: JobRequest, hook: CatalogHook) -> None:
-        """Check what metadata tells of the query; raises JobError with its line."""
+        """Check the query's text, and what metadata tells of it; raises JobError with its line."""
         check = MetadataCheck(hook, shares_local_files(self.spark_settings()))
         try:
+            require_plain(request)
             check.require_sources(request.sources)
         except JobError as error:
             raise on_line(error, str(self.sql), self.sql_label()) from None
@@ -159,6 +162,7 @@ class QueryOperator(SqlOperator, SparkJobOperator):
             sources=sources,
             options=JobOptions(self.session_time_zone or options.session_time_zone),
             origin=task_origin(context, self.retries or 0),
+            text_limits=configured_limits(),
         )
 
     def _query(self) -> tuple[str, tuple[Source, ...]]:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Final
 from urllib.parse import quote
 
 from airflow_provider_merge.links import is_page
+from airflow_provider_merge.submit.output_lines import OutputLine
 from spark_jobs.contract.application_line import told_application
 
-# What Spark's clients of YARN and Kubernetes say.
-_TRACKING = re.compile(r"tracking URL: (\S+)")
-_IDS = (
-    re.compile(r"\b(application_\d+_\d+)\b"),
-    re.compile(r"\bspark-app-selector -> (spark-[a-z0-9]+)\b"),
+# What Spark's clients of YARN and Kubernetes say, by the loggers that say it.
+_YARN: Final = frozenset({"Client", "YarnClientImpl", "YarnClientSchedulerBackend"})
+_YARN_ID: Final = re.compile(
+    r"(?:Submitting application|Submitted application|Application report for|Application) "
+    r"(application_\d+_\d+)\b"
 )
+_TRACKING: Final = re.compile(r"\t tracking URL: (\S+)")
+_KUBERNETES: Final = "LoggingPodStatusWatcherImpl"
+_KUBERNETES_ID: Final = re.compile(r"\t labels: (?:.*, )?spark-app-selector -> (spark-[a-z0-9]+)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +48,18 @@ class SparkApplication:
             return f"{self.history.rstrip('/')}/history/{quote(self.application_id)}/"
         return self.tracking_page
 
-    def after(self, line: str) -> SparkApplication:
+    def after(self, line: OutputLine) -> SparkApplication:
         """What is known after a line of the output; what was told first stays."""
-        if driver := told_application(line):
+        if line.is_own and (driver := told_application(line.text)):
             application_id, page = driver
             return self._told(application_id, running_page=page)
-        if found := _TRACKING.search(line):
-            return self._told(tracking_page=found[1])
-        for pattern in _IDS:
-            if found := pattern.search(line):
+        if line.client in _YARN:
+            if found := _TRACKING.match(line.said):
+                return self._told(tracking_page=found[1])
+            if found := _YARN_ID.match(line.said):
                 return self._told(found[1])
+        if line.client == _KUBERNETES and (found := _KUBERNETES_ID.match(line.said)):
+            return self._told(found[1])
         return self
 
     def _told(
@@ -67,13 +74,13 @@ class SparkApplication:
 
 
 def announced(
-    lines: Iterator[str], history: str, announce: Callable[[SparkApplication], None]
-) -> Iterator[str]:
+    lines: Iterable[OutputLine], history: str, announce: Callable[[SparkApplication], None]
+) -> Iterator[OutputLine]:
     """The same lines; ``announce`` hears of the application whenever more of it is known."""
     known = SparkApplication(history=history)
     for line in lines:
-        told = known.after(line)
-        if told != known:
-            known = told
+        after = known.after(line)
+        if after != known:
+            known = after
             announce(known)
         yield line

@@ -114,6 +114,7 @@ def _command(environment: SparkEnvironment, target: ClassArchive, work: Path) ->
     python = str(environment.python)
     settings = {
         CLASS_PATH: target.class_path,
+        "spark.authenticate": "true",
         "spark.driver.extraJavaOptions": f'-Xlog:disable "-XX:ArchiveClassesAtExit={target.path}"',
         "spark.pyspark.python": python,
         "spark.pyspark.driver.python": python,

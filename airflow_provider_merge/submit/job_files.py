@@ -8,13 +8,15 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from airflow_provider_merge import job_package
+from airflow_provider_merge.submit.left_folders import PREFIX, remove_left_folders, sign
 from airflow_provider_merge.submit.submitter import SparkJob
 from spark_jobs.contract.arguments import BATCH, REQUEST
 from spark_jobs.contract.batch import JobBatch
+from spark_jobs.contract.own_lines import new_line_secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class JobFiles:
     """Absolute local paths; ``credentials`` is None where access is ambient.
 
     ``package``: what Python's path names, a zip to ship or a folder. ``option``: what the job calls
-    its ``work``, such as ``--request``.
+    its ``work``, such as ``--request``. ``line_secret``: as in ``contract.own_lines``.
     """
 
     folder: Path
@@ -31,6 +33,7 @@ class JobFiles:
     work: Path
     option: str
     credentials: Path | None
+    line_secret: str = field(repr=False)
 
     def remove(self) -> None:
         """Remove all of them; nothing happens when they are gone already."""
@@ -43,13 +46,16 @@ def job_files(job: SparkJob, *, is_shipped: bool) -> Iterator[JobFiles]:
 
     ``is_shipped``: other machines need the package.
 
-    Folders that an earlier try of the same operation left, because its worker was killed, go too.
+    Folders that workers which were killed have left go too: those of the same operation at once,
+    the others when nothing of their jobs can be alive.
     """
-    prefix = f"merge-job-{job.work.operation_id}-"
+    prefix = f"{PREFIX}{job.work.operation_id}-"
     for leftover in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
         shutil.rmtree(leftover, ignore_errors=True)
+    remove_left_folders()
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     try:
+        sign(folder)
         yield _write(job, folder, is_shipped)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -67,7 +73,7 @@ def _write(job: SparkJob, folder: Path, is_shipped: bool) -> JobFiles:
     if job.credentials:
         text = json.dumps(dict(job.credentials))
         credentials = _write_private(folder / "credentials.json", text)
-    return JobFiles(folder, main, package, work, option, credentials)
+    return JobFiles(folder, main, package, work, option, credentials, new_line_secret(folder))
 
 
 def _zip(folder: Path) -> Path:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from airflow_provider_merge.submit.output_lines import OutputLine
 from spark_jobs.contract.last_look import answer_name, asking
 
 
@@ -19,11 +20,11 @@ class LastLook:
     answers: Path
     ended: Callable[[], str]
 
-    def answering(self, lines: Iterator[str]) -> Iterator[str]:
-        """The same lines of the job's output, each question among them answered."""
+    def answering(self, lines: Iterable[OutputLine]) -> Iterator[OutputLine]:
+        """The same lines of the job's output, each question of its own among them answered."""
         for line in lines:
             yield line
-            operation_id = asking(line)
+            operation_id = asking(line.text) if line.is_own else None
             if operation_id is not None and self.answers.exists():
                 half = self.answers / "half"
                 half.write_text(self.ended(), encoding="utf-8")

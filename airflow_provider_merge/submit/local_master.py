@@ -7,6 +7,10 @@ import socket
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
+
+# Where Spark's pages say that they are.
+_PUBLIC_NAME: Final = "SPARK_PUBLIC_DNS"
 
 
 def local_conf(folder: Path) -> dict[str, str]:
@@ -29,9 +33,16 @@ def local_conf(folder: Path) -> dict[str, str]:
 
 
 def local_variables(package: Path, variables: Mapping[str, str]) -> Mapping[str, str]:
-    """The environment in which driver, workers and their daemon find the job's package."""
+    """The environment in which driver, workers and their daemon find the job's package.
+
+    And the name of the machine for links to the driver's page, as the driver itself is bound to
+    the loopback address.
+    """
     paths = [str(package), variables.get("PYTHONPATH", "")]
-    return {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+    return {
+        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+        _PUBLIC_NAME: variables.get(_PUBLIC_NAME) or socket.gethostname(),
+    }
 
 
 def _takes_sockets(folder: Path) -> bool:

@@ -10,6 +10,7 @@ from airflow_provider_merge.submit.job_files import JobFiles
 from airflow_provider_merge.submit.job_log import JobLog
 from airflow_provider_merge.submit.last_look import LastLook
 from airflow_provider_merge.submit.local_submitter import LocalSubmitter
+from airflow_provider_merge.submit.output_lines import output_lines
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import (
@@ -83,8 +84,9 @@ class PlainPythonSubmitter(LocalSubmitter):
             try:
                 assert process.stdout is not None  # noqa: S101
                 job_log = JobLog(log)
-                for line in self._last_look.answering(process.stdout):
-                    job_log.info(line.rstrip())
+                lines = output_lines(process.stdout, files.line_secret)
+                for line in self._last_look.answering(lines):
+                    job_log.info(line.text.rstrip())
                 job_log.close()
                 code = process.wait()
             except BaseException:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.common.compat.sdk import AirflowException
@@ -27,11 +27,15 @@ from airflow_provider_merge.submit.last_look import LastLook
 from airflow_provider_merge.submit.local_master import local_conf, local_variables
 from airflow_provider_merge.submit.local_submitter import LocalSubmitter
 from airflow_provider_merge.submit.locales import cluster_conf, require_utf8
+from airflow_provider_merge.submit.output_lines import OutputLine, output_lines
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from airflow_provider_merge.submit.surroundings import class_archive_folder, history_server
 from spark_jobs.contract.arguments import ANSWERS, CREDENTIALS, LAUNCHED
 from spark_jobs.contract.batch import JobBatch
+
+# Where the hook keeps what it has read of ids.
+_IDS: Final = ("_yarn_application_id", "_kubernetes_driver_pod", "_kubernetes_application_id")
 
 
 class _ReadingHook(SparkSubmitHook):
@@ -40,6 +44,7 @@ class _ReadingHook(SparkSubmitHook):
     announce: Callable[[SparkApplication], None]
     history: str
     last_look: LastLook
+    line_secret: str
     _job_log: JobLog | None = None
 
     @property
@@ -48,13 +53,27 @@ class _ReadingHook(SparkSubmitHook):
         return self._job_log or super().log
 
     def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
-        lines = announced(self.last_look.answering(itr), self.history, self.announce)
+        lines = self.last_look.answering(output_lines(itr, self.line_secret))
+        lines = announced(lines, self.history, self.announce)
         self._job_log = job_log = JobLog(super().log)
         try:
-            super()._process_spark_submit_log(lines)
+            super()._process_spark_submit_log(self._texts(lines))
         finally:
             job_log.close()
             self._job_log = None
+
+    def _texts(self, lines: Iterable[OutputLine]) -> Iterator[str]:
+        """The lines for the hook, which takes whatever looks like an id for that of the job.
+
+        It kills what has that id. The first one is what the client said right after submitting.
+        """
+        first: dict[str, Any] = {}
+        for line in lines:
+            yield line.text
+            found = {name: getattr(self, name, None) for name in _IDS}
+            first = {**{name: each for name, each in found.items() if each}, **first}
+            for name, each in first.items():
+                setattr(self, name, each)
 
 
 class SparkSubmitSubmitter(LocalSubmitter):
@@ -78,7 +97,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
             self._archive = usable_archive(folder, environment, conf, variables)
         hook = self._new_hook(job, files, environment)
         hook.announce, hook.history = job.announce, history_server(self._settings, self._extra)
-        hook.last_look = LastLook(files.folder, job.ended)
+        hook.last_look, hook.line_secret = LastLook(files.folder, job.ended), files.line_secret
         _check_master(hook)
         if self._cluster:
             job.note()

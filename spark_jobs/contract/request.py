@@ -25,6 +25,7 @@ from spark_jobs.contract.maintenance import CreateTagSpec
 from spark_jobs.contract.paimon_files import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.statements import CreateTableSpec, MergeSpec, Statement
+from spark_jobs.contract.text_limits import TextLimits
 
 VERSION = 1
 
@@ -229,7 +230,7 @@ class JobRequest:
     retry that finds it there does not apply the statement again. ``dry_run``: everything but the
     commit is done, and only the counts are kept. ``after_ended_try``: what to do if an earlier
     operation of the task committed although its task had been ended: fail, skip the statement and
-    take that operation's result, or run the statement again.
+    take that operation's result, or run the statement again. ``text_limits``: what its texts may.
     """
 
     operation_id: str
@@ -241,6 +242,7 @@ class JobRequest:
     origin: Origin = field(default_factory=Origin)
     dry_run: bool = False
     after_ended_try: AfterEndedTry = "fail"
+    text_limits: TextLimits = field(default_factory=TextLimits)
     version: int = VERSION
 
     def __post_init__(self) -> None:
@@ -327,11 +329,11 @@ class JobRequest:
         """SHA-256 (hex) of what the statement means; the same for every try of the same work.
 
         It covers target, catalog, statement, sources, options and whether it is a dry run; not the
-        operation id, the origin (which has the try number), ``after_ended_try``, the workspace, or
-        the version.
+        operation id, the origin (which has the try number), ``after_ended_try``, the limits of
+        texts, the workspace, or the version.
         """
         document: dict[str, Any] = codec.encode(self)
-        for name in ("operation_id", "origin", "after_ended_try", "version"):
+        for name in ("operation_id", "origin", "after_ended_try", "text_limits", "version"):
             del document[name]
         del document["catalog"]["workspace"]
         if not self.dry_run:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from spark_jobs.errors import marked_errors
+from spark_jobs.errors import job_mark, marked_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,15 +37,10 @@ class ScanTasks(Generic[Part]):
     tasks: tuple[tuple[Part, ...], ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the tasks whose numbers are in the only column.
-
-        Raises:
-            RuntimeError: carries the marker of a ``JobError``.
-        """
-        with marked_errors():
-            for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    yield from self.reader.read(self.tasks[number])
+        """Read the tasks whose numbers are in the only column."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from self.reader.read(self.tasks[number])
 
 
 def map_tasks(
@@ -58,14 +53,17 @@ def map_tasks(
 def map_in_arrow(frame: DataFrame, function: ArrowFunction, schema: StructType | str) -> DataFrame:
     """Spark's ``mapInArrow``, with workers that read the directory of a Python archive only once.
 
-    ``function`` is picklable. It turns the batches of a task into batches of ``schema``.
+    ``function`` is picklable. It turns the batches of a task into batches of ``schema``. Its
+    ``JobError`` reaches the driver as a marker.
     """
-    return frame.mapInArrow(ArchivesReadOnce(function), schema)
+    return frame.mapInArrow(ExecutorTask(function, job_mark()), schema)
 
 
 @dataclass(frozen=True, slots=True)
-class ArchivesReadOnce:
+class ExecutorTask:
     """Runs ``function``, then makes the worker forget its importers of zip archives.
+
+    ``mark``: as in ``errors.marked_errors``.
 
     PySpark's worker calls ``importlib.invalidate_caches`` before each task. Up to Python 3.11,
     every importer of an archive then reads the archive's directory again. For ``pyspark.zip``,
@@ -74,11 +72,17 @@ class ArchivesReadOnce:
     """
 
     function: ArrowFunction
+    mark: str
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Run ``function`` on the batches of one task."""
+        """Run ``function`` on the batches of one task.
+
+        Raises:
+            RuntimeError: carries the marker of a ``JobError``.
+        """
         try:
-            yield from self.function(batches)
+            with marked_errors(self.mark):
+                yield from self.function(batches)
         finally:
             _forget_archives()
 

@@ -25,9 +25,14 @@ from tests.airflow.test_kill import wait_for
 # A driver that asks twice, and notes what it hears.
 ASKING = """
 from pathlib import Path
-answer = Path(arguments[arguments.index("--answers") + 1], {name!r})
+folder = Path(arguments[arguments.index("--answers") + 1])
+answer, secret = folder / {name!r}, (folder / "line-secret").read_text()
+# A row that asks gets no answer, which would be there too early.
+print("2026-11-22 INFO airflow_provider_merge.job:", {question!r}, flush=True)
+time.sleep(0.2)
+assert not answer.exists()
 for _ in range(2):
-    print("2026-11-22 INFO airflow_provider_merge.job:", {question!r}, flush=True)
+    print("2026-11-22 INFO airflow_provider_merge.job:", secret, {question!r}, flush=True)
     while not answer.exists():
         time.sleep(0.01)
     with open({heard!r}, "a") as file:

@@ -35,37 +35,73 @@ MergeIntoOperator.partial(
 """
 ONE = MERGE[: MERGE.index("MergeIntoOperator.partial")]
 HISTORY = "https://history.example/spark"
-DRIVER = "12:00 job: Spark application id: local-17, web UI: http://worker:4040"
+# What a launcher says as the job does, with the secret of its folder.
+SIGNED = """
+secret = open(arguments[arguments.index("--answers") + 1] + "/line-secret").read()
+print({lines!r}.replace("SIGNED", secret))
+"""
+DRIVER = "12:00 job: SIGNED Spark application id: local-17, web UI: http://worker:4040"
+CLIENT = "26/11/26 12:00:00 INFO Client: "
+YARN = [
+    f"{CLIENT}Application report for application_1_0002 (state: ACCEPTED)",
+    CLIENT,
+    "\t client token: N/A",
+    "\t tracking URL: http://rm:8088/proxy/a/",
+]
+EVIL = "\t tracking URL: https://evil.example/"
 OUTPUTS = {
     "driver, history": ([DRIVER], HISTORY, "http://worker:4040", f"{HISTORY}/history/local-17/"),
     "driver, no history": ([DRIVER], "", "http://worker:4040", ""),
     "no web UI": (
-        ["Spark application id: local-17, web UI: none"],
+        [DRIVER.replace("http://worker:4040", "none")],
         HISTORY,
         f"{HISTORY}/history/local-17/",
         f"{HISTORY}/history/local-17/",
     ),
-    "no web UI, no history": (["Spark application id: local-17, web UI: none"], "", "", ""),
+    "no web UI, no history": ([DRIVER.replace("http://worker:4040", "none")], "", "", ""),
     "YARN, no history": (
-        ["Submitted application application_1_0002", "\t tracking URL: http://rm:8088/proxy/a/"],
+        YARN,
         "",
         "http://rm:8088/proxy/a/",
         "http://rm:8088/proxy/a/",
     ),
     "YARN, history": (
-        ["Submitted application application_1_0002", "\t tracking URL: http://rm:8088/proxy/a/"],
+        YARN,
         f"{HISTORY}/",
         "http://rm:8088/proxy/a/",
         f"{HISTORY}/history/application_1_0002/",
     ),
     "Kubernetes": (
-        ["\t labels: spark-app-selector -> spark-0a1b, spark-role -> driver"],
+        [
+            "26/11/26 12:00:00 INFO LoggingPodStatusWatcherImpl: State changed, new state: ",
+            "\t pod name: job-driver",
+            "\t labels: spark-app-selector -> spark-0a1b, spark-role -> driver",
+        ],
         HISTORY,
         f"{HISTORY}/history/spark-0a1b/",
         f"{HISTORY}/history/spark-0a1b/",
     ),
-    "a script": (["tracking URL: javascript:alert(1)", DRIVER], "", "http://worker:4040", ""),
-    "a password": (["tracking URL: http://u:p@host/", DRIVER], "", "http://worker:4040", ""),
+    "a script": (
+        [CLIENT, "\t tracking URL: javascript:a(1)", DRIVER],
+        "",
+        "http://worker:4040",
+        "",
+    ),
+    "a password": (
+        [CLIENT, "\t tracking URL: http://u:p@h/", DRIVER],
+        "",
+        "http://worker:4040",
+        "",
+    ),
+    "a row's claim": ([DRIVER, EVIL, f"x{EVIL}"], "", "http://worker:4040", ""),
+    "a row that looks like the client": ([DRIVER, CLIENT, EVIL], "", "http://worker:4040", ""),
+    "an error in a library": (["ERROR Task: no", EVIL, DRIVER], "", "http://worker:4040", ""),
+    "a row that looks like the job": (
+        [DRIVER.replace("SIGNED ", "").replace("worker", "evil"), DRIVER],
+        "",
+        "http://worker:4040",
+        "",
+    ),
     "a later claim": ([DRIVER, DRIVER.replace("worker", "evil")], "", "http://worker:4040", ""),
 }
 
@@ -76,7 +112,8 @@ OUTPUTS = {
 def test_pages_of_an_application(tmp_path, monkeypatch, lines, history, running, ended):
     extra = {"spark-history-url": history}
     connection(monkeypatch, "spark_default", conn_type="spark", host="local[1]", extra=extra)
-    launcher = Launcher.make(tmp_path / "env", then=f"print({chr(10).join(lines)!r})")
+    then = SIGNED.format(lines="\n".join(lines))
+    launcher = Launcher.make(tmp_path / "env", then)
     heard = []
     job = SparkJob("dag.task", example_request(), announce=heard.append)
     SparkSubmitSubmitter(SparkSettings(spark_env=str(launcher.folder))).submit(job)
@@ -87,7 +124,7 @@ def test_pages_of_an_application(tmp_path, monkeypatch, lines, history, running,
 def test_a_wrong_history_server_is_only_logged(tmp_path, monkeypatch, caplog, address):
     extra = {"spark-history-url": address}
     connection(monkeypatch, "spark_default", conn_type="spark", host="local[1]", extra=extra)
-    launcher = Launcher.make(tmp_path / "env", then=f"print({DRIVER!r})")
+    launcher = Launcher.make(tmp_path / "env", SIGNED.format(lines=DRIVER))
     heard = []
     job = SparkJob("dag.task", example_request(), announce=heard.append)
     SparkSubmitSubmitter(SparkSettings(spark_env=str(launcher.folder))).submit(job)

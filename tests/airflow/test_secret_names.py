@@ -26,6 +26,24 @@ from tests.airflow.support import PASSWORD
         "fs.s3.accessKeySecret",
         "dlf.access-key-id",
         "dlf.private-key",
+        "spark.hadoop.fs.azure.sas.fixed.token.store.dfs.core.windows.net",
+        "spark.hadoop.fs.azure.sas.box.store.blob.core.windows.net",
+        "spark.hadoop.fs.azure.account.oauth2.client.secret.store.dfs.core.windows.net",
+        "spark.hadoop.fs.azure.account.oauth2.user.password.store.dfs.core.windows.net",
+        "spark.hadoop.fs.gs.auth.service.account.private.key",
+        "spark.hadoop.fs.gs.auth.access.token",
+        "spark.hadoop.fs.gs.encryption.key",
+        "spark.hadoop.fs.s3a.bucket.lake.secret.key",
+        "spark.hadoop.fs.oss.accessKeySecret",
+        "spark.hadoop.ssl.passphrase",
+        "spark.executorEnv.DB_PASS",
+        "spark.yarn.appMasterEnv.MYSQL_PWD",
+        "spark.kubernetes.driverEnv.AWS_SESSION_TOKEN",
+        "spark.executorEnv.GOOGLE_CREDENTIALS",
+        "spark.executorEnv.SHOP_APIKEY",
+        "dbPass",
+        "db.pass",
+        "pwd",
     ],
 )
 def test_names_of_secrets(name):
@@ -47,6 +65,15 @@ def test_names_of_secrets(name):
         "spark.kerberos.keytab",
         "spark.sql.shuffle.partitions",
         "header",
+        "spark.executorEnv.PWD",
+        "spark.executorEnv.OLDPWD",
+        "spark.hadoop.fs.azure.sas.token.provider.type",
+        "spark.hadoop.fs.azure.account.oauth2.refresh.token.endpoint",
+        "spark.hadoop.fs.azure.account.auth.type.store.dfs.core.windows.net",
+        "spark.hadoop.fs.s3a.server-side-encryption.key",
+        "spark.authenticate.secret.file",
+        "spark.executorEnv.COMPASS",
+        "bypass",
     ],
 )
 def test_names_that_only_speak_of_secrets(name):
@@ -61,6 +88,48 @@ def test_addresses_with_a_secret(value):
         refuse_secrets("source.options", {"url": value}, "")
 
     assert PASSWORD not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "spark.driver.extraJavaOptions",
+        "spark.executor.extraJavaOptions",
+        "spark.driver.defaultJavaOptions",
+        "spark.yarn.am.extraJavaOptions",
+        "spark.executorEnv.JAVA_TOOL_OPTIONS",
+        "spark.yarn.appMasterEnv.SPARK_SUBMIT_OPTS",
+    ],
+)
+@pytest.mark.parametrize(
+    "value",
+    [
+        f"-Dfs.s3a.secret.key={PASSWORD}",
+        f"-Xmx1g -Djavax.net.ssl.keyStorePassword={PASSWORD} -Dfile.encoding=UTF-8",
+        f"-Xmx1g '-Dhttp.proxyPassword={PASSWORD}'",
+        f"-Xmx1g\t-Dshop.apiKey={PASSWORD}",
+        f"--password={PASSWORD}",
+    ],
+)
+def test_options_of_java_with_a_secret(name, value):
+    with pytest.raises(RequestError, match="holds a secret") as raised:
+        refuse_secrets("conf", {name: value}, "")
+
+    assert PASSWORD not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "-Xmx1g -Dfile.encoding=UTF-8 -Djavax.net.ssl.keyStore=/etc/keys.p12",
+        "-Dlog4j2.configurationFile=file:/etc/log4j2.properties",
+        "-Dfs.s3a.secret.key= -Xmx1g",
+        "/in/token=abc/day=1",
+        "s3://bucket/password/file.csv",
+    ],
+)
+def test_values_without_a_secret(value):
+    refuse_secrets("conf", {"spark.driver.extraJavaOptions": value}, "")
 
 
 def test_options_of_a_source():

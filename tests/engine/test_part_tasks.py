@@ -14,7 +14,7 @@ import pytest
 from spark_jobs.engine.compaction import part_tasks
 from spark_jobs.engine.compaction.part_tasks import PartOutcome, PartTasks
 from spark_jobs.engine.runtime.lease import Lease
-from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.errors import CatalogError, CommitError, ErrorCode
 from spark_jobs.spi.compaction import CompactionPart
 from spark_jobs.spi.writes import Fragment
 
@@ -94,13 +94,13 @@ def test_a_task_that_fails_leaves_nothing(folder: Path, lease: Lease) -> None:
 
 
 def test_a_task_that_was_given_up_leaves_nothing(folder: Path, lease: Lease) -> None:
-    with pytest.raises(RuntimeError, match="RUN_GIVEN_UP"):
+    with pytest.raises(CommitError, match="RUN_GIVEN_UP"):
         run(folder, lease, nothing, lease.end)
     assert names(folder) == []
 
 
 def test_it_begins_nothing_without_the_lease(folder: Path, lease: Lease) -> None:
     lease.end()
-    with pytest.raises(RuntimeError, match="RUN_GIVEN_UP"):
+    with pytest.raises(CommitError, match="RUN_GIVEN_UP"):
         run(folder, lease, nothing)
     assert names(folder) == []

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.engine.runtime.tasks import task_key
-from spark_jobs.errors import CatalogError, ErrorCode, from_marker
-from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
+from spark_jobs.errors import CatalogError, ErrorCode, from_marker, job_mark
+from spark_jobs.spi.arrow_tasks import ExecutorTask, ScanTasks, map_tasks
 from spark_jobs.spi.packing import in_order, scan_tasks
 
 
@@ -62,7 +62,7 @@ def test_an_error_keeps_its_code() -> None:
     scan = ScanTasks(Damaged(), (("a",),))
 
     with pytest.raises(RuntimeError) as raised:
-        list(scan(numbers(0)))
+        list(ExecutorTask(scan, job_mark())(numbers(0)))
 
     error = from_marker(str(raised.value))
     assert error is not None

@@ -14,7 +14,7 @@ import pytest
 
 from spark_jobs.contract.hdfs_options import HdfsOptions
 from spark_jobs.engine.runtime.spill import SpilledPart, SpillReader, SpillWriter
-from spark_jobs.errors import ErrorCode, from_marker
+from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.arrow_tasks import ScanTasks
 from spark_jobs.storage import hdfs
 
@@ -63,24 +63,20 @@ def test_tasks_share_the_row_groups_of_a_file(tmp_path: Path) -> None:
 
 
 def test_a_writer_without_the_client_says_so(without_client: pafs.FileSystem) -> None:
-    with pytest.raises(RuntimeError) as raised:
+    with pytest.raises(CatalogError) as raised:
         list(SpillWriter(without_client, _WAREHOUSE)([rows(1)]))
 
-    error = from_marker(str(raised.value))
-    assert error is not None
-    assert error.code is ErrorCode.LIBRARY_MISSING
+    assert raised.value.code is ErrorCode.LIBRARY_MISSING
 
 
 def test_a_reader_without_the_client_says_so(without_client: pafs.FileSystem) -> None:
     part = SpilledPart(f"{_WAREHOUSE}/0.parquet")
     reader = ScanTasks(SpillReader(without_client, ("row",)), ((part,),))
 
-    with pytest.raises(RuntimeError) as raised:
+    with pytest.raises(CatalogError) as raised:
         list(reader([pa.RecordBatch.from_pydict({"number": [0]})]))
 
-    error = from_marker(str(raised.value))
-    assert error is not None
-    assert error.code is ErrorCode.LIBRARY_MISSING
+    assert raised.value.code is ErrorCode.LIBRARY_MISSING
 
 
 def test_a_task_that_fails_leaves_no_file_open(tmp_path: Path) -> None:

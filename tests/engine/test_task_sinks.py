@@ -58,7 +58,7 @@ def test_a_sink_that_can_not_abort_neither_hides_the_error_nor_keeps_the_others(
 ) -> None:
     sinks = Sinks(failures=1)
 
-    with pytest.raises(RuntimeError, match="NOT_NULL_VIOLATION"):
+    with pytest.raises(DataError, match="NOT_NULL_VIOLATION"):
         fail_after_opening(sinks, "first", "second")
 
     assert sinks.aborted == ["second"]

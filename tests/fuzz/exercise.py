@@ -22,7 +22,7 @@ from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.datafiles.row_reader import read_row
 from spark_jobs.engine.runtime.operations import OperationLog
-from spark_jobs.errors import ErrorCode, JobError, from_marker
+from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi import rows
 from spark_jobs.spi.arrow_tasks import ScanTasks
 from spark_jobs.spi.connector import Connector
@@ -92,10 +92,7 @@ def _scan(table: Any, files: Sequence[PlannedFile], filesystem: Any) -> None:
     )
     reader = ArrowScan(filesystem, tuple(paimon_tables.schema_of(table)), {}, {})
     scan = ScanTasks(reader, (task,))
-    try:
-        list(scan([pa.RecordBatch.from_pydict({"task": [0]})]))
-    except RuntimeError as error:
-        raise from_marker(str(error)) or error from None
+    list(scan([pa.RecordBatch.from_pydict({"task": [0]})]))
 
 
 def _merged(connector: Connector, name: TableName) -> str:

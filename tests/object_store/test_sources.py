@@ -22,7 +22,7 @@ from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.session import fixed_meaning
 from spark_jobs.engine.source.copied_files import copied_files
 from spark_jobs.engine.source.open_source import OpenSource, open_source
-from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.errors import CatalogError, ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
 from tests.support.paimon_tables import NAME, create
 from tests.support.source_reading import evaluated
@@ -123,7 +123,7 @@ def test_of_files_that_are_copied_each_row_group_is_read_once_and_in_one_version
     assert len(copied.files) == 5
     assert sorted(table.column("id").to_pylist()) == list(range(20_000))
     put(store, path, pa.table({"id": range(20_001)}))
-    with pytest.raises(RuntimeError, match="was written again"):
+    with pytest.raises(CatalogError, match="was written again"):
         list(copied.function([tasks]))
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.providers.common.compat.sdk import AirflowException
-from airflow.sdk.log import mask_secret
 
 from airflow_provider_merge import job_package
 from airflow_provider_merge.hooks.catalog import CatalogHook
@@ -173,8 +172,6 @@ class SparkJobOperator(ParameterOperator):
         """
         requests = work.requests if isinstance(work, JobBatch) else (work,)
         credentials = hook.credentials()
-        for secret in credentials.values():
-            mask_secret(secret)
         both_compilers = self.needs_session() and wants_both(context)
         job = SparkJob(
             f"{self.dag_id}.{self.task_id}",

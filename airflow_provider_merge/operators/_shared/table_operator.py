@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_merge.assets import require_partition_keys, same_asset, table_asset
+from airflow_provider_merge.checks.plain_texts import require_plain
 from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
 from airflow_provider_merge.links import TABLE_PAGE
@@ -114,7 +115,9 @@ class TableOperator(TableRequestOperator):
                 self.outlets = [*self.outlets, asset]
 
     def require_valid(self, request: JobRequest, check: MetadataCheck) -> None:
-        """Check what metadata tells of the statement, unless an earlier try has committed it.
+        """Check the statement's texts, and what metadata tells of it.
+
+        An earlier try may have committed it: then the job decides.
 
         Raises:
             JobError: naming the parameter or the line.
@@ -122,6 +125,7 @@ class TableOperator(TableRequestOperator):
         if not isinstance(request.statement, RowStatement | PartitionStatement | CompactSpec):
             return
         try:
+            require_plain(request)
             widens = bool(request.options.type_widening)
             check.require_valid(request.table, request.statement, request.sources, widens=widens)
         except JobError as error:

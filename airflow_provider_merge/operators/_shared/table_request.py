@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow_provider_merge.hooks.catalog import CatalogHook
+from airflow_provider_merge.operators._shared.configured_limits import configured_limits
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id, task_origin
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.operators._shared.values import share, whole_number
@@ -131,6 +132,7 @@ class TableRequestOperator(SparkJobOperator):
             origin=task_origin(context, self.retries or 0, statement),
             dry_run=dry_run,
             after_ended_try=cast("AfterEndedTry", self.after_ended_try),
+            text_limits=configured_limits(),
         )
 
     def job_options(self) -> JobOptions:

@@ -16,6 +16,7 @@ SUBQUERIES: Final = (*PLAN_EXPRESSIONS, "InSubquery")
 # Members of Spark's TreePattern: what a tree contains is known without a walk.
 PLAN_EXPRESSION: Final = "PLAN_EXPRESSION"
 LAMBDA_FUNCTION: Final = "LAMBDA_FUNCTION"
+UNRESOLVED_FUNCTION: Final = "UNRESOLVED_FUNCTION"
 _PATTERNS: Final = "org.apache.spark.sql.catalyst.trees.TreePattern"
 # The metadata key under which Spark keeps the declared type of a STRING column.
 DECLARED_TYPE: Final = "__CHAR_VARCHAR_TYPE_STRING"
@@ -115,7 +116,12 @@ def subquery_plans(plan: Any) -> Iterator[Any]:
 
 def contains(spark: SparkSession, node: Any, pattern: str) -> bool:
     """Whether a node or one below it has ``pattern``, a member of ``TreePattern``."""
-    return bool(node.containsPattern(getattr(java_class(spark, _PATTERNS), pattern)()))
+    return bool(node.containsPattern(tree_pattern(spark, pattern)))
+
+
+def tree_pattern(spark: SparkSession, name: str) -> Any:
+    """The member of ``TreePattern`` with this name."""
+    return getattr(java_class(spark, _PATTERNS), name)()
 
 
 def unresolved_names(node: Any) -> Iterator[Any]:

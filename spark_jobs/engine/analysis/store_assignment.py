@@ -32,7 +32,7 @@ from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
 from spark_jobs.engine.runtime.names import find_name
 from spark_jobs.engine.runtime.older_spark import parsed_type
 from spark_jobs.engine.runtime.sql_text import named, text_literal, type_text
-from spark_jobs.errors import AnalysisError, ErrorCode
+from spark_jobs.errors import AnalysisError, ErrorCode, job_mark, marker_ends
 
 _DATETIME = (DateType, TimestampType, TimestampNTZType)
 
@@ -167,7 +167,8 @@ def raised(code: ErrorCode, message: str, remedy: str) -> str:
     document = f"to_json(named_struct({items}))"
     for character, escaped in (("<", "\\u003c"), (">", "\\u003e")):
         document = f"replace({document}, '{character}', {text_literal(escaped)})"
-    return f"raise_error(concat('<<job-error ', {document}, '>>'))"
+    start, end = map(text_literal, marker_ends(job_mark()))
+    return f"raise_error(concat({start}, {document}, {end}))"
 
 
 def _stored_struct(

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.engine.runtime.tasks import task_key
-from spark_jobs.errors import JobError, from_marker, marked_errors, to_marker
+from spark_jobs.errors import JobError, error_in, error_text
 from spark_jobs.spi.writes import Fragment
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ class PartOutcome:
     def of(cls, part: int, fragments: str, error: str) -> PartOutcome:
         """The outcome in a row of ``OUTCOME_SCHEMA``."""
         found = tuple(Fragment.from_json(json.dumps(each)) for each in json.loads(fragments))
-        return cls(part, found, from_marker(error))
+        return cls(part, found, error_in(error))
 
     def to_batch(self) -> pa.RecordBatch:
         """One row, as ``OUTCOME_SCHEMA``."""
         fragments = json.dumps([asdict(fragment) for fragment in self.fragments])
-        error = "" if self.error is None else to_marker(self.error)
+        error = "" if self.error is None else error_text(self.error)
         return pa.RecordBatch.from_arrays(
             [pa.array([self.part], pa.int32()), pa.array([fragments]), pa.array([error])],
             ["part", "fragments", "error"],
@@ -63,8 +63,7 @@ class PartTasks:
             of its own, and the others go on.
 
         Raises:
-            RuntimeError: with the marker of a ``JobError``, which Spark passes to the driver as
-                text: RUN_GIVEN_UP.
+            CommitError: RUN_GIVEN_UP.
         """
         for batch in batches:
             for number in batch.column(0).to_pylist():
@@ -73,16 +72,15 @@ class PartTasks:
 
     def _compacted(self, parts: Sequence[CompactionPart]) -> list[PartOutcome]:
         outcomes: list[PartOutcome] = []
-        with marked_errors():
-            try:
-                for part in parts:
-                    self.lease.require()
-                    outcomes.append(self._outcome(part))
+        try:
+            for part in parts:
                 self.lease.require()
-            except BaseException:
-                for outcome in outcomes:
-                    self.compactor.discard(outcome.fragments)
-                raise
+                outcomes.append(self._outcome(part))
+            self.lease.require()
+        except BaseException:
+            for outcome in outcomes:
+                self.compactor.discard(outcome.fragments)
+            raise
         return outcomes
 
     def _outcome(self, part: CompactionPart) -> PartOutcome:

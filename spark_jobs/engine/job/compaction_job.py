@@ -22,6 +22,7 @@ from spark_jobs.contract.result import ErrorInfo, JobResult, Metrics, Status
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
 from spark_jobs.engine.analysis.spark_constants import SparkConstants
 from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.analysis.text_rules import require_plain_texts
 from spark_jobs.engine.compaction.compaction_run import CompactionRun
 from spark_jobs.engine.compaction.group_run import GroupRuns
 from spark_jobs.engine.compaction.tally import Tally, report_of
@@ -80,6 +81,7 @@ class CompactionJob:
 
     def _done(self, log: OperationLog) -> JobResult:
         require_utf8_names(self.spark)
+        require_plain_texts(self.spark, self.request)
         compaction = self.connector.compaction
         if compaction is None:
             raise NotSupportedError(

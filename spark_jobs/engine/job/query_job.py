@@ -13,6 +13,7 @@ from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics
 from spark_jobs.engine.analysis.opaque_columns import opaque_types, refuse_opaque
 from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.analysis.text_rules import require_plain_texts
 from spark_jobs.engine.query.json_values import json_frame, json_value
 from spark_jobs.engine.query.query_output import query_output
 from spark_jobs.engine.runtime.failures import translated
@@ -57,6 +58,7 @@ class QueryJob:
 
     def _done(self, log: OperationLog) -> JobResult:
         require_utf8_names(self.spark)
+        require_plain_texts(self.spark, self.request)
         Fence.of(self.request, self.connector.storage).enter()
         try_number = self.request.origin.try_number
         log.clear_leftovers(self.request.operation_id, try_number)

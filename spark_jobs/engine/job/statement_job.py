@@ -14,6 +14,7 @@ from spark_jobs.contract.operation_files import dry_run_folder, new_scratch_fold
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics, Status
+from spark_jobs.engine.analysis.text_rules import require_plain_texts
 from spark_jobs.engine.job.ended_tries import EndedTries, warnings_of
 from spark_jobs.engine.job.statement_runs import StatementRuns
 from spark_jobs.engine.merge.plan_limits import PlanLimits
@@ -91,6 +92,7 @@ class Job:
         table = self.connector.metadata.load_table(self.request.table)
         if not self.request.dry_run and self._earlier(log, table) is not None:
             return
+        require_plain_texts(self.spark, self.request)
         scratch = new_scratch_folder(self.request.operation_id, self.request.origin.try_number)
         with self._runs().opened(table, scratch) as run:
             run.check()
@@ -204,6 +206,7 @@ class Job:
         ended: Sequence[str] = (),
     ) -> JobResult:
         require_utf8_names(self.spark)
+        require_plain_texts(self.spark, self.request)
         with runs.opened(table, scratch, attempt, ended) as run:
             outcome = run.run()
             if outcome.snapshot_id is None and not self.request.dry_run:

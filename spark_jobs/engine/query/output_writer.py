@@ -19,7 +19,7 @@ from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.engine.runtime.spill import Spill, columns_with_bounds
 from spark_jobs.engine.runtime.tasks import partition_number, task_key
 from spark_jobs.engine.write.text_check import require_text
-from spark_jobs.errors import DataError, ErrorCode, JobError, marked_errors
+from spark_jobs.errors import DataError, ErrorCode, JobError
 
 if TYPE_CHECKING:
     from spark_jobs.contract.query import OutputFormat
@@ -48,21 +48,6 @@ class OutputWriter:
             ``file`` (string, its name in ``folder``) and ``row_count`` (bigint). Nothing for a
             task without rows.
         """
-        with marked_errors():
-            yield from self._written(batches)
-
-    def write_empty(self, schema: pa.Schema) -> None:
-        """Write a file without rows, so that the folder tells the columns."""
-        path = f"{self.folder}/part-00000.{self.format}"
-        fields = zip(schema, self.columns, strict=True)
-        renamed = pa.schema([field.with_name(name) for field, name in fields])
-        with (
-            self.filesystem.open_output_stream(path) as sink,
-            _opened(self.format, sink, renamed) as writer,
-        ):
-            writer.write_table(renamed.empty_table())
-
-    def _written(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # The rows of a sorted query are in the order of the names.
         name = f"part-{partition_number():05}-{task_key()}.{self.format}"
         path = f"{self.folder}/{name}"
@@ -82,6 +67,17 @@ class OutputWriter:
                 self.filesystem.delete_file(path)
             raise
         yield pa.RecordBatch.from_pydict({"file": [name], "row_count": [spill.row_count]})
+
+    def write_empty(self, schema: pa.Schema) -> None:
+        """Write a file without rows, so that the folder tells the columns."""
+        path = f"{self.folder}/part-00000.{self.format}"
+        fields = zip(schema, self.columns, strict=True)
+        renamed = pa.schema([field.with_name(name) for field, name in fields])
+        with (
+            self.filesystem.open_output_stream(path) as sink,
+            _opened(self.format, sink, renamed) as writer,
+        ):
+            writer.write_table(renamed.empty_table())
 
     def _open(self, sink: pa.NativeFile, schema: pa.Schema) -> pq.ParquetWriter | pacsv.CSVWriter:
         return _opened(self.format, sink, schema)

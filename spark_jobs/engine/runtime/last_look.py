@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from spark_jobs.contract.last_look import answer_name, question
-from spark_jobs.engine.runtime.progress import log
+from spark_jobs.engine.runtime.progress import tell_operator
 from spark_jobs.errors import CommitError, ErrorCode
 
 _STEP: Final = 0.02
@@ -34,7 +34,7 @@ class LastLook:
         """
         if self.answers is None:
             return
-        log.info("%s", question(self.operation_id))
+        tell_operator(question(self.operation_id))
         deadline = time.monotonic() + patience
         answer = self.answers / answer_name(self.operation_id)
         while not answer.exists():

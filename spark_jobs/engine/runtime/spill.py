@@ -15,7 +15,6 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from spark_jobs.engine.runtime.tasks import task_key
-from spark_jobs.errors import marked_errors
 
 REPORT_SCHEMA = "file string, row_count bigint, byte_size bigint"
 ROW_GROUP_BYTES = 32 * 1024 * 1024
@@ -46,10 +45,6 @@ class SpillWriter:
             ``file`` (string, below ``folder``), ``row_count`` (bigint), ``byte_size`` (bigint:
             bytes as Arrow in memory). Nothing for a task without rows.
         """
-        with marked_errors():
-            yield from self._stored(batches)
-
-    def _stored(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         name = f"{task_key()}.parquet"
         with Spill(self.filesystem, f"{self.folder}/{name}") as spill:
             for batch in batches:

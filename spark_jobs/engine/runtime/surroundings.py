@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contract.spark_settings import HADOOP_NAMES, deciding
 from spark_jobs.engine.runtime.java_names import java_class, mapping
+from spark_jobs.engine.runtime.network import protected
 from spark_jobs.engine.runtime.progress import log
 from spark_jobs.errors import NotSupportedError
 
@@ -43,17 +44,21 @@ _CONFIGURATIONS: Final = (
 
 
 def own_session() -> SparkSession:
-    """Start Spark for a job, without the settings of the cluster that can change rows."""
+    """Start Spark for a job, without the settings of the cluster that can change rows.
+
+    It is protected from the network as far as ``network`` can.
+    """
     SparkContext._ensure_initialized()  # noqa: SLF001
     conf: Any = SparkConf()
     # In one call; each line is a name, "=" and a value.
-    names = {line.partition("=")[0] for line in conf.toDebugString().splitlines()}
-    foreign = deciding(names)
+    parts = (line.partition("=") for line in conf.toDebugString().splitlines())
+    settings = {name: value for name, _, value in parts}
+    foreign = deciding(settings)
     for name in foreign:
         conf._jconf.remove(name)  # noqa: SLF001
     if foreign:
         log.info("not in effect, as they can change rows: %s", ", ".join(foreign))
-    for name, value in _OWN.items():
+    for name, value in {**_OWN, **protected(settings)}.items():
         conf.set(name, value)
     conf.set(_EXECUTOR_OPTIONS, f"{conf.get(_EXECUTOR_OPTIONS, '')} {_ENGLISH}".strip())
     SparkContext(conf=conf)

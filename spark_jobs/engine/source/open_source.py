@@ -19,10 +19,12 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName
 from spark_jobs.contract.source_names import placed_source, source_text
+from spark_jobs.contract.text_limits import DEFAULT_LIMITS, TextLimits
 from spark_jobs.engine.analysis.analyzer import declared_types
 from spark_jobs.engine.analysis.catalyst import reads_beside_views, view_columns
 from spark_jobs.engine.analysis.char_columns import char_lengths, padded
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads, with_opaque_columns
+from spark_jobs.engine.analysis.text_rules import require_read_files
 from spark_jobs.engine.runtime.failures import shortened
 from spark_jobs.engine.runtime.older_spark import error_condition, is_spark_4
 from spark_jobs.engine.source.arrow_source import read_source, refuse_unsupported, spark_knows
@@ -84,6 +86,7 @@ def open_source(
     source: Source,
     connector: Connector,
     pinned: dict[TableName, TableHandle],
+    limits: TextLimits = DEFAULT_LIMITS,
 ) -> OpenSource:
     """Open ``source`` and create a temporary view with its name; ``pinned`` holds each table once.
 
@@ -96,7 +99,7 @@ def open_source(
         NotSupportedError: a query uses a column of a type that Spark does not have.
     """
     try:
-        opened = _open(spark, source, connector, pinned)
+        opened = _open(spark, source, connector, pinned, limits)
     except (*_REFUSED, *_OTHER) as error:
         raise _unreadable(source, error) from None
     opened.frame.createOrReplaceTempView(source.name)
@@ -108,12 +111,15 @@ def _open(
     source: Source,
     connector: Connector,
     pinned: dict[TableName, TableHandle],
+    limits: TextLimits,
 ) -> OpenSource:
     if isinstance(source, FileSource):
         return _open_files(spark, source, connector)
     if isinstance(source, SqlSource):
         frame = spark.sql(source.query)
-        require_all_indexed(spark, source_text(source), FileIndex.all_of(frame))
+        indexes = FileIndex.all_of(frame)
+        require_read_files(spark, limits, f"query of {source_text(source)}", indexes)
+        require_all_indexed(spark, source_text(source), indexes)
         if reads_beside_views(frame):
             leave_all_to_rows(spark)
         if any(table.opaque_columns for table in pinned.values()):

@@ -122,7 +122,8 @@ class Sources(Mapping[str, OpenSource]):
                 opened.listed.require_unchanged()
 
     def _open(self, source: Source) -> OpenSource:
-        opened = open_source(self.spark, source, self.connector, self._pinned)
+        limits = self.request.text_limits
+        opened = open_source(self.spark, source, self.connector, self._pinned, limits)
         frame = self.moment.fixed(opened.frame)
         if frame is not opened.frame:
             frame.createOrReplaceTempView(source.name)

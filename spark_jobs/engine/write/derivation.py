@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
 from spark_jobs.engine.runtime.older_spark import parsed_type
-from spark_jobs.errors import marked_errors
 from spark_jobs.spi import rows
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.writes import DerivedColumns
@@ -63,12 +62,10 @@ class Derivation:
 
     def _derive(self, batch: pa.RecordBatch) -> list[pa.Array]:
         if self.of_all:
-            with marked_errors():
-                return list(self.derived.function(batch.select(list(self.derived.inputs))))
+            return list(self.derived.function(batch.select(list(self.derived.inputs))))
         is_insert = pc.equal(batch.column(rows.OPERATION), rows.INSERT)
         new_rows = batch.select(list(self.derived.inputs)).filter(is_insert)
-        with marked_errors():
-            values = self.derived.function(new_rows)
+        values = self.derived.function(new_rows)
         empty = [pa.nulls(batch.num_rows, array.type) for array in values]
         return [
             pc.replace_with_mask(nulls, is_insert, array)

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spark_jobs.errors import marked_errors
-
 if TYPE_CHECKING:
     from spark_jobs.spi.sinks import MergeSink, MergeSinkFactory
     from spark_jobs.spi.writes import Fragment
@@ -45,15 +43,10 @@ class TaskSinks:
 
 @contextmanager
 def task_sinks(factory: MergeSinkFactory) -> Iterator[TaskSinks]:
-    """The sinks of a task; a failure in the block aborts them.
-
-    Raises:
-        RuntimeError: with the marker of a ``JobError``, which Spark passes to the driver as text.
-    """
+    """The sinks of a task; a failure in the block aborts them."""
     sinks = TaskSinks(factory)
-    with marked_errors():
-        try:
-            yield sinks
-        except BaseException:
-            sinks.abort()
-            raise
+    try:
+        yield sinks
+    except BaseException:
+        sinks.abort()
+        raise

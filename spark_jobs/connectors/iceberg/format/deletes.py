@@ -20,7 +20,7 @@ from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.marked_rows import marked_words
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.roaring import BrokenBitmapError, bitmap_positions_64, framed
-from spark_jobs.errors import CatalogError, ErrorCode, marked_errors
+from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.tables import ColumnRange
 from spark_jobs.storage.files import make_folder
 
@@ -157,8 +157,7 @@ class DeletedWords:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Read the deletes of some files."""
-        with marked_errors():
-            for batch in batches:
-                for index in batch.column(0).to_pylist():
-                    file = self.files[index]
-                    yield marked_words(file.ordinal, deleted_positions(self.filesystem, file))
+        for batch in batches:
+            for index in batch.column(0).to_pylist():
+                file = self.files[index]
+                yield marked_words(file.ordinal, deleted_positions(self.filesystem, file))

@@ -28,7 +28,7 @@ from spark_jobs.connectors.paimon.maintenance.stored_files import (
     orphans_among,
     stored_files,
 )
-from spark_jobs.errors import JobError, marked_errors
+from spark_jobs.errors import JobError
 from spark_jobs.storage.file_errors import file_error
 from spark_jobs.storage.parallel import PARALLEL, in_parallel
 
@@ -144,11 +144,10 @@ def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
 
 @contextmanager
 def _reading(path: str) -> Iterator[None]:
-    """Turn every failure to read ``path`` within this context into a marked job error."""
-    with marked_errors():
-        try:
-            yield
-        except JobError:
-            raise
-        except Exception as error:  # noqa: BLE001 - damaged files raise errors of every kind
-            raise file_error(path, error) from None
+    """Turn every failure to read ``path`` within this context into a job error."""
+    try:
+        yield
+    except JobError:
+        raise
+    except Exception as error:  # noqa: BLE001 - damaged files raise errors of every kind
+        raise file_error(path, error) from None

@@ -1,0 +1,52 @@
+"""Lines of a job's output, by who speaks: the job itself, Spark's client, or anything else.
+
+Rows and libraries print what they like, line breaks included. The job's own lines have its secret.
+Those of Spark's client are what its loggers write before the job says anything: until then no row
+has been read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from spark_jobs.contract.own_lines import told
+
+# Spark's pattern of log4j, that of its shells, and its default without any settings.
+_CLIENT: Final = re.compile(
+    r"(?:\d\d/\d\d/\d\d \d\d:\d\d:\d\d |\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} |)"
+    r"(?:INFO|WARN|ERROR) (?P<logger>\w+): ?(?P<text>.*)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLine:
+    """A line of the output, without the job's secret and the line break.
+
+    ``is_own``: the job itself says it. ``client`` is the logger of Spark's client whose message it
+    belongs to, empty for others, and ``said`` what it says there.
+    """
+
+    text: str
+    is_own: bool = False
+    client: str = ""
+    said: str = ""
+
+
+def output_lines(lines: Iterable[str], secret: str) -> Iterator[OutputLine]:
+    """The lines of a job's output; ``secret`` is the one that the job was given."""
+    logger, has_begun = "", False
+    for raw in lines:
+        text, is_own = told(secret, raw.rstrip("\r\n"))
+        has_begun = has_begun or is_own
+        if is_own or has_begun:
+            yield OutputLine(text, is_own)
+            continue
+        found = _CLIENT.fullmatch(text)
+        if found is not None:
+            logger = found["logger"]
+        elif not text[:1].isspace():
+            logger = ""
+        yield OutputLine(text, client=logger, said=found["text"] if found else text)

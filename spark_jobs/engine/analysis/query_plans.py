@@ -1,0 +1,185 @@
+"""What Spark's parser finds in a query: its nodes, the functions that it calls, the names it reads.
+
+Nothing has been looked up, and so nothing loaded or run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.engine.analysis.catalyst_nodes import (
+    PLAN_EXPRESSION,
+    UNRESOLVED_FUNCTION,
+    class_name,
+    contains,
+    items,
+    tree_pattern,
+)
+from spark_jobs.engine.analysis.function_names import called_functions
+from spark_jobs.engine.runtime.java_names import java_class
+
+_CALL: Final = "UnresolvedFunction"
+_STAR: Final = "UnresolvedStarExceptOrReplace"
+_SEVERAL: Final = "org.apache.spark.sql.catalyst.expressions.Coalesce"
+# So many expressions are looked at together.
+_MANY: Final = 100
+_LOGICAL: Final = "org.apache.spark.sql.catalyst.plans.logical"
+# The keyword in front of names that are computed; the parser reads letters in upper case.
+_COMPUTED: Final = "IDENTIFIER"
+# Columns that it sets are in a field of a star.
+_PIPE: Final = "|>"
+_COMPUTED_NODE: Final = "ExpressionWithUnresolvedIdentifier"
+# A part of a name has it only in backticks, and no function of Spark's own has it.
+_BETWEEN: Final = "\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Something that a query reads by its name, with the names of the options that it gives it."""
+
+    parts: tuple[str, ...]
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedText:
+    """What is in a text: ``nodes`` and ``expressions`` are the class names of Catalyst's nodes.
+
+    ``expressions`` has only those that may matter: those beside functions and computed names.
+    ``functions`` are names as they are written, parts joined by dots.
+    """
+
+    nodes: frozenset[str]
+    expressions: frozenset[str]
+    functions: frozenset[str]
+    relations: tuple[Relation, ...]
+
+    @property
+    def computes_names(self) -> bool:
+        """Whether what it calls or reads is known only when it runs."""
+        return _COMPUTED_NODE in self.expressions
+
+
+def parsed_query(spark: SparkSession, text: str) -> ParsedText:
+    """What is in a statement.
+
+    Raises:
+        ParseException: the text is no statement.
+    """
+    parser = spark._jsparkSession.sessionState().sqlParser()
+    return _Reading(spark, text).of(parser.parsePlan(text))
+
+
+def parsed_expression(spark: SparkSession, text: str) -> ParsedText:
+    """What is in an expression, its subqueries included.
+
+    Raises:
+        ParseException: the text is no expression.
+    """
+    root = spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
+    nothing = java_class(spark, f"{_LOGICAL}.OneRowRelation")()
+    plan = java_class(spark, f"{_LOGICAL}.Filter")(root, nothing)
+    reading = _Reading(spark, text)
+    if contains(spark, root, PLAN_EXPRESSION):
+        return reading.of(plan)
+    reading.read_expressions(plan.expressions())
+    return reading.found()
+
+
+class _Reading:
+    """What was found so far."""
+
+    def __init__(self, spark: SparkSession, text: str) -> None:
+        self._spark = spark
+        # A call may stand where Catalyst's patterns do not tell of it.
+        self._hides_calls = _COMPUTED in text.upper() or _PIPE in text
+        self._pattern = tree_pattern(spark, UNRESOLVED_FUNCTION)
+        self._nodes: set[str] = set()
+        self._expressions: set[str] = set()
+        self._functions: set[str] = set()
+        self._relations: list[Relation] = []
+
+    def of(self, plan: Any) -> ParsedText:
+        """What is in a plan."""
+        self._read(plan)
+        return self.found()
+
+    def found(self) -> ParsedText:
+        return ParsedText(
+            frozenset(self._nodes),
+            frozenset(self._expressions),
+            frozenset(self._functions),
+            tuple(self._relations),
+        )
+
+    def _read(self, plan: Any) -> None:
+        kind = class_name(plan)
+        self._nodes.add(kind)
+        if kind == "UnresolvedRelation":
+            parts = str(plan.multipartIdentifier().mkString(_BETWEEN)).split(_BETWEEN)
+            names = str(plan.options().keySet().toString()).strip("[]").split(", ")
+            self._relations.append(Relation(tuple(parts), tuple(filter(None, names))))
+        elif kind == "UnresolvedTableValuedFunction":
+            self._functions.add(str(plan.name().mkString(".")))
+        elif kind == "Generate":
+            self._functions.update(_generator_names(plan.generator()))
+        elif kind == "WithWindowDefinition":
+            windows = plan.windowDefinitions().values().toSeq()
+            self.read_expressions(windows)
+            if any(contains(self._spark, each, PLAN_EXPRESSION) for each in items(windows)):
+                self._nodes.add("a subquery in a WINDOW clause")
+        if self._may_call(plan):
+            self.read_expressions(plan.expressions())
+        for inner in _inner_plans(kind, plan):
+            self._read(inner)
+
+    def read_expressions(self, expressions: Any) -> None:
+        """Read a Scala sequence of expressions: of those that call something, all that is below."""
+        waiting = [expressions]
+        while waiting:
+            sequence = waiting.pop()
+            if sequence.size() > _MANY and self._reads_at_once(sequence):
+                continue
+            for each in items(sequence):
+                if self._may_call(each):
+                    waiting += self._passed(each)
+
+    def _passed(self, expression: Any) -> list[Any]:
+        """Note a single expression; what is still to be read."""
+        kind = class_name(expression)
+        self._expressions.add(kind)
+        if kind == _CALL:
+            self._functions.add(str(expression.nameParts().mkString(".")))
+        elif kind == _STAR and not expression.replacements().isEmpty():
+            return [expression.replacements().get()]
+        return [expression.children()]
+
+    def _reads_at_once(self, expressions: Any) -> bool:
+        """Read many expressions in a few calls to the JVM; False: they have to be read singly."""
+        if self._hides_calls:
+            return False
+        joined = java_class(self._spark, _SEVERAL)(expressions)
+        if self._may_call(joined):
+            self._functions.update(called_functions(self._spark, joined))
+        return True
+
+    def _may_call(self, node: Any) -> bool:
+        return self._hides_calls or bool(node.containsPattern(self._pattern))
+
+
+def _inner_plans(kind: str, plan: Any) -> Iterator[Any]:
+    yield from items(plan.children())
+    yield from items(plan.subqueries())
+    if kind == "UnresolvedWith":
+        yield from items(plan.innerChildren())
+    elif kind == "RelationTimeTravel":
+        yield plan.relation()
+
+
+def _generator_names(generator: Any) -> Iterator[str]:
+    if class_name(generator) == "UnresolvedGenerator":
+        yield str(generator.name().unquotedString())
