@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ from spark_jobs.errors import JobError
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; 0 when the command is done."""
+    _print_anywhere()
     parser = argparse.ArgumentParser(prog="python -m airflow_provider_merge", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     archive = commands.add_parser(
@@ -58,6 +60,13 @@ def main(arguments: list[str] | None = None) -> int:
     except (JobError, NoArchiveError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
+
+
+def _print_anywhere() -> None:
+    """Let names of files and values be printed in terminals whose encoding lacks their letters."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _check(check: FolderCheck) -> int:

@@ -165,6 +165,6 @@ def _credentials(name: str | None) -> dict[str, str]:
         raise RequestError(
             ErrorCode.REQUEST_INVALID,
             f"{CREDENTIALS}: not a JSON object of strings",
-            'Write the file as {"name": "secret", …}.',
+            'Write the file as {"name": "secret", ...}.',
         )
     return document

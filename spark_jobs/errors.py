@@ -97,7 +97,7 @@ def excerpt(text: str, longest: int) -> str:
     """``text``, or its start and end if it has more than ``longest`` characters."""
     if len(text) <= longest:
         return text
-    return f"{text[: longest // 2]} … {text[-(longest // 2 - 3) :]}"
+    return f"{text[: longest // 2]} ... {text[-(longest // 2 - 5) :]}"
 
 
 class JobError(Exception):

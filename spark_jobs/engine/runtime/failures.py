@@ -211,5 +211,5 @@ def shortened(trace: str) -> str:
     useful = [line for line in lines if not _FRAME.match(line) and "/pyspark/" not in line]
     if len(useful) > _TRACE_LINES:
         half = _TRACE_LINES // 2
-        useful = [*useful[:half], "…", *useful[-half:]]
+        useful = [*useful[:half], "...", *useful[-half:]]
     return "\n".join(useful)
