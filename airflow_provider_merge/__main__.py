@@ -85,7 +85,10 @@ def _class_archive(spark_env: str | None, folder: Path | None) -> int:
         raise invalid("--spark-env", "is missing, and [merge] spark_env is not set")
     folder = folder or class_archive_folder()
     if folder is None:
-        raise invalid("--folder", "is missing, and [merge] class_archive_folder is empty")
+        raise invalid(
+            "--folder",
+            "is missing, and [merge] class_archive_folder is empty or the user has no home",
+        )
     environment = SparkEnvironment.at(root, field)
     archive, is_new = make(folder.absolute(), environment, os.environ)
     sys.stdout.write(f"{'made' if is_new else 'there already'}: {archive}\n")
