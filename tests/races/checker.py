@@ -28,7 +28,7 @@ class Report:
     """What a race came to; ``problems`` are texts, none of which may be there.
 
     ``surprises``: what failures other than conflicts said. ``compactions``: how they ended;
-    ``compacted`` snapshots are theirs.
+    ``compacted`` snapshots are theirs. ``care``: how often nothing was old enough to go.
     """
 
     snapshots: int = 0
@@ -41,6 +41,7 @@ class Report:
     surprises: set[str] = field(default_factory=set)
     compactions: Counter[str] = field(default_factory=Counter)
     compacted: int = 0
+    care: int = 0
     problems: list[str] = field(default_factory=list)
 
     def compare(self, snapshot_id: int, found: list[Row], expected: Sequence[Row]) -> list[Row]:
@@ -76,7 +77,8 @@ class Report:
 
     def _compaction_lines(self) -> list[str]:
         ends = ", ".join(f"{count} {end}" for end, count in self.compactions.most_common())
-        return [f"compactions: {ends}, in {self.compacted} snapshots"] if ends else []
+        lines = [f"compactions: {ends}, in {self.compacted} snapshots"] if ends else []
+        return [*lines, f"care: {self.care} times"] if self.care else lines
 
 
 @dataclass
@@ -107,6 +109,7 @@ def check(connector: Connector, journals: Iterable[Path], first: Sequence[Row] =
         report.problems.append(f"there are gaps between the snapshots: {ids[:5]} … {ids[-5:]}")
     report.compactions.update(end for end, _ in compactions.values())
     report.surprises.update(text for _, text in compactions.values() if text)
+    _look_at_care(paths, report)
     made = _replay(table, ids, stories, compactions, list(first), report)
     for operation_id, story in stories.items():
         found = made.get(operation_id, [])
@@ -116,6 +119,16 @@ def check(connector: Connector, journals: Iterable[Path], first: Sequence[Row] =
             outcome = story.failed or (f"snapshot {story.committed}" if reported else "no change")
             report.problems.append(f"{operation_id} reported {outcome}, its snapshots: {found}")
     return report
+
+
+def _look_at_care(journals: Iterable[Path], report: Report) -> None:
+    """Nothing of a race is old enough to be removed."""
+    for line in (line for path in journals for line in path.read_text().splitlines()):
+        entry = json.loads(line)
+        if "care" in entry:
+            report.care += not entry["changed"]
+            if entry["changed"]:
+                report.problems.append(f"care {entry['care']}: {entry['changed']}")
 
 
 def _replay(
@@ -158,7 +171,7 @@ def _stories(journals: Iterable[Path]) -> dict[str, _Story]:
     stories: dict[str, _Story] = {}
     for line in (line for path in journals for line in path.read_text().splitlines()):
         entry = json.loads(line)
-        if "compaction" in entry:
+        if "compaction" in entry or "care" in entry:
             continue
         if "statement" in entry:
             values = {**entry["statement"], "ids": tuple(entry["statement"]["ids"])}
