@@ -2,7 +2,8 @@
 
 ``COMPACT=1``: those of compactions, ``ICEBERG=1``: those of commits to Iceberg, each with
 a ledger of their own. ``DAYS=10``: the clocks of drivers are so many days behind, and one that is
-ahead takes care of the table between their tries. Prints each fault that was not survived, and the summary.
+ahead takes care of the table between their tries. Prints each fault that was not survived, and the
+summary.
 """
 
 from __future__ import annotations
