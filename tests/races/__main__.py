@@ -5,8 +5,8 @@ and with dynamic ones; a checker looks at its files and indexes afterwards. ``CO
 compactor beside two writers and one of Java's (local files; there is none with dynamic buckets, nor
 where readers would not see what it writes). ``PUBLISH``: ``own``, or
 ``pypaimon`` or ``check-then-write``, whose losses the checker must find. ``DAYS=10``: the clocks of
-the processes are right, ten days ahead or ten days behind, and two of them take care of the table. ``DISTURB=1``: one more rolls it
-back, and drops it and makes it anew, empty, while the others are at work.
+the processes are right, ten days ahead or ten days behind, and two of them take care of the table.
+``DISTURB=1``: one more rolls it back, and drops it and makes it anew, while the others are at work.
 """
 
 from __future__ import annotations
