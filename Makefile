@@ -90,17 +90,18 @@ test-histories: setup ## Let three engines change N=… Iceberg tables in turn, 
 		--histories $(or $(N),100) --steps $(or $(STEPS),8) $(if $(SEED),--seed $(SEED))
 
 .PHONY: test-races
-test-races: setup ## Let writers race on a table for MINUTES=… (STORE=s3 WRITERS=8 PUBLISH=… SEED=… KEY=1 COMPACT=1; ICEBERG=1), then check it
+test-races: setup ## Let writers race on a table for MINUTES=… (STORE=s3 WRITERS=8 PUBLISH=… SEED=… KEY=1 COMPACT=1 DAYS=10 DISTURB=1; ICEBERG=1), then check it
 	@$(if $(ICEBERG),$(SPARK_VENV)/bin/python -m tests.races.iceberg_race --minutes $(or $(MINUTES),1) \
-		$(if $(SEED),--seed $(SEED)),$(SPARK_VENV)/bin/python -m tests.races --minutes $(or $(MINUTES),1) --store $(or $(STORE),local) \
+		$(if $(SEED),--seed $(SEED)) $(if $(DAYS),--days $(DAYS)),$(SPARK_VENV)/bin/python -m tests.races --minutes $(or $(MINUTES),1) --store $(or $(STORE),local) \
 		$(if $(WRITERS),--writers $(WRITERS)) --publish $(or $(PUBLISH),own) \
-		$(if $(SEED),--seed $(SEED)) $(if $(KEY),--key) $(if $(COMPACT),--compact))
+		$(if $(SEED),--seed $(SEED)) $(if $(KEY),--key) $(if $(COMPACT),--compact) $(if $(DAYS),--days $(DAYS)) \
+		$(if $(DISTURB),--disturb))
 
 .PHONY: test-faults
-test-faults: setup ## Kill drivers and break their storage N=… times, at every step (JOBS=…: whole jobs; COMPACT=1; ICEBERG=1)
+test-faults: setup ## Kill drivers and break their storage N=… times, at every step (JOBS=…: whole jobs; COMPACT=1; ICEBERG=1; DAYS=10)
 	@$(if $(JOBS),MERGE_JOB_KILLS=$(JOBS) $(SPARK_VENV)/bin/pytest tests/faults/test_job_kills.py \
 		-k any_time,$(SPARK_VENV)/bin/python -W ignore -m tests.faults --runs $(or $(N),200) \
-		$(if $(COMPACT),--compactions) $(if $(ICEBERG),--iceberg) $(if $(MINUTES),--minutes $(MINUTES)))
+		$(if $(COMPACT),--compactions) $(if $(ICEBERG),--iceberg) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(DAYS),--days $(DAYS)))
 
 .PHONY: test-writers
 test-writers: setup setup-writers ## Change tables of files that other libraries wrote (WRITERS="duckdb,chdb" EVERY=…)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ from spark_jobs.errors import JobError
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; 0 when the command is done."""
+    _print_anywhere()
     parser = argparse.ArgumentParser(prog="python -m airflow_provider_merge", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     archive = commands.add_parser(
@@ -66,6 +68,13 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
 
 
+def _print_anywhere() -> None:
+    """Let names of files and values be printed in terminals whose encoding lacks their letters."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _check(check: FolderCheck) -> int:
     errors = list(check.errors())
     for error in errors:
@@ -90,7 +99,10 @@ def _class_archive(spark_env: str | None, folder: Path | None) -> int:
         raise invalid("--spark-env", "is missing, and [merge] spark_env is not set")
     folder = folder or class_archive_folder()
     if folder is None:
-        raise invalid("--folder", "is missing, and [merge] class_archive_folder is empty")
+        raise invalid(
+            "--folder",
+            "is missing, and [merge] class_archive_folder is empty or the user has no home",
+        )
     environment = SparkEnvironment.at(root, field)
     archive, is_new = make(folder.absolute(), environment, os.environ)
     sys.stdout.write(f"{'made' if is_new else 'there already'}: {archive}\n")

@@ -186,7 +186,7 @@ class TagGate:
             return Observation(f"tag {self.name} at {described(tag.snapshot)}", facts)
         count = len(view.tags)
         shown = ", ".join(view.tags[-_SHOWN:])
-        more = "… " if count > _SHOWN else ""
+        more = "... " if count > _SHOWN else ""
         tags = f"{counted(count, 'tag')}: {more}{shown}" if count else "no tags"
         return Observation(f"tag {self.name} does not exist; the table has {tags}")
 

@@ -100,7 +100,7 @@ def filled_page(field: str, template: str, **values: Any) -> str:
             raise invalid(field, f"unknown placeholder {{{name}}}", f"Known: {known}.")
     page = _PLACEHOLDER.sub(lambda match: quote(str(values[match[1]]), safe="/"), template)
     if not is_page(page):
-        raise invalid(field, "is not the address of a page", "Write http://… or https://….")
+        raise invalid(field, "is not the address of a page", "Write http://... or https://...")
     return page
 
 

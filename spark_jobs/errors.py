@@ -63,6 +63,7 @@ class ErrorCode(Enum):
     DATA_FILE_UNREADABLE = ("DATA_FILE_UNREADABLE", False)
     LIBRARY_MISSING = ("LIBRARY_MISSING", False)
     LOCALE_MISSING = ("LOCALE_MISSING", False)
+    USER_MISSING = ("USER_MISSING", False)
 
     MERGE_TARGET_ROW_MULTIPLE_MATCHES = ("MERGE_TARGET_ROW_MULTIPLE_MATCHES", False)
     VALUE_NOT_STORABLE = ("VALUE_NOT_STORABLE", False)
@@ -99,7 +100,7 @@ def excerpt(text: str, longest: int) -> str:
     """``text``, or its start and end if it has more than ``longest`` characters."""
     if len(text) <= longest:
         return text
-    return f"{text[: longest // 2]} … {text[-(longest // 2 - 3) :]}"
+    return f"{text[: longest // 2]} ... {text[-(longest // 2 - 5) :]}"
 
 
 class JobError(Exception):
@@ -145,7 +146,7 @@ class NotSupportedError(JobError):
 
 
 class CatalogError(JobError):
-    """A warehouse, table, source, table library or locale is missing or cannot be read."""
+    """A warehouse, table, source, table library, locale or user is missing or cannot be read."""
 
 
 class DataError(JobError):
@@ -191,6 +192,7 @@ _CLASS_OF_CODE: dict[ErrorCode, type[JobError]] = {
             ErrorCode.DATA_FILE_UNREADABLE,
             ErrorCode.LIBRARY_MISSING,
             ErrorCode.LOCALE_MISSING,
+            ErrorCode.USER_MISSING,
         ),
         CatalogError,
     ),

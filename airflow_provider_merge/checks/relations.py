@@ -75,7 +75,7 @@ def _not_found(name: str, part: str, place: str, relations: Iterable[Relation]) 
     by_case = {each.lower(): each for each in columns}
     close = get_close_matches(part.lower(), by_case, n=1)
     guess = f"Did you mean {by_case[close[0]]}? " if close else ""
-    shown = ", ".join(columns[:_SHOWN]) + (", …" if len(columns) > _SHOWN else "")
+    shown = ", ".join(columns[:_SHOWN]) + (", ..." if len(columns) > _SHOWN else "")
     return AnalysisError(
         ErrorCode.COLUMN_NOT_FOUND,
         f"{place}: {name} is not a column of {labels}",

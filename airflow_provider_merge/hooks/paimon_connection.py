@@ -108,7 +108,7 @@ class PaimonConnection:
         return options
 
     def _free_options(self, value: Any) -> dict[str, str]:
-        remedy = 'Write a JSON object such as {"fs.s3.securityToken": "…"}.'
+        remedy = 'Write a JSON object such as {"fs.s3.securityToken": "..."}.'
         if isinstance(value, str):
             try:
                 value = json.loads(value) if value.strip() else None

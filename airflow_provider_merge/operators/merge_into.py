@@ -106,7 +106,7 @@ class MergeIntoOperator(EvolvingOperator):
         for name in ("sources", "database"):
             if getattr(self, name) is not None:
                 self.refuse(
-                    name, "belongs to sql", "Give sql_source(…) the sources that its query reads."
+                    name, "belongs to sql", "Give sql_source(...) the sources that its query reads."
                 )
         if not is_template(self.when) and not any(chosen_later(each) for each in self.when):
             self._spec(with_placeholders(self.when))

@@ -91,7 +91,7 @@ class UpdateOperator(WhereOperator):
 
 def _assignments(values: Any) -> tuple[Assignment, ...]:
     if not isinstance(values, Mapping):
-        problem = f"expected a dict of column → value, found {type(values).__name__}"
+        problem = f"expected a dict of column -> value, found {type(values).__name__}"
         raise invalid("set", problem, "Write {'column': 'value as Spark SQL'}.")
     if not values:
         raise invalid("set", "is empty", "Name at least one column and its value.")

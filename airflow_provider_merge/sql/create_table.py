@@ -22,7 +22,7 @@ _AFTER_TYPE: Final = (
 )
 _CONSTRAINTS: Final = ("CONSTRAINT", "UNIQUE", "FOREIGN", "CHECK", "WATERMARK")
 _INSTEAD: Final = {
-    "DEFAULT": "Leave it out, and add it with Paimon's own engines: ALTER COLUMN … SET DEFAULT.",
+    "DEFAULT": "Leave it out, and add it with Paimon's own engines: ALTER COLUMN ... SET DEFAULT.",
     "LOCATION": "Leave it out: the catalog says where its tables lie.",
     "CLUSTERED": "Write the properties bucket and bucket-key.",
     "AS": "Create the table without rows, and insert the query's in a task behind it.",

@@ -19,7 +19,7 @@ _AFTER_COLUMNS = (
     *("FROM", "WHERE", "GROUP", "HAVING", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT"),
     *("OFFSET", "WINDOW", "LATERAL", "QUALIFY", *_SEVERAL),
 )
-_REMEDY = "Leave the column out, and name the others: INSERT INTO t (a, b) …."
+_REMEDY = "Leave the column out, and name the others: INSERT INTO t (a, b) ..."
 
 
 def default_edits(sql: SqlText, span: Span) -> list[Edit]:

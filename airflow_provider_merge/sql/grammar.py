@@ -99,7 +99,7 @@ class StatementReader:
             token.start,
             f"{token.text} starts no statement that is accepted here",
             "Accepted are MERGE INTO, UPDATE, DELETE FROM and INSERT, also behind WITH, TRUNCATE "
-            "TABLE and ALTER TABLE … DROP PARTITION; CREATE TABLE by CreateTableOperator, SELECT "
+            "TABLE and ALTER TABLE ... DROP PARTITION; CREATE TABLE by CreateTableOperator, SELECT "
             "by QueryOperator.",
         )
 
@@ -181,7 +181,7 @@ class StatementReader:
             raise self.sql.error(
                 place,
                 f"target and source are both called {source_alias}",
-                "Give one of them an alias: USING … AS s.",
+                "Give one of them an alias: USING ... AS s.",
                 ErrorCode.REQUEST_INVALID,
             )
         cursor.expect("ON")
@@ -233,7 +233,7 @@ class StatementReader:
             raise self.sql.error(
                 parts[0].start,
                 "USING takes no function",
-                f"Write it as a query: USING (SELECT * FROM {parts[-1].text}(…)).",
+                f"Write it as a query: USING (SELECT * FROM {parts[-1].text}(...)).",
             )
         self.views.refuse_time_travel(cursor.index)
         view = self.views.scope.get(parts[0].name.lower()) if len(parts) == 1 else None
@@ -335,7 +335,7 @@ class StatementReader:
                 raise self.sql.error(
                     self.sql.tokens[index].start,
                     "a subquery can stand neither in ON nor in a condition or value of MERGE",
-                    "Join it in the source: USING (SELECT …).",
+                    "Join it in the source: USING (SELECT ...).",
                     ErrorCode.EXPRESSION_NOT_ALLOWED,
                 )
         return self.sql.slice(span)

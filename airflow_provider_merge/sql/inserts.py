@@ -180,7 +180,7 @@ class PartitionStatementReader:
         values, without = self._partition()
         if without:
             raise self.sql.error(
-                place, f"{without[0]} has no value", f"Write {without[0]} = …, or leave it out."
+                place, f"{without[0]} has no value", f"Write {without[0]} = ..., or leave it out."
             )
         return values
 

@@ -86,7 +86,7 @@ class QueryText:
             first += 1
         token = self.sql.tokens[first]
         if first >= span.last or not token.is_word(*QUERY_WORDS):
-            raise self.sql.error(token.start, "expected a query in parentheses, such as SELECT …")
+            raise self.sql.error(token.start, "expected a query in parentheses, such as SELECT ...")
 
     def _scan(self, span: Span, scope: Scope, is_query: bool, state: _State) -> None:
         tokens = self.sql.tokens
@@ -211,7 +211,7 @@ class QueryText:
     def _refuse_identifier_clause(self, token: Token) -> None:
         if token.is_word("IDENTIFIER"):
             raise self.sql.unsupported(
-                token.start, "IDENTIFIER(…) names a table only at run time", "Write its name."
+                token.start, "IDENTIFIER(...) names a table only at run time", "Write its name."
             )
 
     def _reference(self, span: Span, scope: Scope) -> None:

@@ -60,7 +60,7 @@ def _start(sql: SqlText, span: Span) -> int:
 
 def _no_query(sql: SqlText, token: Token) -> Exception:
     if token.kind == "end":
-        return sql.error(token.start, "there is no query", "Write SELECT … FROM ….")
+        return sql.error(token.start, "there is no query", "Write SELECT ... FROM ...")
     return sql.error(
         token.start,
         f"{token.text} is no part of a query",

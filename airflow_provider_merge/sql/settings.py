@@ -67,7 +67,7 @@ def _remedy(setting: str) -> str:
         return "Leave it out: no setting of another engine has a meaning here."
     if decides_meaning(setting):
         return instead_of(setting)
-    return f"Leave it out, or give it to the operator: conf={{'{setting}': …}}."
+    return f"Leave it out, or give it to the operator: conf={{'{setting}': ...}}."
 
 
 def read_options(sql: SqlText, start: int, end: int) -> OverwritePolicy | None:

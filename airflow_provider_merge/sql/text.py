@@ -96,7 +96,7 @@ class SqlText:
         line = self.text.count("\n", 0, offset) + 1
         column = offset - self.text.rfind("\n", 0, offset)
         rest = self.text[offset:].lstrip().partition("\n")[0].strip()
-        excerpt = rest if len(rest) <= _EXCERPT else rest[:_EXCERPT].rstrip() + " …"
+        excerpt = rest if len(rest) <= _EXCERPT else rest[:_EXCERPT].rstrip() + " ..."
         near = f" (near {excerpt!r})" if excerpt else " (at the end of the text)"
         return f"line {line}, column {column}: {problem}{near}"
 

@@ -95,7 +95,7 @@ class Views:
         try:
             table = TableName(database, parts[-1].name)
         except RequestError as error:
-            remedy = "Files are read through a source: sources={'name': file_source(…)}."
+            remedy = "Files are read through a source: sources={'name': file_source(...)}."
             raise self.sql.error(start, error.message, remedy, error.code) from None
         self.tables.add((table.database.lower(), table.table.lower()))
         return table

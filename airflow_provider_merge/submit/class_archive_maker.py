@@ -97,8 +97,8 @@ def _dump(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
+            encoding="utf-8",
+            errors="backslashreplace",
             check=False,
         )
     if done.returncode != 0 or not target.path.is_file():

@@ -6,6 +6,8 @@ import logging
 import re
 from typing import Any, Final
 
+from spark_jobs.errors import excerpt
+
 # Spark's default pattern of log4j, that of the job's Python driver, and what Java itself warns of.
 _LEVEL: Final = re.compile(
     r"(?:\d\d/\d\d/\d\d \d\d:\d\d:\d\d (?:\d{3} )?|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} |)"
@@ -23,6 +25,8 @@ _LEVELS: Final = {
 }
 # A frame of a Java stack trace, or "... 12 more".
 _FRAME: Final = re.compile(r"at [\w.$/<>]+\(.*\)|\.\.\. \d+ more|at java\.base/")
+# Characters: lines of Java's own may hold a whole value of a row.
+_LONGEST_LINE: Final = 20_000
 _FOLD, _UNFOLD = "::group::Java stack trace", "::endgroup::"
 
 
@@ -46,6 +50,7 @@ class JobLog:
         if args:
             self._logger.info(message, *args)
             return
+        message = excerpt(message, _LONGEST_LINE)
         is_frame = _FRAME.match(message) is not None
         if is_frame and not self._folds:
             self._logger.log(self._level, _FOLD)

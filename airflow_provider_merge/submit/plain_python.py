@@ -77,8 +77,8 @@ class PlainPythonSubmitter(LocalSubmitter):
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
+            encoding="utf-8",
+            errors="backslashreplace",
         )
         with process:
             try:

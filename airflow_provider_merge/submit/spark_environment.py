@@ -27,8 +27,11 @@ class SparkEnvironment:
         Raises:
             RequestError: REQUEST_INVALID when it holds no Python or no pyspark.
         """
-        root = Path(folder).expanduser()
         remedy = "Name the folder of a Python environment in which pyspark is installed."
+        try:
+            root = Path(folder).expanduser()
+        except RuntimeError as error:
+            raise invalid(field, f"{folder!r}: {error}", remedy) from None
         if not root.is_absolute():
             raise invalid(field, f"{folder!r} is not an absolute path", remedy)
         python = root / "bin" / "python"

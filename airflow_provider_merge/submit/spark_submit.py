@@ -31,6 +31,7 @@ from airflow_provider_merge.submit.output_lines import OutputLine, output_lines
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from airflow_provider_merge.submit.surroundings import class_archive_folder, history_server
+from airflow_provider_merge.submit.user_names import user_variables
 from spark_jobs.contract.arguments import ANSWERS, CREDENTIALS, LAUNCHED
 from spark_jobs.contract.batch import JobBatch
 
@@ -113,6 +114,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
         hook, job, variables = self._hook, self._job, self._variables()
         assert hook is not None  # noqa: S101 - see _prepare
         assert job is not None  # noqa: S101
+        variables.update(user_variables(files.folder, variables))
         if environment is not None:
             # A SPARK_HOME of the worker would win over the launcher's own folder.
             variables["SPARK_HOME"] = str(environment.spark_home)

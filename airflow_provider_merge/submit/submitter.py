@@ -92,7 +92,7 @@ class Submitter(Protocol):
 
         Raises:
             RequestError: the settings cannot work; nothing was started.
-            CatalogError: LOCALE_MISSING; nothing was started.
+            CatalogError: LOCALE_MISSING, USER_MISSING; nothing was started.
             SubmissionError: the job could not be started, or ended with an error.
         """
         ...

@@ -102,6 +102,8 @@ def environment_of(settings: SparkSettings, extra: Mapping[str, Any]) -> SparkEn
 def class_archive_folder() -> Path | None:
     """Where archives of Spark's classes are; None where they are switched off.
 
+    They are, too, for a user without a home folder unless the setting names another folder.
+
     Raises:
         RequestError: REQUEST_INVALID.
     """
@@ -110,7 +112,10 @@ def class_archive_folder() -> Path | None:
     folder = airflow_conf.get("merge", setting, fallback=default)
     if not folder:
         return None
-    path = Path(folder).expanduser()
+    try:
+        path = Path(folder).expanduser()
+    except RuntimeError:  # no HOME, and the user is in no list of users
+        return None
     if not path.is_absolute():
         raise invalid(f"[merge] {setting}", f"{folder!r} is not an absolute path")
     return path

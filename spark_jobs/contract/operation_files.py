@@ -22,9 +22,11 @@ _NOTE: Final = ".tries"
 _BASE: Final = ".base"
 _RUNNING: Final = ".running"
 _FENCE: Final = ".fence"
+_CLOCK: Final = ".clock"
 _RUN: Final = "[0-9a-f]{32}"
 _SCRATCH: Final = re.compile(f".+-{_RUN}")
-_ENDINGS: Final = "|".join(map(re.escape, (_RESULT, _REFUSED, _NOTE, _BASE, _RUNNING, _FENCE)))
+_KINDS: Final = (_RESULT, _REFUSED, _NOTE, _BASE, _RUNNING, _FENCE, _CLOCK)
+_ENDINGS: Final = "|".join(map(re.escape, _KINDS))
 _MEMORY: Final = re.compile(rf"[\w-]+({_ENDINGS})")
 
 
@@ -59,6 +61,11 @@ def base_path(operation_id: str) -> str:
 def running_path(operation_id: str) -> str:
     """The file that is there from the first run of an operation until its result is stored."""
     return f"{FOLDER}/{operation_id}{_RUNNING}"
+
+
+def new_clock_name() -> str:
+    """The name of a file that is written to learn the store's time, and removed at once."""
+    return f"{uuid.uuid4().hex}{_CLOCK}"
 
 
 def fence_path(operation_id: str, try_number: int) -> str:
@@ -119,7 +126,7 @@ def is_unfinished_result_of(operation_id: str, name: str) -> bool:
 
 
 def is_memory(name: str) -> bool:
-    """Whether a file in ``FOLDER`` is a result or a note, finished or not."""
+    """Whether a file in ``FOLDER`` is a result, a note or a probe, finished or not."""
     return _MEMORY.fullmatch(finished_name(name) or name) is not None
 
 

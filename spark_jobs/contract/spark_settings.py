@@ -92,8 +92,8 @@ _HADOOP_FAMILIES: Final = (
 _ANSI: Final = "Leave it out: values are computed and stored as ANSI SQL has it."
 _INSTEAD: Final = {
     "spark.sql.ansi.enabled": _ANSI,
-    "spark.sql.session.timezone": "Write session_time_zone=… of the operator.",
-    "spark.sql.sources.partitionoverwritemode": "Write mode=… of InsertOverwriteOperator.",
+    "spark.sql.session.timezone": "Write session_time_zone=... of the operator.",
+    "spark.sql.sources.partitionoverwritemode": "Write mode=... of InsertOverwriteOperator.",
     "spark.sql.storeassignmentpolicy": _ANSI,
 }
 _READERS: Final = frozenset({"spark.files.ignoreCorruptFiles", "spark.files.ignoreMissingFiles"})

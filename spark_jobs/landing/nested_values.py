@@ -32,7 +32,7 @@ class BadValueError(ValueError):
         """The problem of a value of ``column``."""
         name = ".".join([column.name, *reversed(self.path)])
         expected = column.type_name if self.kind == column.kind else type_name(self.kind)
-        text = self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}…"
+        text = self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}..."
         text = text.encode("utf-8", "backslashreplace").decode("utf-8")
         found = value_problem(Column(name, self.kind, expected), text, self.reason)
         return found._replace(remedy=self.remedy or found.remedy)

@@ -98,4 +98,4 @@ def text_of(raw: bytes) -> str:
 
 def shown(text: str) -> str:
     """``text`` as shown in an error: quoted, and shortened to a line or two."""
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 class ConnectorMaintenance(Protocol):
-    """Maintains the snapshots, tags and files of tables. A ``dry_run`` stores and removes nothing.
+    """Maintains the snapshots, tags and files of tables. A ``dry_run`` changes and removes nothing.
+
+    Ages are computed by the clock of the table's store.
 
     If a method cannot read all the metadata that keeps files in use, it fails before it removes
     anything. All methods raise CatalogError: TABLE_NOT_FOUND, METADATA_UNREADABLE; CommitError:

@@ -36,7 +36,7 @@ def file_error(place: str, error: Exception) -> JobError:
     """
     problem = str(error) or type(error).__name__
     if len(problem) > _LONGEST_TEXT:
-        problem = f"{problem[:_LONGEST_TEXT]}…"
+        problem = f"{problem[:_LONGEST_TEXT]}..."
     for each in causes(error):
         if _is_passing(each):
             return InternalError(

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from spark_jobs.contract.unfinished_files import unfinished_name
+from spark_jobs.errors import DataError, ErrorCode, excerpt
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs
+
+# In bytes: of a name in a file system or in HDFS, and of a whole key in an object store.
+_LONGEST_NAME: Final = 255
+_LONGEST_KEY: Final = 1024
+# Characters of a name in an error.
+_SHOWN: Final = 200
 
 
 def replace_file(filesystem: pafs.FileSystem, path: str, content: bytes | Iterable[bytes]) -> None:
@@ -40,9 +47,30 @@ def _write(filesystem: pafs.FileSystem, path: str, content: bytes | Iterable[byt
 
 
 def make_folder(filesystem: pafs.FileSystem, path: str) -> None:
-    """Create a folder and its parents, if the storage has folders."""
-    if has_folders(filesystem):
-        filesystem.create_dir(path, recursive=True)
+    """Create a folder and its parents, if the storage has folders.
+
+    Raises:
+        DataError: VALUE_NOT_STORABLE: a name is too long, as that of a partition with a long value.
+        OSError: the storage refused.
+    """
+    if not has_folders(filesystem):
+        _require_short(path, _LONGEST_KEY, path)
+        return
+    for name in path.split("/"):
+        _require_short(name, _LONGEST_NAME, path)
+    filesystem.create_dir(path, recursive=True)
+
+
+def _require_short(name: str, longest: int, path: str) -> None:
+    size = len(name.encode(errors="surrogateescape"))
+    if size > longest:
+        raise DataError(
+            ErrorCode.VALUE_NOT_STORABLE,
+            f"A name has {size:,} bytes, of which the storage takes {longest:,}: "
+            f"{excerpt(name, _SHOWN)}, in {excerpt(path, 2 * _SHOWN)}. Names of partitions hold "
+            "their values.",
+            "Partition by a column with shorter values, or shorten them.",
+        )
 
 
 def remove_folder(filesystem: pafs.FileSystem, path: str) -> None:

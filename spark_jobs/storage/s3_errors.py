@@ -12,6 +12,7 @@ from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, 
 
 _KEY_CODES: Final = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidSignature")
 _TOKEN_CODES: Final = ("ExpiredToken", "InvalidToken", "TokenRefreshRequired", "RequestExpired")
+_CLOCK_CODE: Final = "RequestTimeTooSkewed"
 _REGION_CODES: Final = (
     "AuthorizationHeaderMalformed",
     "IllegalLocationConstraintException",
@@ -96,6 +97,8 @@ def _denial_remedy(code: str) -> str:
         return "Correct the secret key (password) of the catalog connection."
     if code in _TOKEN_CODES:
         return "Renew the session token (option fs.s3.securityToken) of the catalog connection."
+    if code == _CLOCK_CODE:
+        return "Set the clock of the driver's machine: it differs from the store's by minutes."
     return "Give the key of the catalog connection the right to list, read, write and delete there."
 
 

@@ -57,3 +57,13 @@ def test_stack_traces_are_folded(job_log: JobLog, caplog: pytest.LogCaptureFixtu
     fold, unfold = "::group::Java stack trace", "::endgroup::"
     expected = [*first, fold, *frames, unfold, second[0], fold, *second[1:], unfold]
     assert said(caplog) == [(text, logging.ERROR) for text in expected]
+
+
+def test_a_line_with_a_long_value_is_cut(job_log: JobLog, caplog: pytest.LogCaptureFixture) -> None:
+    job_log.info(f"26/11/23 16:00:00 ERROR Executor: no number: '{'9' * 6_000_000}' in SQL")
+
+    ((text, level),) = said(caplog)
+    assert len(text) <= 20_000
+    assert text.startswith("26/11/23 16:00:00 ERROR Executor: no number: '999")
+    assert text.endswith("999' in SQL")
+    assert level == logging.ERROR

@@ -186,6 +186,7 @@ ALLOWED_IMPORTS = {
         "spark_jobs.landing",
         "spark_jobs.pushed_filters",
         "spark_jobs.spi",
+        "spark_jobs.storage.clock",
         "spark_jobs.storage.files",
         *_DOORS,
         "pyspark",

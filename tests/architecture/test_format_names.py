@@ -45,7 +45,7 @@ EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     "airflow_provider_merge.sql.create_table": (
         (
             '"DEFAULT": "Leave it out, and add it with Paimon\'s own engines: '
-            'ALTER COLUMN … SET DEFAULT.",'
+            'ALTER COLUMN ... SET DEFAULT.",'
         ),
         '_FORMATS: Final = ("iceberg", "paimon")',
         '_WITHOUT_TRANSFORMS: Final = ("paimon",)',

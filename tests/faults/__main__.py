@@ -1,7 +1,9 @@
 """``make test-faults N=…``: faults until N have been run with this commit; it goes on where it was.
 
 ``COMPACT=1``: those of compactions, ``ICEBERG=1``: those of commits to Iceberg, each with
-a ledger of their own. Prints each fault that was not survived, and the summary.
+a ledger of their own. ``DAYS=10``: the clocks of drivers are so many days behind, and one that is
+ahead takes care of the table between their tries. Prints each fault that was not survived, and the
+summary.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ def main() -> int:
     parser.add_argument("--without-java", action="store_true")
     parser.add_argument("--compactions", action="store_true")
     parser.add_argument("--iceberg", action="store_true")
+    parser.add_argument("--days", type=float, default=0, help="how wrong the clocks are")
     chosen = parser.parse_args()
     commit, started = _commit(), time.monotonic()
     ledger = "compactions" if chosen.compactions else "iceberg" if chosen.iceberg else "runs"
@@ -56,7 +59,7 @@ def main() -> int:
     runs = _earlier(ledger_path, commit)
     _FOLDER.mkdir(exist_ok=True)
     with ExitStack() as stack:
-        drivers = stack.enter_context(running_drivers())
+        drivers = stack.enter_context(running_drivers(-chosen.days))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         every = [
             (matrix, fault)
@@ -94,7 +97,8 @@ def _matrices(
     java = None if chosen.without_java else read
     if chosen.compactions:
         return [(CompactionMatrix(drivers, folder, java), COMPACTIONS)]
-    return [(Matrix(drivers, folder, java), WORKS)]
+    care = stack.enter_context(running_drivers(chosen.days)) if chosen.days else None
+    return [(Matrix(drivers, folder, java, care=care), WORKS)]
 
 
 def _summary(runs: list[dict[str, str]]) -> int:

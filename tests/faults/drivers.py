@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.merges import Work
+from tests.support.faketime import clock
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,14 +35,18 @@ class Drivers:
 
 
 @contextmanager
-def running_drivers() -> Iterator[Drivers]:
-    """The process that forks them, for as long as the context lasts."""
+def running_drivers(days: float = 0) -> Iterator[Drivers]:
+    """The process that forks them, for as long as the context lasts.
+
+    Its clock is so many days ahead.
+    """
     process = subprocess.Popen(
         [sys.executable, "-W", "ignore", "-m", "tests.faults.zygote"],
         cwd=_ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        env={**os.environ, **clock(days)},
     )
     with process:
         yield Drivers(process)

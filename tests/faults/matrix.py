@@ -55,12 +55,16 @@ class Fault:
 
 @dataclass
 class Matrix:
-    """Runs faults of ``works`` below ``folder``; ``read`` has another engine look at the rows."""
+    """Runs faults of ``works`` below ``folder``; ``read`` has another engine look at the rows.
+
+    ``care`` takes care of the table between a fault and the next try: nothing is old enough to go.
+    """
 
     drivers: Drivers
     folder: Path
     read: Callable[[Path], list[dict[str, Any]]] | None = None
     works: Mapping[str, Work] = field(default_factory=lambda: WORKS)
+    care: Drivers | None = None
 
     def faults(self, work: str) -> Iterator[Fault]:
         """All faults of a work."""
@@ -87,6 +91,9 @@ class Matrix:
         rows = [row for row in rows_left if row != OTHER]
         states = {"old": sorted(OLD, key=repr), "new": work.expected}
         (state,) = (name for name, expected in states.items() if rows == expected)
+        if self.care is not None:
+            cared = self.care.do("care", warehouse)["value"]
+            assert cared == [], cared
         answer = self.drivers.do("try", warehouse, work, number=2)["value"]
         then = self._require_done(work, warehouse, answer, others)
         return state, then

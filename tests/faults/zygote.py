@@ -18,7 +18,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
+from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, RemoveOrphanFilesSpec
+from spark_jobs.engine.runtime.leftovers import leftovers_of
 from spark_jobs.errors import JobError
 from tests.faults import compactions
 from tests.faults.compactions import Compaction
@@ -98,6 +99,20 @@ def _expires(warehouse: Path, seen: Callable[..., None] | None) -> str | None:
     except JobError as error:
         return error.code.name
     return None
+
+
+def _cares(warehouse: Path) -> list[str]:
+    """What statements change that remove what is a day old."""
+    connector = opened(warehouse)
+    care = connector.maintenance
+    assert care is not None
+    expired = ExpireSnapshotsSpec(retain_min=1, older_than="1 d")
+    reports = [
+        care.remove_orphan_files(NAME, RemoveOrphanFilesSpec("1 d"), dry_run=False),
+        care.expire_snapshots(NAME, expired, dry_run=False),
+    ]
+    left = leftovers_of(connector.storage, "1 d").folders
+    return [*(str(each) for each in reports if each.changes), *left]
 
 
 def _expiry_steps(warehouse: Path) -> list[list[str]]:
@@ -209,6 +224,8 @@ def _obey(command: dict[str, Any]) -> Any:
         return _answer(*_forked(lambda: _fails(warehouse, works[0], step, acts)))
     if command["do"] == "try":
         return _answer(*_forked(lambda: _tries(warehouse, works[0], command["number"])))
+    if command["do"] == "care":
+        return _answer(*_forked(lambda: _cares(warehouse)))
     if command["do"] in _EXPIRIES:
         return _obey_expiry(warehouse, command)
     if command["do"] == "race":

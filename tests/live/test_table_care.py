@@ -16,7 +16,7 @@ from tests.support.waiting import wait_for
 DAG = "table_care"
 # Twelve snapshots of a month ago, each of which replaced all files; the example keeps ten.
 _NIGHTS = """
-import json
+import json, os
 from pathlib import Path
 assert name == tables.NAME
 tables.create(connector, {"id": "BIGINT", "k": "STRING"})
@@ -26,6 +26,7 @@ for path in Path(warehouse, "shop.db", "orders", "snapshot").glob("snapshot-*"):
     document = json.loads(path.read_text())
     document["timeMillis"] -= 30 * 24 * 3600 * 1000
     path.write_text(json.dumps(document))
+    os.utime(path, (document["timeMillis"] / 1000,) * 2)
 """
 _LATER = """
 for night in range(13, 16):
@@ -42,7 +43,7 @@ with DAG("rollback", schedule=None, start_date=datetime(2024, 1, 1)):
 """
 # A month ago, twelve appends to one day, of which two were to another day, too.
 _EVENTS = """
-import json
+import json, os
 from pathlib import Path
 tables.create(connector, {"id": "BIGINT", "day": "DATE"}, ["day"], name=name)
 from datetime import date
@@ -55,6 +56,7 @@ for path in Path(warehouse, "shop.db", "events", "snapshot").glob("snapshot-*"):
     document = json.loads(path.read_text())
     document["timeMillis"] -= 30 * 24 * 3600 * 1000
     path.write_text(json.dumps(document))
+    os.utime(path, (document["timeMillis"] / 1000,) * 2)
 """
 _IDS = "print(sorted((row['day'].day, row['id']) for row in tables.read(connector, name)))"
 

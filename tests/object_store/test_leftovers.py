@@ -23,14 +23,15 @@ def test_copies_of_sources_go_by_age(each_store: ObjectStore) -> None:
         with storage.filesystem.open_output_stream(path) as stream:
             stream.write(b"a row of somebody")
     storage.filesystem.create_dir(f"{storage.root}/{EMPTY}")
-    now = datetime.now(UTC)
-    later = now + timedelta(days=8)
 
-    assert set(leftovers_of(storage, now, now).folders) <= {EMPTY}
-    found = leftovers_of(storage, later, later)
+    def later() -> datetime:
+        return datetime.now(UTC) + timedelta(days=8)
+
+    assert set(leftovers_of(storage, "0 s").folders) <= {EMPTY}
+    found = leftovers_of(storage, "0 s", later)
     found.remove()
 
     sizes = {folder: size for folder, size in found.folders.items() if folder != EMPTY}
     assert sizes == {SCRATCH: 17, DRY_RUN: 17}
-    assert not leftovers_of(storage, later, later).folders
+    assert not leftovers_of(storage, "0 s", later).folders
     assert not log.lease(SCRATCH).is_held()

@@ -1,10 +1,12 @@
-"""``make test-races MINUTES=… [STORE=local|s3|rest|hdfs] [WRITERS=…] [PUBLISH=…] [SEED=…]``.
+"""``make test-races MINUTES=… [STORE=local|s3|rest|hdfs] [PUBLISH=…] [SEED=…] [DAYS=10]``.
 
 ``KEY=1``: all writers on one partition of a table with a primary key, in turn with one fixed bucket
 and with dynamic ones; a checker looks at its files and indexes afterwards. ``COMPACT=1``: a
 compactor beside two writers and one of Java's (local files; there is none with dynamic buckets, nor
 where readers would not see what it writes). ``PUBLISH``: ``own``, or
-``pypaimon`` or ``check-then-write``, whose losses the checker must find.
+``pypaimon`` or ``check-then-write``, whose losses the checker must find. ``DAYS=10``: the clocks of
+the processes are right, ten days ahead or ten days behind, and two of them take care of the table.
+``DISTURB=1``: one more rolls it back, and drops it and makes it anew, while the others are at work.
 """
 
 from __future__ import annotations
@@ -64,6 +66,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--key", action="store_true", help="a table with a primary key")
     parser.add_argument("--compact", action="store_true", help="a compactor and a writer of Java's")
+    parser.add_argument("--days", type=float, default=0, help="how wrong the clocks are")
+    parser.add_argument("--disturb", action="store_true", help="rollbacks and new tables")
     chosen = parser.parse_args()
     if chosen.compact and (chosen.publish != "own" or chosen.store != "local"):
         parser.error("COMPACT=1 is for local files and PUBLISH=own")
@@ -87,6 +91,8 @@ def main() -> int:
                 partitions=1 if chosen.key else PARTITIONS,
                 compacts=chosen.compact,
                 java=chosen.compact and not (chosen.key and (marks or dynamic)),
+                days=chosen.days,
+                disturbed=chosen.disturb,
             )
             report = race.run(seconds)
             if chosen.store == "local":
@@ -105,6 +111,8 @@ def _print(race: Race, report: Report, seconds: float) -> None:
         kind = "rewritten sections" if race.marks else "appended records"
         kind += ", dynamic buckets" if race.dynamic else ", one bucket"
     others = ", a compactor" * race.compacts + ", a writer of Java's" * race.java
+    others += ", rollbacks and new tables" * race.disturbed
+    others += f", clocks that differ by {race.days:g} days" * bool(race.days)
     sys.stdout.write(f"seed {race.seed}, {seconds:.0f} s, {race.writers} writers{others}, {kind}, ")
     sys.stdout.write(f"publish: {race.publish}\n")
     sys.stdout.write(f"{report}\n\n")

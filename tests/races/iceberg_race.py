@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from tests.judge.iceberg_server import IcebergRest, iceberg_rest_catalog, iceber
 from tests.races.checker import Report
 from tests.races.iceberg_writer import DONE, READY, SCHEMA, table_of
 from tests.races.statements import KEYS, PARTITIONS, Row, Statement, as_rows
+from tests.support.faketime import clock
 from tests.support.paimon_tables import NAME
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -57,8 +59,13 @@ class Writers:
 
     @classmethod
     @contextmanager
-    def ready(cls, server: IcebergRest, folder: Path, who: Sequence[str] = WHO) -> Iterator[Self]:
+    def ready(
+        cls, server: IcebergRest, folder: Path, who: Sequence[str] = WHO, days: float = 0
+    ) -> Iterator[Self]:
         """One of each of ``who``, for as long as the context lasts.
+
+        ``days``: the clocks of ours are so many days ahead, or behind. (Iceberg lets no snapshot be
+        older than its table was changed: other writers then fail.)
 
         Raises:
             RuntimeError: one of them broke off.
@@ -68,8 +75,14 @@ class Writers:
             processes = {}
             for number, by in enumerate(who):
                 command = [sys.executable, "-W", "ignore", "-m", "tests.races.iceberg_writer"]
+                wrong = days * (-1) ** number if by == "ours" else 0
                 process = subprocess.Popen(
-                    command, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+                    command,
+                    cwd=_ROOT,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    env={**os.environ, **clock(wrong)},
                 )
                 processes[f"{by}-{number}"] = stack.enter_context(process)
                 stack.callback(_closed, process)
@@ -263,6 +276,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--days", type=float, default=0, help="how wrong our clocks are")
     chosen = parser.parse_args()
     left, problems, number = chosen.minutes * 60, 0, 0
     # At least one race of each kind.
@@ -270,7 +284,7 @@ def main() -> int:
     with (
         iceberg_rest_catalog(iceberg_toolchain()) as server,
         tempfile.TemporaryDirectory() as folder,
-        Writers.ready(server, Path(folder)) as writers,
+        Writers.ready(server, Path(folder), days=chosen.days) as writers,
     ):
         while left > 0:
             seconds = min(left, longest)

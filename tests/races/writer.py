@@ -13,6 +13,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from spark_jobs.connectors.paimon.format.vectors import read_vector
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
@@ -140,9 +142,11 @@ def attempt(connector: Connector, statement: Statement, operation_id: str) -> in
         made = connector.writes.finish_merge(table, handle, fragments, {})
     except JobError as error:
         if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
-            connector.writes.abort_merge(table, handle)
+            with suppress(OSError):
+                connector.writes.abort_merge(table, handle)
         raise
-    connector.writes.release_guard(table, operation_id)
+    with suppress(OSError):  # as a job: the table may be gone
+        connector.writes.release_guard(table, operation_id)
     return made.snapshot_id
 
 
@@ -216,11 +220,12 @@ def run(plan: dict[str, Any]) -> None:
                 random_statement(chance, plan["partitions"]),
                 f"op-{uuid.uuid4().hex}",
             )
-            note(operation=operation_id, statement=asdict(statement))
+            note(operation=operation_id, statement=asdict(statement), began=time.monotonic())
             for number in range(1, _ATTEMPTS + 1):
                 try:
                     snapshot_id = attempt(connector, statement, operation_id)
-                except JobError as error:
+                except (JobError, FileNotFoundError) as failure:
+                    error = translated(failure)
                     note(operation=operation_id, failed=error.code.name, text=error.message)
                     if error.code is not ErrorCode.COMMIT_CONFLICT or number == _ATTEMPTS:
                         break

@@ -85,7 +85,7 @@ class InsertOperator(EvolvingOperator):
         for name in ("sources", "database"):
             if getattr(self, name) is not None:
                 self.refuse(
-                    name, "belongs to sql", "Give sql_source(…) the sources that its query reads."
+                    name, "belongs to sql", "Give sql_source(...) the sources that its query reads."
                 )
         own = set(self.template_fields) - set(EvolvingOperator.template_fields) - {"source"}
         if not has_template([getattr(self, name) for name in own]):

@@ -27,7 +27,7 @@ def partition_spec(field: str, value: Any, *, blank: bool = False) -> dict[str, 
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        problem = f"expected a dict of partition column → value, found {type(value).__name__}"
+        problem = f"expected a dict of partition column -> value, found {type(value).__name__}"
         raise invalid(field, problem, _VALUES)
     return {
         str(name): _literal(f"{field}.{name}", each, blank=blank) for name, each in value.items()

@@ -38,7 +38,7 @@ def _first(report: QueryReport, but: Any = ...) -> str:
     (row, *_) = report.rows or ((),)
     pairs = zip(report.columns, row, strict=True)
     text = ", ".join(f"{column.name} = {value!r}" for column, value in pairs if value is not but)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
 
 
 def _failed(problem: str) -> DataError:

@@ -220,7 +220,7 @@ def _compaction_table(result: JobResult, report: CompactionReport) -> str:
         lines.append(f"  partitions beyond the limits of the run: {left}")
     lines += [
         f"  {partition_name(each.values) or 'the table'}: {each.files_before:,} files of "
-        f"{each.bytes_before:,} bytes → {each.files_after:,} of {each.bytes_after:,}"
+        f"{each.bytes_before:,} bytes -> {each.files_after:,} of {each.bytes_after:,}"
         for each in report.partitions[:_SHOWN_PARTITIONS]
     ]
     more = report.partitions_compacted - _SHOWN_PARTITIONS

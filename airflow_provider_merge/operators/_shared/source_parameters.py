@@ -32,7 +32,7 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
         raise invalid(
             field,
             f"expected a source, found {type(value).__name__}",
-            "Use file_source(…), table_source(…) or sql_source(…).",
+            "Use file_source(...), table_source(...) or sql_source(...).",
         )
     require_no_none(value, field)
     kind = value.get("kind")
@@ -94,8 +94,8 @@ def to_named_sources(value: Any, field: str = "sources") -> tuple[Source, ...]:
     if not isinstance(value, Mapping):
         raise invalid(
             field,
-            f"expected a dict of name → source, found {type(value).__name__}",
-            "Write {name: file_source(…)}.",
+            f"expected a dict of name -> source, found {type(value).__name__}",
+            "Write {name: file_source(...)}.",
         )
     return tuple(
         source

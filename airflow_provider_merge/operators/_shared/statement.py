@@ -147,7 +147,7 @@ class StatementOperator(SqlOperator, DryRunOperator):
     def source_names(self) -> Iterable[str]:
         """The names that the statement can use like tables."""
         if self.sources is not None and not isinstance(self.sources, Mapping):
-            raise invalid("sources", "expected a dict of name → source")
+            raise invalid("sources", "expected a dict of name -> source")
         return tuple(self.sources or ())
 
     def check_parameters(self) -> None:

@@ -32,7 +32,7 @@ def whole_number(field: str, value: int | str | None) -> int | None:
         number = 0
     # int() cuts off a fraction.
     if number <= 0 or (not isinstance(value, str) and number != value):
-        raise invalid(field, f"{value!r} is not a positive whole number", "Write 1, 2, 3 …")
+        raise invalid(field, f"{value!r} is not a positive whole number", "Write 1, 2, 3 ...")
     return number
 
 

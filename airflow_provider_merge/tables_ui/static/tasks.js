@@ -1,6 +1,6 @@
 // Tasks that work on a table, from Airflow's own REST API: it decides who may see them.
 
-import { ask, Problem, root } from "./ui.js";
+import { ask, exactJson, Problem, root } from "./ui.js";
 
 const api = `${root}api/v2/`;
 export const unquoted = (name) => String(name ?? "").replaceAll("`", "");
@@ -61,7 +61,7 @@ async function xcomOf({ dag_id, dag_run_id, task_id, map_index }, key) {
 function parsed(value) {
   if (typeof value !== "string") return value;
   try {
-    return JSON.parse(value);
+    return exactJson(value);
   } catch {
     return value;
   }

@@ -25,6 +25,14 @@ export class Problem extends Error {
   }
 }
 
+const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+const isRounded = (found) => /^-?\d{16,}$/.test(found) && !Number.isSafeInteger(Number(found));
+
+/** The value of a JSON text. Whole numbers that a browser would round, such as ids of snapshots, are text. */
+export function exactJson(text) {
+  return JSON.parse(text.replace(tokens, (found) => (isRounded(found) ? `"${found}"` : found)));
+}
+
 /** The JSON of an answer; raises Problem. Parameters that are null are left out. */
 export async function ask(path, parameters = {}, base = "v1/") {
   const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== "");
@@ -32,7 +40,7 @@ export async function ask(path, parameters = {}, base = "v1/") {
   const answer = await fetch(`${base}${path}${search ? `?${search}` : ""}`, {
     headers: { Accept: "application/json" },
   });
-  const told = await answer.json().catch(() => ({}));
+  const told = await answer.text().then(exactJson).catch(() => ({}));
   if (answer.ok) return told;
   const detail = typeof told.detail === "string" ? told.detail : answer.statusText;
   throw new Problem({ code: told.code ?? String(answer.status), message: told.message ?? detail, remedy: told.remedy });

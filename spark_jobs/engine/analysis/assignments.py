@@ -132,7 +132,7 @@ class AssignmentAnalyzer:
                 raise AnalysisError(
                     ErrorCode.EXPRESSION_NOT_ALLOWED,
                     f"{where}: {text} is a field, and INSERT takes whole columns",
-                    f"Insert {column.name} as a whole, with named_struct(…).",
+                    f"Insert {column.name} as a whole, with named_struct(...).",
                 )
             if column.name in given:
                 raise AnalysisError(

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from spark_jobs.contract.durations import parse_limit
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
     DeleteTagSpec,
@@ -96,8 +94,7 @@ class MaintenanceJob:
         self, spec: RemoveOrphanFilesSpec, report: MaintenanceReport
     ) -> MaintenanceReport:
         """Remove what killed jobs left in the workspace, for any table; a dry run only counts."""
-        now = datetime.now(UTC)
-        leftovers = leftovers_of(self.connector.storage, parse_limit(spec.older_than, now), now)
+        leftovers = leftovers_of(self.connector.storage, spec.older_than)
         if not self.request.dry_run:
             leftovers.remove()
         return leftovers.added_to(report)

@@ -87,7 +87,7 @@ class QueryOutput:
                 raise NotSupportedError(
                     f"output_format: csv has no place for the column {field.name}, which is "
                     f"{field.dataType.simpleString()}",
-                    "Write parquet, or wrap the column in to_json(…).",
+                    "Write parquet, or wrap the column in to_json(...).",
                 )
         return by_position(frame).select(
             *[csv_column(f"c{i}", field.dataType) for i, field in enumerate(fields)]

@@ -10,6 +10,7 @@ from typing import Any, Final
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
+from spark_jobs.engine.runtime.system_failures import refused_by_system
 from spark_jobs.errors import (
     AnalysisError,
     CatalogError,
@@ -114,6 +115,11 @@ def translated(error: BaseException) -> JobError:
             if unread or failure.kind == _OTHER_TYPE:
                 return _file_of_another_form(problem, unread[1] if unread else "")
             return _unreadable_file(problem)
+    return refused_by_system(error, text) or _without_name(error, text)
+
+
+def _without_name(error: BaseException, text: str) -> JobError:
+    """The error for a failure that neither Spark nor the system has a name for."""
     unreadable = _unnamed_file_failure(text)
     if unreadable:
         return _unreadable_file(unreadable)
@@ -211,5 +217,5 @@ def shortened(trace: str) -> str:
     useful = [line for line in lines if not _FRAME.match(line) and "/pyspark/" not in line]
     if len(useful) > _TRACE_LINES:
         half = _TRACE_LINES // 2
-        useful = [*useful[:half], "…", *useful[-half:]]
+        useful = [*useful[:half], "...", *useful[-half:]]
     return "\n".join(useful)

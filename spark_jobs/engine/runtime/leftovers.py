@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pyarrow.fs as pafs
 
+from spark_jobs.contract.durations import parse_limit
 from spark_jobs.contract.lifetimes import ABANDONED_AFTER
 from spark_jobs.contract.operation_files import FOLDER, is_dry_run, is_scratch
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import ErrorCode, InternalError
+from spark_jobs.storage.clock import StoreClock
 
 if TYPE_CHECKING:
     from spark_jobs.contract.maintenance import MaintenanceReport
@@ -48,23 +50,28 @@ class Leftovers:
         )
 
 
-def leftovers_of(storage: WarehouseStorage, limit: datetime, now: datetime) -> Leftovers:
-    """The scratch folders in the workspace into which nothing was stored after ``limit``.
+def leftovers_of(
+    storage: WarehouseStorage, older_than: str, clock: Callable[[], datetime] | None = None
+) -> Leftovers:
+    """The scratch folders in the workspace into which nothing was stored after a limit.
+
+    ``older_than``: as in ``RemoveOrphanFilesSpec``; ``clock`` None: that of the workspace's store.
 
     Folders that may belong to a running job are not among them, however late the limit is.
 
     Raises:
         InternalError: STORAGE_UNAVAILABLE.
     """
-    before = min(limit, now - ABANDONED_AFTER)
     try:
-        found = {
-            folder: size
-            for folder in _scratch_folders(storage)
-            if (size := _abandoned_size(storage, folder, before)) is not None
-        }
+        folders = _scratch_folders(storage)
+        if not folders:
+            return Leftovers(storage, {})
+        now = (clock or StoreClock(storage.filesystem, f"{storage.root}/{FOLDER}").now)()
+        before = min(parse_limit(older_than, now), now - ABANDONED_AFTER)
+        sizes = {folder: _abandoned_size(storage, folder, before) for folder in folders}
     except OSError as error:
         raise _unavailable(FOLDER, error) from error
+    found = {folder: size for folder, size in sizes.items() if size is not None}
     return Leftovers(storage, found)
 
 

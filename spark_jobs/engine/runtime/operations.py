@@ -30,6 +30,7 @@ from spark_jobs.contract.result import ErrorInfo, JobResult, Metrics, Status
 from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.engine.runtime.progress import log
 from spark_jobs.errors import CommitError, ErrorCode, JobError
+from spark_jobs.storage.clock import StoreClock
 from spark_jobs.storage.files import remove_folder, replace_file
 
 if TYPE_CHECKING:
@@ -136,12 +137,15 @@ class OperationLog:
         self._remove_outdated(found)
 
     def _remove_outdated(self, found: Sequence[pafs.FileInfo]) -> None:
-        limit = datetime.now(UTC) - RESULTS_KEPT
-        outdated = [
-            info.path
-            for info in found
-            if is_memory(info.base_name) and info.mtime and info.mtime < limit
-        ]
+        # This machine's clock only tells whether it is worth asking the store's.
+        if not _outdated(found, datetime.now(UTC)):
+            return
+        clock = StoreClock(self.storage.filesystem, f"{self.storage.root}/{FOLDER}")
+        try:
+            outdated = _outdated(found, clock.now())
+        except JobError as error:
+            log.warning("outdated results are left: %s", error.message)
+            return
         for path in outdated[:_MOST_OUTDATED]:
             # Other jobs may remove it too, or own a file that this job may not remove.
             with contextlib.suppress(OSError):
@@ -183,6 +187,16 @@ class OperationLog:
             try_number=request.origin.try_number,
             retries=request.origin.retries,
         )
+
+
+def _outdated(found: Sequence[pafs.FileInfo], now: datetime) -> list[str]:
+    """The paths of results, notes and probes that no retry needs any more."""
+    limit = now - RESULTS_KEPT
+    return [
+        each.path
+        for each in found
+        if is_memory(each.base_name) and each.mtime and each.mtime < limit
+    ]
 
 
 def _sweeps(operation_id: str) -> bool:

@@ -71,7 +71,7 @@ def not_utf8(place: str, wrong: bytes) -> DataError:
     return DataError(
         ErrorCode.VALUE_NOT_STORABLE,
         f"{place} string cannot hold bytes that are not UTF-8: '{shown}'",
-        "Decode them with decode(…, charset), store them in a BINARY column, or filter such rows "
+        "Decode them with decode(..., charset), store them in a BINARY column, or filter such rows "
         "out.",
     )
 

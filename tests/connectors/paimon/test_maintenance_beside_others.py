@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def all_but_the_latest(history: BranchHistory) -> Dropping:
 def planned(connector: Connector) -> tuple[RemovalPlanner, RemovalPlan]:
     maintenance: Any = connector.maintenance
     native = connector.metadata.load_table(NAME).native
-    planner = RemovalPlanner(native, maintenance._storage)
+    planner = RemovalPlanner(native, maintenance._storage, datetime.now(UTC))
     return planner, planner.plan(all_but_the_latest)
 
 
@@ -113,7 +114,8 @@ def test_a_consumer_that_appears_is_seen(connector: Connector, table: Path, mome
         return Dropping(frozenset(each for each in list(history.snapshots)[:-1] if each < held))
 
     maintenance: Any = connector.maintenance
-    planner = RemovalPlanner(connector.metadata.load_table(NAME).native, maintenance._storage)
+    native = connector.metadata.load_table(NAME).native
+    planner = RemovalPlanner(native, maintenance._storage, datetime.now(UTC))
     plan = planner.plan(choose)
 
     expected = {1} if moment == 1 else {1, 2}
@@ -136,7 +138,8 @@ def test_what_changes_all_the_time_is_a_conflict(connector: Connector, table: Pa
         return Dropping(frozenset({1 + len(turns) % 2}))
 
     maintenance: Any = connector.maintenance
-    planner = RemovalPlanner(connector.metadata.load_table(NAME).native, maintenance._storage)
+    native = connector.metadata.load_table(NAME).native
+    planner = RemovalPlanner(native, maintenance._storage, datetime.now(UTC))
     with pytest.raises(JobError) as raised:
         planner.plan(choose)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from spark_jobs.connectors.paimon.maintenance.expiry import utc_now
 from spark_jobs.connectors.paimon.maintenance.table_maintenance import PaimonMaintenance
 from spark_jobs.contract.maintenance import RemoveOrphanFilesSpec
 from spark_jobs.spi.connector import Connector
@@ -30,7 +29,7 @@ def test_links_are_neither_followed_nor_removed(
     given: Any = connector.maintenance
     # A clock that is six seconds ahead: what is older than five seconds may go.
     later = PaimonMaintenance(
-        given._metadata, given._storage, lambda: utc_now() + timedelta(seconds=6)
+        given._metadata, given._storage, lambda: datetime.now(UTC) + timedelta(seconds=6)
     )
 
     report = later.remove_orphan_files(

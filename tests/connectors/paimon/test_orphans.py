@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from pyspark.sql import SparkSession
 from spark_jobs.avro.records import records
 from spark_jobs.connectors.paimon.format.manifest_entries import named_file
 from spark_jobs.connectors.paimon.maintenance import orphan_search, orphans
-from spark_jobs.connectors.paimon.maintenance.expiry import utc_now
 from spark_jobs.connectors.paimon.maintenance.orphan_search import SparkSearch
 from spark_jobs.connectors.paimon.maintenance.orphans import DriverSearch
 from spark_jobs.connectors.paimon.maintenance.stored_files import folders_of
@@ -70,7 +69,7 @@ def remove(connector: Connector, session: SparkSession | None) -> Remove:
     def remove(older_than: str = "", *, dry_run: bool = False) -> MaintenanceReport:
         ahead = timedelta(seconds=0 if older_than else 6)
         later = PaimonMaintenance(
-            maintenance._metadata, maintenance._storage, lambda: utc_now() + ahead
+            maintenance._metadata, maintenance._storage, lambda: datetime.now(UTC) + ahead
         )
         spec = RemoveOrphanFilesSpec(older_than or "1 s")
         return later.remove_orphan_files(NAME, spec, dry_run=dry_run, spark=session)
@@ -275,7 +274,7 @@ def test_what_is_committed_after_the_listing_is_known(
     native = connector.metadata.load_table(NAME).native
     place = (native, maintenance._storage.filesystem)
     search = Late(*place) if session is None else Late(session, *place)
-    now = utc_now() + timedelta(seconds=5)
+    now = datetime.now(UTC) + timedelta(seconds=5)
     report = orphans.remove(native, maintenance._storage, search, now, now, dry_run=False)
 
     assert report.files == ("k=x/bucket-0/data-lost",)
@@ -311,7 +310,7 @@ def test_a_removal_that_fails_is_finished_by_the_next_one(
     monkeypatch.setattr(orphans, "_PART", 5)
     maintenance: Any = connector.maintenance
     failing = replace(maintenance._storage, remover=_Failing(maintenance._storage.remover, 12))
-    later = utc_now() + timedelta(days=2)
+    later = datetime.now(UTC) + timedelta(days=2)
 
     with pytest.raises(JobError) as raised:
         PaimonMaintenance(maintenance._metadata, failing, lambda: later).remove_orphan_files(

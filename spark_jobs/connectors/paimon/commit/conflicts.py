@@ -145,7 +145,7 @@ def _conflict(
 ) -> CommitError:
     keys = table.schema.partition_keys
     partitions = sorted({partition_name(entry.partition.to_dict()) for entry in entries})
-    shown = ", ".join(partitions[:_SHOWN]) + (", …" if len(partitions) > _SHOWN else "")
+    shown = ", ".join(partitions[:_SHOWN]) + (", ..." if len(partitions) > _SHOWN else "")
     where = f" in partitions {shown}" if keys else ""
     return CommitError(
         ErrorCode.COMMIT_CONFLICT, f"{commit} changed {what}{where} while it ran.", READ_AGAIN

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import pyarrow.fs as pafs
 
@@ -50,11 +49,11 @@ class BaseGuard:
         ``base_id`` is None if the table has no snapshot. Snapshots that another try of the
         operation already guards stay guarded. Abandoned guards are removed.
         """
-        self._remove_abandoned()
         first = FIRST_SNAPSHOT if base_id is None else base_id
         earlier = self.base()
         text = json.dumps(consumer_document(min(first, earlier or first)))
         replace_file(self.filesystem, self.path, text.encode())
+        self._remove_abandoned()
         return earlier is None
 
     def base(self) -> int | None:
@@ -83,10 +82,15 @@ class BaseGuard:
             return
 
     def _remove_abandoned(self) -> None:
+        """Remove guards that are much older than this one, which the store has just dated."""
         folder = pafs.FileSelector(f"{self.root}/consumer", allow_not_found=True)
-        for info in self.filesystem.get_file_info(folder):
-            is_guard = info.base_name.startswith(_GUARDS)
-            if is_guard and info.mtime and info.mtime < datetime.now(UTC) - ABANDONED_AFTER:
+        found = {info.base_name: info for info in self.filesystem.get_file_info(folder)}
+        own = found.get(self.path.rpartition("/")[2])
+        if own is None or own.mtime is None:
+            return
+        for name, info in found.items():
+            is_guard = name.startswith(_GUARDS)
+            if is_guard and info.mtime and info.mtime < own.mtime - ABANDONED_AFTER:
                 with suppress(FileNotFoundError):
                     self.filesystem.delete_file(info.path)
 

@@ -44,16 +44,12 @@ def parse_tag(text: str) -> Any:
     )
 
 
-def tag_text(snapshot: Any, retention: timedelta | None) -> str:
-    """The text of a tag's file; without a retention, it is that of the snapshot's file."""
+def tag_json(snapshot: Any, retention: timedelta, now: datetime) -> str:
+    """The text of the file of a tag with a retention; without one, it is ``snapshot_json``."""
     from pypaimon.common.json_util import JSON
     from pypaimon.tag.tag import Tag
 
-    if retention is None:
-        return str(JSON.to_json(snapshot, indent=2))
-    # Java and pypaimon compute a tag's age in their local time zone.
-    now = datetime.now()  # noqa: DTZ005
-    tag = Tag.from_snapshot_and_tag_ttl(snapshot, retention, now)
+    tag = Tag.from_snapshot_and_tag_ttl(snapshot, retention, _local(now))
     return str(JSON.to_json(tag, indent=2))
 
 
@@ -62,11 +58,16 @@ def snapshot_of_tag(tag: Any) -> Any:
     return tag.trim_to_snapshot()
 
 
-def is_over(tag: Any) -> bool:
+def is_over(tag: Any, now: datetime) -> bool:
     """Whether a tag's retention is over; False for a tag without one."""
     if tag.tag_create_time is None or tag.tag_time_retained is None:
         return False
-    return bool(tag.tag_create_time + tag.tag_time_retained < datetime.now())  # noqa: DTZ005
+    return bool(tag.tag_create_time + tag.tag_time_retained < _local(now))
+
+
+def _local(now: datetime) -> datetime:
+    """A time as Java and pypaimon write it into tags: local and without an offset."""
+    return now.astimezone().replace(tzinfo=None)
 
 
 def snapshot_json(snapshot: Any) -> str:

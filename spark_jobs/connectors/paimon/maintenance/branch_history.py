@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import pyarrow.fs as pafs
@@ -18,6 +18,7 @@ from spark_jobs.connectors.paimon.library import snapshot_files
 from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata
 from spark_jobs.contract.paimon_files import (
     MAIN_BRANCH,
+    entry_name,
     entry_path,
     guarding_operation,
     ids_of,
@@ -27,6 +28,8 @@ from spark_jobs.contract.paimon_files import (
 from spark_jobs.errors import CommitError, ErrorCode, NotSupportedError
 from spark_jobs.storage.parallel import in_parallel
 
+# A snapshot that was stored so much later than it says was committed by a clock that is behind.
+_BEHIND: Final = timedelta(hours=1)
 # The longest snapshot or tag file, in bytes.
 _LONGEST: Final = 1 << 20
 
@@ -58,7 +61,8 @@ class Consumer:
 class BranchHistory:
     """The history in ``folder``; ``snapshots`` are by id, in ascending order, ``tags`` by name.
 
-    ``changelogs`` are the ids of expired snapshots whose changes are still kept for streams.
+    ``stored``: when the store got the files of snapshots, by id. ``changelogs`` are the ids of
+    expired snapshots whose changes are still kept for streams.
     """
 
     name: str
@@ -66,7 +70,20 @@ class BranchHistory:
     snapshots: Mapping[int, Any]
     tags: Mapping[str, Any]
     consumers: tuple[Consumer, ...]
+    stored: Mapping[int, datetime]
     changelogs: tuple[int, ...] = ()
+
+    def committed(self, snapshot_id: int) -> float:
+        """When a snapshot was committed, in milliseconds since 1970.
+
+        A commit time that its writer's clock set far too early would let it expire too early: then
+        it is when the store got its file.
+        """
+        stated = float(self.snapshots[snapshot_id].time_millis)
+        stored = self.stored.get(snapshot_id)
+        if stored is None or stated / 1000 > (stored - _BEHIND).timestamp():
+            return stated
+        return stored.timestamp() * 1000
 
     def refuse_changelogs(self) -> None:
         """Refuse to remove files, because it is not known which of them changelogs need.
@@ -112,7 +129,9 @@ class BranchHistories:
             return tuple(self._history(name, folder) for name, folder in histories.items())
 
     def _history(self, name: str, folder: str) -> BranchHistory:
-        ids = ids_of("snapshot", self._names(f"{folder}/snapshot"))
+        files = self._files(f"{folder}/snapshot")
+        ids = ids_of("snapshot", files)
+        times = ((each, files.get(entry_name("snapshot", each))) for each in ids)
         tags = names_of("tag", self._names(f"{folder}/tag"))
         return BranchHistory(
             name,
@@ -120,6 +139,7 @@ class BranchHistories:
             dict(zip(ids, in_parallel(lambda i: self._snapshot(folder, i), ids), strict=True)),
             dict(zip(tags, in_parallel(lambda t: self._tag(folder, t), tags), strict=True)),
             tuple(self._consumers(folder)),
+            {snapshot_id: time for snapshot_id, time in times if time is not None},
             tuple(ids_of("changelog", self._names(f"{folder}/changelog"))),
         )
 
@@ -146,8 +166,12 @@ class BranchHistories:
         return sorted(found, key=lambda each: each.name)
 
     def _names(self, folder: str) -> list[str]:
+        return list(self._files(folder))
+
+    def _files(self, folder: str) -> dict[str, datetime | None]:
+        """The modification times of files, by their names."""
         selector = pafs.FileSelector(folder, allow_not_found=True)
-        return [info.base_name for info in self._filesystem.get_file_info(selector)]
+        return {info.base_name: info.mtime for info in self._filesystem.get_file_info(selector)}
 
     def _text(self, path: str) -> str:
         try:

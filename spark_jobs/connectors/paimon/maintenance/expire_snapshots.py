@@ -39,7 +39,7 @@ def expire_snapshots(
     *,
     dry_run: bool,
 ) -> MaintenanceReport:
-    """Drop the snapshots that expire, in batches.
+    """Drop the snapshots that expire, in batches; ``now`` is the time of the table's store.
 
     Raises:
         CatalogError: METADATA_UNREADABLE: some metadata of files in use cannot be read.
@@ -52,7 +52,7 @@ def expire_snapshots(
         end = first_retained(history, limits, held_from(holding(history, now)))
         return frozenset(each for each in history.snapshots if each < end)
 
-    planner = RemovalPlanner(table, storage)
+    planner = RemovalPlanner(table, storage, now)
     if dry_run:
         plans = [planner.plan(lambda history: Dropping(expired(history)))]
     else:

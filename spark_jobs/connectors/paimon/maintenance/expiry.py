@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
@@ -134,7 +134,7 @@ def first_retained(history: BranchHistory, limits: Limits, held: int) -> int:
     end = min(latest - limits.retain_min + 1, held, earliest + limits.max_deletes)
     limit = limits.older_than.timestamp() * 1000
     for snapshot_id, successor in pairwise(ids):
-        if first <= snapshot_id < end and history.snapshots[successor].time_millis >= limit:
+        if first <= snapshot_id < end and history.committed(successor) >= limit:
             return snapshot_id
     return max(end, earliest)
 
@@ -148,8 +148,3 @@ def holding(history: BranchHistory, now: datetime) -> list[Consumer]:
 def held_from(consumers: list[Consumer]) -> int:
     """The first snapshot that any consumer needs; unlimited if there is no consumer."""
     return min((each.next_snapshot for each in consumers), default=_UNLIMITED)
-
-
-def utc_now() -> datetime:
-    """The current time, from which ages are computed."""
-    return datetime.now(UTC)

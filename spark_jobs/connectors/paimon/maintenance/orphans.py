@@ -82,13 +82,15 @@ def remove(
 ) -> MaintenanceReport:
     """Remove orphan files that are older than ``limit`` and than any running operation.
 
+    ``now`` is the time of the table's store.
+
     Raises:
         CatalogError: METADATA_UNREADABLE: some metadata of files in use cannot be read.
         InternalError: STORAGE_UNAVAILABLE.
     """
     listed = search.list_files(microseconds(limit))
-    planner = RemovalPlanner(table, storage)
-    before = microseconds(min([limit, *planner.operations_since(now)]))
+    planner = RemovalPlanner(table, storage, now)
+    before = microseconds(min([limit, *planner.operations_since()]))
     orphans = search.orphans(listed, planner, before)
     summary = orphans.summary()
     if not dry_run:

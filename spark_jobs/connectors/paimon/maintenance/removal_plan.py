@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistories, BranchHistory
-from spark_jobs.connectors.paimon.maintenance.expiry import held_from, holding, utc_now
+from spark_jobs.connectors.paimon.maintenance.expiry import held_from, holding
 from spark_jobs.connectors.paimon.maintenance.reachability import (
     FileFact,
     Reachability,
@@ -54,11 +54,15 @@ class RemovalPlan:
 
 
 class RemovalPlanner:
-    """Plans and carries out the removal of snapshots and tags from the branch of ``table``."""
+    """Plans and carries out the removal of snapshots and tags from the branch of ``table``.
 
-    def __init__(self, table: PinnedTable, storage: Warehouse) -> None:
+    ``now`` is the time of the table's store.
+    """
+
+    def __init__(self, table: PinnedTable, storage: Warehouse, now: datetime) -> None:
         self._table = table
         self._storage = storage
+        self._now = now
         self._histories = BranchHistories(storage.filesystem, table.path)
         self._reach = Reachability(table)
         self._notes = RemovalNotes(storage.filesystem, table.path, self._reach.roots)
@@ -125,9 +129,10 @@ class RemovalPlanner:
             kept=tuple(sorted(kept, key=lambda each: each.by)[:100]),
         )
 
-    def operations_since(self, now: datetime) -> list[datetime]:
+    def operations_since(self) -> list[datetime]:
         """When operations at work on the table, or a branch of it, last set their base guards."""
-        consumers = [each for history in self._histories.read() for each in holding(history, now)]
+        histories = self._histories.read()
+        consumers = [each for history in histories for each in holding(history, self._now)]
         return [each.modified for each in consumers if each.guards]
 
     def in_use(self, files: set[str] | None = None) -> set[str]:
@@ -180,7 +185,7 @@ class RemovalPlanner:
         """The plan's files that are still unused, even by consumers that need dropped snapshots."""
         files = set(plan.files)
         files -= self.in_use(files)
-        held = held_from(holding(self.history(), utc_now()))
+        held = held_from(holding(self.history(), self._now))
         read = [plan.history.snapshots[each] for each in plan.dropping.snapshots if each >= held]
         return files - self._reach.needed(read, files)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_jobs.connectors.paimon.maintenance import orphans
 from spark_jobs.connectors.paimon.maintenance.expire_snapshots import expire_snapshots
-from spark_jobs.connectors.paimon.maintenance.expiry import holding, utc_now
+from spark_jobs.connectors.paimon.maintenance.expiry import holding
 from spark_jobs.connectors.paimon.maintenance.not_found import no_snapshot, no_tag
 from spark_jobs.connectors.paimon.maintenance.orphan_search import SparkSearch
 from spark_jobs.connectors.paimon.maintenance.orphans import DriverSearch, OrphanSearch
@@ -29,6 +29,7 @@ from spark_jobs.contract.maintenance import (
 )
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, RequestError
+from spark_jobs.storage.clock import StoreClock
 from spark_jobs.storage.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -36,13 +37,16 @@ if TYPE_CHECKING:
 
 
 class PaimonMaintenance:
-    """Implements ``ConnectorMaintenance``; ages are computed from the time of ``clock``."""
+    """Implements ``ConnectorMaintenance``.
+
+    Ages are computed from the time of ``clock``; None: that of the table's store.
+    """
 
     def __init__(
         self,
         metadata: PaimonMetadata,
         storage: Warehouse,
-        clock: Callable[[], datetime] = utc_now,
+        clock: Callable[[], datetime] | None = None,
     ) -> None:
         self._metadata = metadata
         self._storage = storage
@@ -53,7 +57,8 @@ class PaimonMaintenance:
     ) -> MaintenanceReport:
         """Drop the oldest snapshots and the files that nothing else needs, in batches."""
         table = self._table(name)
-        return expire_snapshots(table, self._storage, spec, self._clock(), dry_run=dry_run)
+        now = self._clock_of(table)()
+        return expire_snapshots(table, self._storage, spec, now, dry_run=dry_run)
 
     def remove_orphan_files(
         self,
@@ -64,7 +69,8 @@ class PaimonMaintenance:
         spark: SparkSession | None = None,
     ) -> MaintenanceReport:
         """Remove files that belong to no snapshot, tag or branch of the table."""
-        table, now = self._table(name), self._clock()
+        table = self._table(name)
+        now = self._clock_of(table)()
         limit = _safe_limit(spec, now)
         files = self._storage.filesystem
         search: OrphanSearch[Any] = (
@@ -76,7 +82,7 @@ class PaimonMaintenance:
         """Create a tag that names a snapshot; the tag's file is written atomically."""
         table = self._table(name)
         refuse_tagging(name, table.schema)
-        return create_tag(name, table, self._storage, spec)
+        return create_tag(name, table, self._storage, spec, self._clock_of(table))
 
     def delete_tag(
         self, name: TableName, spec: DeleteTagSpec, *, dry_run: bool
@@ -84,7 +90,8 @@ class PaimonMaintenance:
         """Delete tags, and the files that only they keep."""
         table = self._table(name)
         refuse_tagging(name, table.schema)
-        return delete_tag(name, table, self._storage, spec, dry_run=dry_run)
+        now = self._clock_of(table)()
+        return delete_tag(name, table, self._storage, spec, now, dry_run=dry_run)
 
     def roll_back(
         self, name: TableName, spec: RollbackSpec, *, dag_id: str, dry_run: bool
@@ -92,7 +99,8 @@ class PaimonMaintenance:
         """Drop the snapshots after a given one."""
         table = self._table(name)
         refuse_tagging(name, table.schema)
-        history = RemovalPlanner(table, self._storage).history()
+        now = self._clock_of(table)()
+        history = RemovalPlanner(table, self._storage, now).history()
         history.refuse_changelogs()
         if spec.tag is not None and spec.tag not in history.tags:
             raise no_tag(name, spec.tag, history)
@@ -100,10 +108,14 @@ class PaimonMaintenance:
             raise no_snapshot(name, spec.snapshot_id)
         rollback = Rollback.to(history, spec)
         if not spec.force:
-            rollback.refuse_loss(name, dag_id, holding(history, self._clock()))
+            rollback.refuse_loss(name, dag_id, holding(history, now))
         if not dry_run:
             rollback.carry_out(self._storage)
         return rollback.report()
+
+    def _clock_of(self, table: PinnedTable) -> Callable[[], datetime]:
+        # Whatever is left in this folder is an orphan file.
+        return self._clock or StoreClock(self._storage.filesystem, f"{table.path}/manifest").now
 
     def _table(self, name: TableName) -> PinnedTable:
         return pinned_table(self._metadata.load_table(name))

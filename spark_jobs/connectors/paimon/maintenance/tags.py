@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from typing import Final
 
 from spark_jobs.connectors.paimon.library import snapshot_files, stored_snapshots
@@ -23,9 +23,15 @@ TAG_RETAINED: Final = "tag.default-time-retained"
 
 
 def create_tag(
-    name: TableName, table: PinnedTable, storage: Warehouse, spec: CreateTagSpec
+    name: TableName,
+    table: PinnedTable,
+    storage: Warehouse,
+    spec: CreateTagSpec,
+    clock: Callable[[], datetime],
 ) -> MaintenanceReport:
     """Create a tag that names a snapshot; the tag's file is written atomically.
+
+    ``clock`` tells the time of the table's store, from which on a retention counts.
 
     Raises:
         CatalogError: SNAPSHOT_NOT_FOUND; TAG_EXISTS.
@@ -37,7 +43,10 @@ def create_tag(
         raise no_snapshot(name, spec.snapshot_id)
     retention = _retention(spec, table.options)
     path = entry_path(table.branch_path, "tag", spec.tag)
-    text = snapshot_files.tag_text(snapshot, retention)
+    if retention is None:
+        text = snapshot_files.snapshot_json(snapshot)
+    else:
+        text = snapshot_files.tag_json(snapshot, retention, clock())
     if not storage.files.create(path, text):
         if spec.if_not_exists:
             return MaintenanceReport()
@@ -54,9 +63,15 @@ def create_tag(
 
 
 def delete_tag(
-    name: TableName, table: PinnedTable, storage: Warehouse, spec: DeleteTagSpec, *, dry_run: bool
+    name: TableName,
+    table: PinnedTable,
+    storage: Warehouse,
+    spec: DeleteTagSpec,
+    now: datetime,
+    *,
+    dry_run: bool,
 ) -> MaintenanceReport:
-    """Delete tags, and the files that only they keep.
+    """Delete tags, and the files that only they keep; ``now`` is the time of the table's store.
 
     Raises:
         CatalogError: TAG_NOT_FOUND; METADATA_UNREADABLE: some metadata of files in use cannot be
@@ -65,12 +80,12 @@ def delete_tag(
 
     def choose(history: BranchHistory) -> Dropping:
         if spec.tag is None:
-            tags = [n for n, tag in history.tags.items() if snapshot_files.is_over(tag)]
+            tags = [n for n, tag in history.tags.items() if snapshot_files.is_over(tag, now)]
         else:
             tags = [spec.tag] if spec.tag in history.tags else []
         return Dropping(tags=frozenset(tags))
 
-    planner = RemovalPlanner(table, storage)
+    planner = RemovalPlanner(table, storage, now)
     plan = planner.plan(choose)
     if spec.tag is not None and not plan.dropping.tags and not spec.if_exists:
         raise no_tag(name, spec.tag, plan.history)
