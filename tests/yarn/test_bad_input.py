@@ -1,0 +1,120 @@
+"""What a task says, and what becomes of its application, where YARN refuses or is not asked."""
+
+from __future__ import annotations
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+import requests
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+
+from airflow_provider_merge.operators.insert_into import InsertIntoOperator
+from airflow_provider_merge.operators.sources import sql_source
+from airflow_provider_merge.submit.cancellation import RESOURCE_MANAGER, cancel_application
+from tests.live.evidence import places_of
+from tests.yarn import traces
+from tests.yarn.cluster import PASSWORD, REACHABLE, SILENT, Cluster, Task
+
+PREFIX = "/gateway/yarn"
+SOURCE = sql_source("SELECT 1L AS id, DATE '2026-01-01' AS day", sources={})
+
+
+class Proxy(ThreadingHTTPServer):
+    """Stands in front of YARN's pages, below a prefix; ``status``: it refuses with that."""
+
+    def __init__(self, yarn: str) -> None:
+        super().__init__(("127.0.0.1", 0), _Passing)
+        self.yarn = yarn
+        self.status = 0
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}{PREFIX}"
+
+
+class _Passing(BaseHTTPRequestHandler):
+    server: Proxy
+
+    def do_PUT(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        status = self.server.status
+        if not status:
+            assert self.path.startswith(PREFIX)
+            status = requests.put(
+                self.server.yarn + self.path.removeprefix(PREFIX),
+                data=body,
+                headers={"Content-Type": "application/json"},
+                timeout=60,
+            ).status_code
+        self.send_response(status)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def proxy(cluster):
+    with Proxy(cluster.yarn.address) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def insert(cluster: Cluster, table: str, connection: str, **more: str) -> Task:
+    parameters = {**cluster.parameters(), "spark_conn_id": connection, **more}
+    return Task(
+        cluster,
+        lambda: InsertIntoOperator(
+            task_id="t", target=f"shop.{table}", source=SOURCE, **parameters
+        ),
+    )
+
+
+def test_managers_that_refuse_and_one_behind_a_proxy(cluster, proxy, caplog, monkeypatch):
+    """All of them are asked for one application, which only the last one ends."""
+    table = cluster.table().name
+    task = insert(cluster, table, SILENT)
+    with cluster.full():
+        task.start()
+        application_id = task.application_id()
+        task.end()
+
+        def asked(address: str, **extra: str) -> str:
+            caplog.clear()
+            hook = SparkSubmitHook(conn_id=SILENT)
+            hook._connection.update(extra)
+            hook._yarn_application_id = application_id
+            cancel_application(hook, {RESOURCE_MANAGER: address})
+            return caplog.text
+
+        assert "has no yarn_resourcemanager_webapp_address" in asked("")
+        assert "ConnectionError" in asked("127.0.0.1:1")
+        assert "HTTP 404" in asked(f"{cluster.yarn.address}/wrong/prefix")
+        kerberos = asked(cluster.yarn.address, keytab="/k", principal="p")
+        assert "requests-kerberos" in kerberos
+        for proxy.status in (401, 403, 502):
+            assert f"HTTP {proxy.status}" in asked(proxy.address)
+        assert f"Application {application_id} was not ended on the cluster" in caplog.text
+        assert cluster.application(application_id)["state"] == "ACCEPTED"
+
+        proxy.status = 0
+        assert f"Asked YARN to end application {application_id}." in asked(proxy.address)
+        assert cluster.ended(application_id)["state"] == "KILLED"
+    assert cluster.snapshots(table) == []
+
+
+def test_a_queue_that_does_not_exist(cluster):
+    table = cluster.table().name
+    task = insert(cluster, table, REACHABLE, yarn_queue="nowhere")
+
+    task.start()
+    task.join()
+
+    assert "SPARK_FAILED" in str(task.error)
+    assert "nowhere" in str(task.error)
+    assert cluster.snapshots(table) == []
+    assert places_of(PASSWORD, traces.files(cluster)) == []
