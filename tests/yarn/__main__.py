@@ -1,4 +1,4 @@
-"""Ends tasks at each point of their jobs, again and again: ``python -m tests.yarn --endings 20``."""
+"""Ends tasks at each point of their jobs, repeatedly: ``python -m tests.yarn --endings 20``."""
 
 from __future__ import annotations
 

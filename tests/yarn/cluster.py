@@ -159,7 +159,11 @@ class Points:
     def conf(self) -> dict[str, str]:
         """Of a job that stops there."""
         variables = {"FAULT_FOLDER": str(self.folder), "PYTHONPATH": str(FAULTS)}
-        return {f"spark.yarn.appMasterEnv.{name}": value for name, value in variables.items()}
+        return {
+            f"{prefix}.{name}": value
+            for prefix in ("spark.yarn.appMasterEnv", "spark.executorEnv")
+            for name, value in variables.items()
+        }
 
     def arm(self, *points: str) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -86,7 +86,8 @@ def ended(cluster: Cluster, name: str, *, reachable: bool) -> Ended:
     return Ended(before, after, application, task.error)
 
 
-def _insert(cluster: Cluster, table: str, parameters: dict[str, Any]) -> SparkJobOperator:
+def insert(cluster: Cluster, table: str, parameters: dict[str, Any]) -> SparkJobOperator:
+    """An INSERT of one row."""
     return InsertIntoOperator(task_id="t", target=f"shop.{table}", source=_SOURCE, **parameters)
 
 
@@ -120,9 +121,9 @@ def _conflict(task: Task, points: Points, table: TableFiles) -> None:
 
 
 ENDINGS = {
-    "accepted": Ending(_insert, "", _at_once),
-    "at work": Ending(_insert, "look-1", _at_once),
-    "in the pause after a conflict": Ending(_insert, "enter-2", _conflict),
+    "accepted": Ending(insert, "", _at_once),
+    "at work": Ending(insert, "look-1", _at_once),
+    "in the pause after a conflict": Ending(insert, "enter-2", _conflict),
     "between two statements": Ending(_two_inserts, "enter-2", _at_once),
     "in a compaction": Ending(_compact, "look-1", _at_once),
 }

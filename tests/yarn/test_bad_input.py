@@ -9,15 +9,13 @@ import pytest
 import requests
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
-from airflow_provider_merge.operators.insert_into import InsertIntoOperator
-from airflow_provider_merge.operators.sources import sql_source
 from airflow_provider_merge.submit.cancellation import RESOURCE_MANAGER, cancel_application
 from tests.live.evidence import places_of
 from tests.yarn import traces
 from tests.yarn.cluster import PASSWORD, REACHABLE, SILENT, Cluster, Task
+from tests.yarn.endings import insert
 
 PREFIX = "/gateway/yarn"
-SOURCE = sql_source("SELECT 1L AS id, DATE '2026-01-01' AS day", sources={})
 
 
 class Proxy(ThreadingHTTPServer):
@@ -64,22 +62,18 @@ def proxy(cluster):
         thread.join()
 
 
-def insert(cluster: Cluster, table: str, connection: str, **more: str) -> Task:
+def submitted(cluster: Cluster, table: str, connection: str, **more: str) -> Task:
     parameters = {**cluster.parameters(), "spark_conn_id": connection, **more}
-    return Task(
-        cluster,
-        lambda: InsertIntoOperator(
-            task_id="t", target=f"shop.{table}", source=SOURCE, **parameters
-        ),
-    )
+    task = Task(cluster, lambda: insert(cluster, table, parameters))
+    task.start()
+    return task
 
 
 def test_managers_that_refuse_and_one_behind_a_proxy(cluster, proxy, caplog, monkeypatch):
     """All of them are asked for one application, which only the last one ends."""
     table = cluster.table().name
-    task = insert(cluster, table, SILENT)
     with cluster.full():
-        task.start()
+        task = submitted(cluster, table, SILENT)
         application_id = task.application_id()
         task.end()
 
@@ -109,9 +103,8 @@ def test_managers_that_refuse_and_one_behind_a_proxy(cluster, proxy, caplog, mon
 
 def test_a_queue_that_does_not_exist(cluster):
     table = cluster.table().name
-    task = insert(cluster, table, REACHABLE, yarn_queue="nowhere")
 
-    task.start()
+    task = submitted(cluster, table, REACHABLE, yarn_queue="nowhere")
     task.join()
 
     assert "SPARK_FAILED" in str(task.error)

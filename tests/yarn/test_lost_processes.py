@@ -1,0 +1,85 @@
+"""The application master, an executor or the node's daemon is killed in the middle of a job."""
+
+from __future__ import annotations
+
+import psutil
+import pytest
+
+from tests.support.waiting import wait_for
+from tests.yarn.cluster import REACHABLE, SILENT, Cluster, Points, Task
+from tests.yarn.endings import insert
+
+MASTER, EXECUTOR = "ApplicationMaster", "CoarseGrainedExecutorBackend"
+
+
+@pytest.fixture
+def points(tmp_path):
+    return Points(tmp_path)
+
+
+def begun(cluster: Cluster, points: Points, point: str, connection: str) -> tuple[Task, str, str]:
+    """A task whose job has come to a point; the table's name and the application's id."""
+    table = cluster.table().name
+    points.arm(point)
+    parameters = {**cluster.parameters(**points.conf), "spark_conn_id": connection}
+    task = Task(cluster, lambda: insert(cluster, table, parameters))
+    task.start()
+    task.wait_for(point, lambda: points.is_hit(point))
+    return task, table, task.application_id()
+
+
+def jvm(cluster: Cluster, main: str) -> psutil.Process:
+    """The only Java process of that class in a container."""
+    (found,) = [
+        each for each in cluster.yarn.processes()
+        if each.name() == "java" and any(main in word for word in each.cmdline())
+    ]  # fmt: skip
+    return found
+
+
+@pytest.mark.by_turns(3, 0)
+def test_killed_application_master(cluster, points):
+    task, table, application_id = begun(cluster, points, "look-1", REACHABLE)
+
+    jvm(cluster, MASTER).kill()
+    task.join()
+    points.release("look-1")
+
+    assert cluster.ended(application_id)["state"] == "FAILED"
+    assert "SPARK_FAILED" in str(task.error)
+    wait_for("the end of the driver", lambda: not cluster.yarn.processes())
+    assert cluster.snapshots(table) == []
+
+
+@pytest.mark.by_turns(3, 1)
+def test_killed_executor(cluster, points):
+    task, table, application_id = begun(cluster, points, "sink", SILENT)
+
+    jvm(cluster, EXECUTOR).kill()
+    points.release("sink")
+    task.join()
+
+    assert task.error is None
+    assert cluster.ended(application_id)["finalStatus"] == "SUCCEEDED"
+    assert task.result["metrics"]["inserted"] == 1
+    assert cluster.snapshots(table) == ["snapshot-1"]
+
+
+@pytest.mark.by_turns(3, 2)
+def test_lost_node(cluster, points):
+    """YARN gives the node up, but its containers go on: a driver without a cluster."""
+    task, table, application_id = begun(cluster, points, "look-1", REACHABLE)
+    driver = jvm(cluster, MASTER)
+    try:
+        cluster.yarn.lose_node()
+        task.join()
+        assert cluster.ended(application_id)["state"] == "FAILED"
+        assert driver.is_running()
+        points.release("look-1")
+        wait_for("the end of the driver", lambda: not driver.is_running())
+    finally:
+        cluster.yarn.end_processes()
+        cluster.yarn.start_node()
+
+    assert task.error is not None
+    assert cluster.snapshots(table) == []

@@ -1,0 +1,83 @@
+"""Where drivers run, and where staging area and warehouse are."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+
+import fsspec
+import pytest
+
+from airflow_provider_merge.hooks.paimon import PaimonHook
+from tests.judge.hdfs_server import hdfs_beside_airflow
+from tests.live.evidence import places_of
+from tests.live.store import Store
+from tests.support.gateway import gateway_program_or_skip
+from tests.support.paimon_metadata import TableFiles
+from tests.yarn import traces
+from tests.yarn.cluster import SILENT, Task
+from tests.yarn.endings import insert
+
+__all__ = ["hdfs_beside_airflow"]
+
+
+def inserted(cluster, table, **more):
+    """The application of a task that put a row into the table."""
+    parameters = {**cluster.parameters(), "spark_conn_id": SILENT, **more}
+    task = Task(cluster, lambda: insert(cluster, table, parameters))
+    task.start()
+    task.join()
+    assert task.error is None
+    assert task.result["snapshot_id"] == 1
+    (found,) = cluster.applications(task.name)
+    return found
+
+
+@contextmanager
+def catalog(**fields):
+    """The connection ``lake``."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AIRFLOW_CONN_LAKE", json.dumps({"conn_type": "paimon", **fields}))
+        yield PaimonHook("lake")
+
+
+@pytest.mark.by_turns(3, 0)
+def test_client_mode(cluster):
+    table = cluster.table().name
+
+    application = inserted(cluster, table, deploy_mode="client")
+
+    assert cluster.ended(application["id"])["finalStatus"] == "SUCCEEDED"
+    assert cluster.snapshots(table) == ["snapshot-1"]
+
+
+@pytest.mark.by_turns(3, 1)
+def test_staging_area_and_warehouse_in_hdfs(cluster, hdfs_beside_airflow, tmp_path):
+    warehouse = hdfs_beside_airflow.new_warehouse()
+    staging = f"{hdfs_beside_airflow.uri}/staging"
+    TableFiles(tmp_path, "orders").create()
+    with catalog(extra={"warehouse": warehouse}) as hook:
+        store = fsspec.filesystem("hdfs", **hook.storage_options())
+        store.put(f"{tmp_path}/shop.db/", f"{warehouse}/shop.db/", recursive=True)
+        parameters = cluster.parameters(**{"spark.yarn.stagingDir": staging})
+
+        inserted(cluster, "orders", **parameters, catalog_conn_id="lake")
+
+        assert hook.row_count("shop.orders") == 1
+        assert store.find(f"{staging}/.sparkStaging") == []
+
+
+@pytest.mark.by_turns(3, 2)
+def test_warehouse_in_an_object_store(cluster, tmp_path):
+    store = Store(gateway_program_or_skip(), tmp_path, secret_key="planted-secret-of-store")
+    store.start()
+    try:
+        TableFiles(store.bucket, "orders").create()
+        fields = store.connection("lake")
+        extra = json.loads(fields["extra"])
+        with catalog(**{**fields, "extra": extra}) as hook:
+            application = inserted(cluster, "orders", catalog_conn_id="lake")
+            assert hook.row_count("shop.orders") == 1
+    finally:
+        store.stop()
+    assert places_of(store.secret_key, traces.afterwards(cluster, application["id"])) == []
