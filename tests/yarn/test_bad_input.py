@@ -81,8 +81,7 @@ def test_managers_that_refuse_and_one_behind_a_proxy(cluster, proxy, caplog, mon
             caplog.clear()
             hook = SparkSubmitHook(conn_id=SILENT)
             hook._connection.update(extra)
-            hook._yarn_application_id = application_id
-            cancel_application(hook, {RESOURCE_MANAGER: address})
+            cancel_application(hook, application_id, {RESOURCE_MANAGER: address})
             return caplog.text
 
         assert "has no yarn_resourcemanager_webapp_address" in asked("")
