@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from contextlib import contextmanager
+from pathlib import Path
 
 import fsspec
 import pytest
@@ -81,3 +83,29 @@ def test_warehouse_in_an_object_store(cluster, tmp_path):
     finally:
         store.stop()
     assert places_of(store.secret_key, traces.afterwards(cluster, application["id"])) == []
+
+
+# Packs 700 MB, which YARN unpacks.
+@pytest.mark.extended
+def test_the_environment_as_an_archive(cluster, tmp_path):
+    """As docs/cluster.md has it; a virtual environment finds itself wherever it is unpacked."""
+    archive, table = tmp_path / "merge.tar.gz", cluster.table().name
+    with tarfile.open(archive, "w:gz", compresslevel=1) as packed:
+        folder = cluster.environment.python.parents[1].resolve()
+        packed.add(folder, ".", filter=without_large_files)
+    python = "./env/bin/python"
+    parameters = cluster.parameters(**{
+        "spark.pyspark.python": python,
+        "spark.pyspark.driver.python": python,
+        "spark.yarn.appMasterEnv.PYSPARK_PYTHON": python,
+    })  # fmt: skip
+
+    inserted(cluster, table, **parameters, archives=f"{archive.as_uri()}#env")
+
+    assert cluster.snapshots(table) == ["snapshot-1"]
+
+
+def without_large_files(member):
+    """Neither Spark's jars, which are on the cluster, nor what only tests need."""
+    large = ("jars", "_polars_runtime_32", "_duckdb.cpython-311-x86_64-linux-gnu.so")
+    return None if Path(member.name).name in large else member
