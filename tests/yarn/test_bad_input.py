@@ -100,13 +100,25 @@ def test_managers_that_refuse_and_one_behind_a_proxy(cluster, proxy, caplog, mon
     assert cluster.snapshots(table) == []
 
 
-def test_a_queue_that_does_not_exist(cluster):
+@pytest.mark.by_turns(3)
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ({"yarn_queue": "nowhere"}, "nowhere"),
+        ({"driver_memory": "64g"}, "max threshold"),
+        ({}, "HADOOP_CONF_DIR"),
+    ],
+    ids=["queue", "memory", "configuration"],
+)
+def test_an_application_that_is_never_accepted(cluster, monkeypatch, parameters, told):
+    if not parameters:
+        monkeypatch.delenv("HADOOP_CONF_DIR")
     table = cluster.table().name
 
-    task = submitted(cluster, table, REACHABLE, yarn_queue="nowhere")
+    task = submitted(cluster, table, REACHABLE, **parameters)
     task.join()
 
     assert "SPARK_FAILED" in str(task.error)
-    assert "nowhere" in str(task.error)
+    assert told in str(task.error)
     assert cluster.snapshots(table) == []
     assert places_of(PASSWORD, traces.files(cluster)) == []
