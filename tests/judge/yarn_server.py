@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +34,8 @@ _NODE = "yarn.nodemanager"
 _ADDRESSES = ("address", "scheduler.address", "admin.address", "resource-tracker.address",
               "webapp.address")  # fmt: skip
 _QUEUES = "yarn.scheduler.capacity"
+_MONITOR = f"{_MANAGER}.monitor.capacity.preemption"
+QUEUES = ("default", "other")
 MEMORY = 4096
 
 
@@ -174,9 +176,27 @@ def _settings(folder: Path) -> dict[str, str]:
         f"{_NODE}.disk-health-checker.max-disk-utilization-per-disk-percentage": "99.9",
         "yarn.scheduler.minimum-allocation-mb": "128",
         "yarn.scheduler.maximum-allocation-mb": str(MEMORY),
-        f"{_QUEUES}.root.queues": "default",
-        f"{_QUEUES}.root.default.capacity": "100",
+        f"{_QUEUES}.root.queues": ",".join(QUEUES),
         f"{_QUEUES}.maximum-am-resource-percent": "1.0",
+        **_shared(QUEUES),
+        # A queue takes its half back from the other.
+        f"{_MANAGER}.scheduler.monitor.enable": "true",
+        f"{_MONITOR}.monitoring_interval": "500",
+        f"{_MONITOR}.max_wait_before_kill": "500",
+        f"{_MONITOR}.total_preemption_per_round": "1.0",
+        f"{_MONITOR}.natural_termination_factor": "1.0",
+    }
+
+
+def _shared(queues: Sequence[str]) -> dict[str, str]:
+    """Equal parts of the node; each may have all of it while nobody else wants it."""
+    part = {
+        "capacity": str(100 / len(queues)),
+        "maximum-capacity": "100",
+        "user-limit-factor": str(len(queues)),
+    }
+    return {
+        f"{_QUEUES}.root.{queue}.{name}": value for queue in queues for name, value in part.items()
     }
 
 

@@ -1,6 +1,8 @@
-"""The application master, an executor or the node's daemon is killed in the middle of a job."""
+"""An application master, an executor or the node is lost in the middle of a job."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import psutil
 import pytest
@@ -17,11 +19,13 @@ def points(tmp_path):
     return Points(tmp_path)
 
 
-def begun(cluster: Cluster, points: Points, point: str, connection: str) -> tuple[Task, str, str]:
+def begun(
+    cluster: Cluster, points: Points, point: str, connection: str, **more: Any
+) -> tuple[Task, str, str]:
     """A task whose job has come to a point; the table's name and the application's id."""
     table = cluster.table().name
     points.arm(point)
-    parameters = {**cluster.parameters(**points.conf), "spark_conn_id": connection}
+    parameters = {**cluster.parameters(**points.conf), "spark_conn_id": connection, **more}
     task = Task(cluster, lambda: insert(cluster, table, parameters))
     task.start()
     task.wait_for(point, lambda: points.is_hit(point))
@@ -37,7 +41,7 @@ def jvm(cluster: Cluster, main: str) -> psutil.Process:
     return found
 
 
-@pytest.mark.by_turns(3, 0)
+@pytest.mark.by_turns(4, 0)
 def test_killed_application_master(cluster, points):
     task, table, application_id = begun(cluster, points, "look-1", REACHABLE)
 
@@ -51,7 +55,7 @@ def test_killed_application_master(cluster, points):
     assert cluster.snapshots(table) == []
 
 
-@pytest.mark.by_turns(3, 1)
+@pytest.mark.by_turns(4, 1)
 def test_killed_executor(cluster, points):
     task, table, application_id = begun(cluster, points, "sink", SILENT)
 
@@ -65,7 +69,33 @@ def test_killed_executor(cluster, points):
     assert cluster.snapshots(table) == ["snapshot-1"]
 
 
-@pytest.mark.by_turns(3, 2)
+@pytest.mark.by_turns(4, 2)
+def test_preempted_executors(cluster, points):
+    """Two jobs in queues that share a node, which the first has all of."""
+    first, table, application_id = begun(cluster, points, "sink", SILENT, num_executors=4)
+    wait_for("all executors", lambda: running(cluster, application_id) == 5)
+    other, parameters = cluster.table().name, cluster.parameters()
+    parameters |= {"spark_conn_id": SILENT, "yarn_queue": "other"}
+    second = Task(cluster, lambda: insert(cluster, other, parameters))
+
+    second.start()
+    second.join()
+    points.release("sink")
+    first.join()
+
+    assert (first.error, second.error) == (None, None)
+    assert cluster.application(application_id)["numNonAMContainerPreempted"] > 0
+    assert first.result["metrics"]["inserted"] == 1
+    assert cluster.snapshots(table) == ["snapshot-1"]
+    assert cluster.snapshots(other) == ["snapshot-1"]
+
+
+def running(cluster: Cluster, application_id: str) -> int:
+    """The application's containers."""
+    return int(cluster.application(application_id)["runningContainers"])
+
+
+@pytest.mark.by_turns(4, 3)
 def test_lost_node(cluster, points):
     """YARN gives the node up, but its containers go on: a driver without a cluster."""
     task, table, application_id = begun(cluster, points, "look-1", REACHABLE)
