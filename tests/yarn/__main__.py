@@ -51,7 +51,7 @@ def _is_fine(cluster: Cluster, number: int, name: str, reachable: bool) -> bool:
     found = ended(cluster, name, reachable=reachable)
     fine = found.after == found.before and found.error is not None
     reach = "asked" if reachable else "not asked"
-    state, seconds = found.application["state"], time.monotonic() - began
+    state, seconds = found.application["finalStatus"], time.monotonic() - began
     verdict = "nothing" if fine else f"PUBLISHED {found}"
     line = f"{number + 1:3} {name:<32}{reach:<11}{state:<9}{seconds:6.1f} s  {verdict}\n"
     sys.stdout.write(line)

@@ -84,6 +84,8 @@ class Cluster:
             "spark.yarn.appMasterEnv.SPARK_LOCAL_IP": "127.0.0.1",
             "spark.executorEnv.SPARK_LOCAL_IP": "127.0.0.1",
             "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            # Drivers do not wait for executors before they begin.
+            "spark.scheduler.minRegisteredResourcesRatio": "0",
             "spark.driver.memoryOverhead": "256m",
             "spark.executor.memoryOverhead": "256m",
         }
@@ -96,9 +98,7 @@ class Cluster:
 
     def rest(self, path: str) -> Any:
         """What the ResourceManager answers."""
-        answer = requests.get(f"{self.yarn.address}/ws/v1/cluster/{path}", timeout=60)
-        answer.raise_for_status()
-        return answer.json()
+        return self._send("GET", path)
 
     def applications(self, name: str) -> list[dict[str, Any]]:
         """Those of this name."""
@@ -119,12 +119,22 @@ class Cluster:
 
     @contextmanager
     def full(self) -> Iterator[None]:
-        """Nothing new can start meanwhile: the node has no memory left."""
-        self._give(0)
+        """Nothing new can start meanwhile: an application that only sleeps has all memory."""
+        application_id = str(self._send("POST", "apps/new-application")["application-id"])
+        sleeping = {
+            "application-id": application_id,
+            "application-name": "sleep",
+            "application-type": "YARN",
+            "am-container-spec": {"commands": {"command": "exec sleep 3600"}},
+            "resource": {"memory": MEMORY, "vCores": 1},
+            "max-app-attempts": 1,
+        }
+        self._send("POST", "apps", sleeping)
+        wait_for("its container", lambda: self.application(application_id)["allocatedMB"] == MEMORY)
         try:
             yield
         finally:
-            self._give(MEMORY)
+            self._send("PUT", f"apps/{application_id}/state", {"state": "KILLED"})
 
     def snapshots(self, table: str) -> list[str]:
         """The names of the table's snapshots."""
@@ -132,21 +142,11 @@ class Cluster:
             path.name for path in (self.warehouse / "shop.db" / table).glob("snapshot/snapshot-*")
         )
 
-    def _give(self, memory: int) -> None:
-        (node,) = [
-            each for each in self.rest("nodes")["nodes"]["node"] if each["state"] == "RUNNING"
-        ]
-        resource = {"resource": {"memory": memory, "vCores": 8}, "overCommitTimeout": -1}
-        answer = requests.post(
-            f"{self.yarn.address}/ws/v1/cluster/nodes/{node['id']}/resource",
-            json=resource, timeout=60,
-        )  # fmt: skip
+    def _send(self, method: str, path: str, body: Any = None) -> Any:
+        address = f"{self.yarn.address}/ws/v1/cluster/{path}"
+        answer = requests.request(method, address, json=body, timeout=60)
         answer.raise_for_status()
-        wait_for("the node's resources", lambda: self._has(node["id"], memory))
-
-    def _has(self, node: str, memory: int) -> bool:
-        found = self.rest(f"nodes/{node}")["node"]
-        return int(found["totalResource"]["memory"]) == memory
+        return answer.json() if answer.content else None
 
 
 @dataclass

@@ -10,9 +10,7 @@ import requests
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from airflow_provider_merge.submit.cancellation import RESOURCE_MANAGER, cancel_application
-from tests.live.evidence import places_of
-from tests.yarn import traces
-from tests.yarn.cluster import PASSWORD, REACHABLE, SILENT, Cluster, Task
+from tests.yarn.cluster import REACHABLE, SILENT, Cluster, Task
 from tests.yarn.endings import insert
 
 PREFIX = "/gateway/yarn"
@@ -121,4 +119,4 @@ def test_an_application_that_is_never_accepted(cluster, monkeypatch, parameters,
     assert "SPARK_FAILED" in str(task.error)
     assert told in str(task.error)
     assert cluster.snapshots(table) == []
-    assert places_of(PASSWORD, traces.files(cluster)) == []
+    assert not list(cluster.staging.rglob("credentials.json"))

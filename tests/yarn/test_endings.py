@@ -21,5 +21,7 @@ def test_nothing_is_published_afterwards(cluster, name, reachable):
     found = ended(cluster, name, reachable=reachable)
 
     assert found.after == found.before
-    assert found.application["state"] == ("KILLED" if reachable else "FAILED")
+    assert found.application["finalStatus"] == ("KILLED" if reachable else "FAILED")
     assert found.error is not None
+    # With the credentials; of an application without a driver, only its launcher removes them.
+    assert not list(cluster.staging.rglob("credentials.json"))

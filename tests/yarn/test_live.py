@@ -87,10 +87,10 @@ def triggered(cluster, server, spark_python, points):
 
 
 def applications(cluster, table):
-    """The states of the applications, oldest first, once they have ended."""
+    """How the applications ended, oldest first."""
     found = cluster.applications(f"{table.name}.insert")
     found.sort(key=lambda each: each["startedTime"])
-    return [cluster.ended(each["id"])["state"] for each in found]
+    return [cluster.ended(each["id"])["finalStatus"] for each in found]
 
 
 def xcom(server, table):
@@ -116,7 +116,7 @@ def test_cleared(cluster, server, points, triggered):
 
     assert server.client.ended(table.name, "run") == "success"
     points.release("look-1")
-    assert applications(cluster, table) == ["FAILED", "FINISHED"]
+    assert applications(cluster, table) == ["FAILED", "SUCCEEDED"]
     assert table.snapshots() == [1]
     assert xcom(server, table)["snapshot_id"] == 1
     assert [xcom(server, table)["operation_id"]] == table.operation_ids()
@@ -141,7 +141,7 @@ def test_killed_worker(cluster, server, points, triggered):
 
     assert server.client.ended(table.name, "run") == "success"
     points.release("look-1")
-    assert applications(cluster, table) == ["FAILED", "FINISHED"]
+    assert applications(cluster, table) == ["FAILED", "SUCCEEDED"]
     assert server.client.task(table.name, "run", "insert")["try_number"] == 2
     assert table.snapshots() == [1]
     assert xcom(server, table)["snapshot_id"] == 1

@@ -49,7 +49,7 @@ def test_killed_application_master(cluster, points):
     task.join()
     points.release("look-1")
 
-    assert cluster.ended(application_id)["state"] == "FAILED"
+    assert cluster.ended(application_id)["finalStatus"] == "FAILED"
     assert "SPARK_FAILED" in str(task.error)
     wait_for("the end of the driver", lambda: not cluster.yarn.processes())
     assert cluster.snapshots(table) == []
@@ -103,7 +103,7 @@ def test_lost_node(cluster, points):
     try:
         cluster.yarn.lose_node()
         task.join()
-        assert cluster.ended(application_id)["state"] == "FAILED"
+        assert cluster.ended(application_id)["finalStatus"] == "FAILED"
         assert driver.is_running()
         points.release("look-1")
         wait_for("the end of the driver", lambda: not driver.is_running())

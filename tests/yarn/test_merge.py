@@ -49,9 +49,9 @@ def test_merge(cluster, dag_file, airflow_db, tmp_path):
     assert {place.rpartition("/")[2] for place in places} == {"credentials.json"}
     for kind in ("launch_container.sh", "arguments java", "environment python", "/stderr"):
         assert any(kind in place for place in seen), (kind, sorted(seen))
-    left = traces.afterwards(cluster, application["id"])
-    assert any(place.endswith("/stderr") for place in left)
-    assert places_of(PASSWORD, left) == []
+    assert traces.places_left(cluster, application["id"], PASSWORD) == []
+    logs = traces.afterwards(cluster, application["id"])
+    assert any(place.endswith("/stderr") for place in logs)
 
 
 def look(cluster: Cluster, points: Points, seen: dict[str, bytes]) -> None:

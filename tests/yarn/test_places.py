@@ -12,7 +12,6 @@ import pytest
 
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from tests.judge.hdfs_server import hdfs_beside_airflow
-from tests.live.evidence import places_of
 from tests.live.store import Store
 from tests.support.gateway import gateway_program_or_skip
 from tests.support.paimon_metadata import TableFiles
@@ -82,7 +81,7 @@ def test_warehouse_in_an_object_store(cluster, tmp_path):
             assert hook.row_count("shop.orders") == 1
     finally:
         store.stop()
-    assert places_of(store.secret_key, traces.afterwards(cluster, application["id"])) == []
+    assert traces.places_left(cluster, application["id"], store.secret_key) == []
 
 
 # Packs 700 MB, which YARN unpacks.

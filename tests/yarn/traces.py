@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import requests
 
-from tests.live.evidence import files_below
+from tests.live.evidence import files_below, places_of
 from tests.support.waiting import wait_for
 from tests.yarn.cluster import Cluster
 
@@ -40,6 +43,20 @@ def afterwards(cluster: Cluster, application_id: str) -> dict[str, bytes]:
         answer.raise_for_status()
         seen[f"page {path}"] = answer.content
     return seen
+
+
+def places_left(cluster: Cluster, application_id: str, secret: str) -> list[str]:
+    """Where a secret is afterwards, but for YARN's cache of the files that it sent for a user.
+
+    That is what docs/cluster.md tells of; nobody but the user can read it.
+    """
+    cached = re.compile(r"node/(local/usercache/[^/]+/filecache/\d+/credentials.json)")
+    left = []
+    for place in places_of(secret, afterwards(cluster, application_id)):
+        found = cached.fullmatch(place)
+        if found is None or Path(cluster.yarn.folder, found[1]).stat().st_mode & 0o077:
+            left.append(place)
+    return left
 
 
 def _has_files(cluster: Cluster, application_id: str) -> bool:
