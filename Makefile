@@ -103,6 +103,11 @@ test-faults: setup ## Kill drivers and break their storage N=… times, at every
 		-k any_time,$(SPARK_VENV)/bin/python -W ignore -m tests.faults --runs $(or $(N),200) \
 		$(if $(COMPACT),--compactions) $(if $(ICEBERG),--iceberg) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(DAYS),--days $(DAYS)))
 
+.PHONY: test-yarn
+test-yarn: setup ## End tasks on a real YARN N=… times at each point of their jobs (KINDS=… MINUTES=…)
+	@$(VENV)/bin/python -W ignore -m tests.yarn --endings $(or $(N),20) \
+		$(if $(KINDS),--kinds '$(KINDS)') $(if $(MINUTES),--minutes $(MINUTES))
+
 .PHONY: test-writers
 test-writers: setup setup-writers ## Change tables of files that other libraries wrote (WRITERS="duckdb,chdb" EVERY=…)
 	@$(SPARK_VENV)/bin/python -W ignore -m tests.writers --every $(or $(EVERY),1) \

@@ -14,6 +14,7 @@ from tests.judge.hdfs_server import hdfs_toolchain
 from tests.judge.iceberg_server import iceberg_toolchain
 from tests.judge.rest_server import rest_toolchain
 from tests.judge.toolchain import JudgeMissingError, prepare
+from tests.judge.yarn_toolchain import yarn_toolchain
 from tests.support.gateway import GatewayMissingError, gateway_program
 
 
@@ -28,6 +29,7 @@ def _java_programs() -> None:
     hdfs_toolchain()
     rest_toolchain()
     iceberg_toolchain()
+    yarn_toolchain()
 
 
 def _say_what_is_missing(make: Callable[[], object]) -> None:

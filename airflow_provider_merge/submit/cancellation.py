@@ -19,33 +19,37 @@ RESOURCE_MANAGER: Final = "yarn_resourcemanager_webapp_address"
 _TIMEOUT: Final = 10.0
 
 
-def cancel_application(hook: SparkSubmitHook, extra: Mapping[str, Any]) -> None:
+def cancel_application(
+    hook: SparkSubmitHook, application_id: str, extra: Mapping[str, Any]
+) -> bool:
     """Ask the cluster to end what ``hook`` submitted, and log what was not ended. Raises nothing.
 
-    ``extra`` is that of the Spark connection.
+    ``application_id`` is empty as long as it is unknown, ``extra`` that of the Spark connection.
+    Returns whether the cluster will end it.
     """
-    application = hook._yarn_application_id  # noqa: SLF001
-    pod = hook._kubernetes_driver_pod  # noqa: SLF001
-    if not application and not pod:
+    pod = hook._kubernetes_driver_pod or ""  # noqa: SLF001
+    if not pod and not (hook._is_yarn and application_id):  # noqa: SLF001
         log.warning(
             "No application was known yet when the task was ended. If the cluster accepts one "
             "later, it ends before it changes anything."
         )
-        return
+        return False
     try:
-        if application:
-            _cancel_on_yarn(hook, application, str(extra.get(RESOURCE_MANAGER) or "").strip())
-        else:
-            hook._delete_driver_pod()  # noqa: SLF001
+        if not pod:
+            address = str(extra.get(RESOURCE_MANAGER) or "").strip()
+            return _cancel_on_yarn(hook, application_id, address)
+        hook._delete_driver_pod()  # noqa: SLF001
     except Exception as error:  # noqa: BLE001 - of clients whose errors have no common base
-        _tell(application or pod, f"{type(error).__name__}: {error}")
+        _tell(pod or application_id, f"{type(error).__name__}: {error}")
+        return False
+    return True
 
 
-def _cancel_on_yarn(hook: SparkSubmitHook, application: str, address: str) -> None:
+def _cancel_on_yarn(hook: SparkSubmitHook, application: str, address: str) -> bool:
     """By YARN's own REST, because there may be no client of YARN on this machine."""
     if not address:
         _tell(application, f"the Spark connection's extra has no {RESOURCE_MANAGER}")
-        return
+        return False
     base = address if "://" in address else f"http://{address}"
     answer = requests.put(
         f"{base.rstrip('/')}/ws/v1/cluster/apps/{application}/state",
@@ -53,10 +57,11 @@ def _cancel_on_yarn(hook: SparkSubmitHook, application: str, address: str) -> No
         auth=hook._resolved_yarn_rm_auth,  # noqa: SLF001
         timeout=_TIMEOUT,
     )
-    if answer.status_code in (requests.codes.ok, requests.codes.accepted):
-        log.info("Asked YARN to end application %s.", application)
-    else:
+    if answer.status_code not in (requests.codes.ok, requests.codes.accepted):
         _tell(application, f"YARN's resource manager answered with HTTP {answer.status_code}")
+        return False
+    log.info("Asked YARN to end application %s.", application)
+    return True
 
 
 def _tell(application: str, reason: str) -> None:

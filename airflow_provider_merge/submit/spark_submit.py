@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -37,6 +39,8 @@ from spark_jobs.contract.batch import JobBatch
 
 # Where the hook keeps what it has read of ids.
 _IDS: Final = ("_yarn_application_id", "_kubernetes_driver_pod", "_kubernetes_application_id")
+# Seconds: it asks for the application's state each second, and Airflow gives a task five to end.
+_LAUNCHER_PATIENCE: Final = 3.0
 
 
 class _ReadingHook(SparkSubmitHook):
@@ -84,6 +88,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
         super().__init__(settings)
         self._hook: SparkSubmitHook | None = None
         self._job: SparkJob | None = None
+        self._application = SparkApplication()
         self._archive: ClassArchive | None = None
 
     def _prepare(
@@ -97,7 +102,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
             conf = self._settings.conf
             self._archive = usable_archive(folder, environment, conf, variables)
         hook = self._new_hook(job, files, environment)
-        hook.announce, hook.history = job.announce, history_server(self._settings, self._extra)
+        hook.announce, hook.history = self._announce, history_server(self._settings, self._extra)
         hook.last_look, hook.line_secret = LastLook(files.folder, job.ended), files.line_secret
         _check_master(hook)
         if self._cluster:
@@ -108,7 +113,8 @@ class SparkSubmitSubmitter(LocalSubmitter):
         if self._hook is not None and self._job is not None and self._cluster:
             # The cluster may be slow to end the driver, or not hear of it.
             self._job.give_up()
-            cancel_application(self._hook, self._extra)
+            if cancel_application(self._hook, self._application.application_id, self._extra):
+                _let_launcher_tidy(self._hook)
 
     def _run(self, files: JobFiles, environment: SparkEnvironment | None) -> None:
         hook, job, variables = self._hook, self._job, self._variables()
@@ -145,6 +151,11 @@ class SparkSubmitSubmitter(LocalSubmitter):
             raise
         finally:
             _close_output(hook)
+
+    def _announce(self, application: SparkApplication) -> None:
+        self._application = application
+        if self._job is not None:
+            self._job.announce(application)
 
     def _failure(self, hook: SparkSubmitHook, error: AirflowException) -> SubmissionError:
         """The launcher's end and its last lines; the hook's own text has the whole command too."""
@@ -227,6 +238,18 @@ def _close_output(hook: SparkSubmitHook) -> None:
     process = hook._submit_sp  # noqa: SLF001
     if process is not None:
         process.stdout.close()
+
+
+def _let_launcher_tidy(hook: SparkSubmitHook) -> None:
+    """Wait for the launcher's own end.
+
+    Of an application that never started, nobody else removes the staging area, which has the
+    job's credentials.
+    """
+    process = hook._submit_sp  # noqa: SLF001
+    if process is not None:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_LAUNCHER_PATIENCE)
 
 
 def _check_master(hook: SparkSubmitHook) -> None:

@@ -53,21 +53,29 @@ def manager(request):
 
 
 @pytest.fixture
-def submit(tmp_path, monkeypatch):
-    """Submits in cluster mode, with a launcher that ends as told; the operations given up."""
-    given_up = []
+def submitter(tmp_path, monkeypatch):
+    """Submits in cluster mode, with a launcher that does what it is told."""
 
-    def start(then, **extra):
+    def make(then, **extra):
         connection(
             monkeypatch, "yarn", conn_type="spark", host="yarn",
             extra={"deploy-mode": "cluster", **extra},
         )  # fmt: skip
         launcher = Launcher.make(tmp_path / "env", then)
-        settings = SparkSettings("yarn", spark_env=str(launcher.folder))
-        submitter = SparkSubmitSubmitter(settings)
+        return SparkSubmitSubmitter(SparkSettings("yarn", spark_env=str(launcher.folder)))
+
+    return make
+
+
+@pytest.fixture
+def submit(submitter):
+    """Submits with a launcher that fails in the end; the operations given up."""
+    given_up = []
+
+    def start(then, **extra):
         job = SparkJob("dag.task", example_request(), give_up=lambda: given_up.append(1))
         with pytest.raises(SubmissionError):
-            submitter.submit(job)
+            submitter(then, **extra).submit(job)
         return given_up
 
     return start
@@ -81,6 +89,34 @@ def test_the_resource_manager_is_asked(submit, manager):
     path = f"/ws/v1/cluster/apps/{APPLICATION}/state"
     assert manager.asked == [(path, {"state": "KILLED"})]
     assert given_up == [1]
+
+
+def test_folders_named_after_applications_are_no_applications(submit, manager):
+    address = f"127.0.0.1:{manager.server_port}"
+    staging = "print('Uploading to /application_7/application_staging/x', flush=True)\n"
+
+    submit(f"{SUBMITTED}{staging}sys.exit(1)", yarn_resourcemanager_webapp_address=address)
+
+    assert [path for path, _ in manager.asked] == [f"/ws/v1/cluster/apps/{APPLICATION}/state"]
+
+
+def test_the_launcher_has_time_to_remove_the_staging_area(submitter, manager, tmp_path):
+    """It hears of the end of its application a second later."""
+    staging, submitted = tmp_path / "credentials.json", threading.Event()
+    staging.touch()
+    ending = submitter(
+        f"{SUBMITTED}time.sleep(1)\nos.remove({str(staging)!r})",
+        yarn_resourcemanager_webapp_address=f"127.0.0.1:{manager.server_port}",
+    )
+    job = SparkJob("dag.task", example_request(), announce=lambda _: submitted.set())
+    thread = threading.Thread(target=ending.submit, args=(job,))
+    thread.start()
+    submitted.wait(60)
+
+    ending.kill()
+
+    thread.join()
+    assert not staging.exists()
 
 
 @pytest.mark.parametrize("manager", [401, 403, 404, 500], indirect=True)

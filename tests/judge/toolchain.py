@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAVEN_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
+_TREE_GOAL = f"{MAVEN_GOAL}-dependencies"
 PROGRAMS = ("ReadPaimon", "WritePaimon", "LinkingFileIO")
 _ATTEMPTS = 3
 _SECONDS = 600
@@ -63,7 +64,7 @@ def prepare(programs: Sequence[str] = PROGRAMS, jars: Sequence[Jar] = ()) -> Too
     Raises:
         JudgeMissingError: with what is missing.
     """
-    java, javac = _tool("java"), _tool("javac")
+    java = java_tool("java")
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise JudgeMissingError("there is no pyspark, whose jars the judge needs")
@@ -71,10 +72,15 @@ def prepare(programs: Sequence[str] = PROGRAMS, jars: Sequence[Jar] = ()) -> Too
     TOOLS.mkdir(parents=True, exist_ok=True)
     fetched = [str(fetched_jar(jar)) for jar in (BUNDLE, *jars)]
     libraries = os.pathsep.join([*fetched, f"{hadoop}{os.sep}*"])
-    return Toolchain(java, f"{_classes(javac, libraries, programs)}{os.pathsep}{libraries}")
+    return Toolchain(java, f"{compiled(libraries, programs)}{os.pathsep}{libraries}")
 
 
-def _tool(name: str) -> str:
+def java_tool(name: str) -> str:
+    """The program of the JDK.
+
+    Raises:
+        JudgeMissingError: there is none.
+    """
     home = os.environ.get("JAVA_HOME")
     found = shutil.which(name, path=str(Path(home) / "bin") if home else None)
     if found is None:
@@ -87,12 +93,9 @@ def fetched_jar(jar: Jar) -> Path:
     file = TOOLS / jar.file_name
     if file.exists() and _sha256(file) == jar.sha256:
         return file
-    maven = shutil.which("mvn")
-    if maven is None:
-        raise JudgeMissingError(f"there is no mvn to fetch {jar.artifact}: install Maven")
     with tempfile.TemporaryDirectory(dir=TOOLS) as folder:
-        command = [maven, "-B", "-q", MAVEN_GOAL, f"-Dartifact={jar.artifact}"]
-        _download([*command, f"-DoutputDirectory={folder}"], f"mvn could not fetch {jar.artifact}")
+        arguments = [MAVEN_GOAL, f"-Dartifact={jar.artifact}", f"-DoutputDirectory={folder}"]
+        _fetch(jar.artifact, arguments)
         fetched = Path(folder) / jar.file_name
         if (found := _sha256(fetched)) != jar.sha256:
             raise RuntimeError(f"{jar.artifact} has SHA-256 {found}, not the pinned {jar.sha256}")
@@ -100,8 +103,41 @@ def fetched_jar(jar: Jar) -> Path:
     return file
 
 
-def _classes(javac: str, libraries: str, programs: Sequence[str]) -> Path:
-    """The compiled programs, in a folder named after everything that decides its content."""
+def fetched_tree(project: Path) -> Path:
+    """A folder with what a project of Maven's needs to run; ``jars.sha256`` beside it pins all.
+
+    Raises:
+        JudgeMissingError: Maven is missing, or cannot fetch it.
+    """
+    text = project.with_name("jars.sha256").read_text()
+    pinned = {name: sha256 for sha256, name in map(str.split, text.splitlines())}
+    folder = TOOLS / f"{project.parent.name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    if folder.exists() and _contents(folder) == pinned:
+        return folder
+    TOOLS.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=TOOLS) as temporary:
+        jars = Path(temporary, "jars")
+        place = ["-f", str(project), "-DincludeScope=runtime", f"-DoutputDirectory={jars}"]
+        _fetch(project.parent.name, [_TREE_GOAL, *place])
+        if (found := _contents(jars)) != pinned:
+            different = sorted(name for name, _ in found.items() ^ pinned.items())
+            raise RuntimeError(f"Maven resolves other jars than the pinned ones: {different}")
+        shutil.rmtree(folder, ignore_errors=True)
+        jars.replace(folder)
+    return folder
+
+
+def _contents(folder: Path) -> dict[str, str]:
+    return {file.name: _sha256(file) for file in folder.iterdir()}
+
+
+def compiled(libraries: str, programs: Sequence[str]) -> Path:
+    """The compiled programs, in a folder named after everything that decides its content.
+
+    Raises:
+        JudgeMissingError: there is no JDK.
+    """
+    javac = java_tool("javac")
     sources = [Path(__file__).with_name(f"{name}.java") for name in programs]
     version = subprocess.run([javac, "-version"], capture_output=True, text=True, check=False)
     content = b"".join(source.read_bytes() for source in sources)
@@ -123,8 +159,12 @@ def _classes(javac: str, libraries: str, programs: Sequence[str]) -> Path:
     return folder
 
 
-def _download(command: list[str], problem: str) -> None:
-    """Run it, and again when it fails: repositories have bad moments."""
+def _fetch(what: str, arguments: Sequence[str]) -> None:
+    """Run Maven, and again when it fails: repositories have bad moments."""
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise JudgeMissingError(f"there is no mvn to fetch {what}: install Maven")
+    command, problem = [maven, "-B", "-q", *arguments], f"mvn could not fetch {what}"
     for _ in range(_ATTEMPTS):
         try:
             done = subprocess.run(

@@ -1,16 +1,19 @@
 """Loaded by every Python of a job that a test starts: stops the first process at a named point.
 
 ``FAULT_FOLDER`` holds the files ``armed-<point>``; whoever takes one away writes its pid to
-``hit-<point>`` and waits to be killed, or for the file ``release``. The points: ``sink`` (a
-task has written its first file's rows, but not its footer), ``publish`` and ``published`` (the
-driver is about to make, and has just made, the snapshot). Each sink task also leaves
-``seen-<pid>.json``, which tells what its Python is. ``FAULT_PLAN`` is the physical plan of merges.
+``hit-<point>`` and waits to be killed, or for the file ``release`` or ``release-<point>``. The
+points: ``sink`` (a task has written its first file's rows, but not its footer), ``publish`` and
+``published`` (the driver is about to make, and has just made, the snapshot), ``enter-1``, … (it is
+about to begin a statement or another attempt) and ``look-1``, … (it has written all files and is
+about to ask whether it may publish). Each sink task also leaves ``seen-<pid>.json``, which tells
+what its Python is. ``FAULT_PLAN`` is the physical plan of merges.
 The product knows nothing of this.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import json
 import os
 import sys
@@ -31,6 +34,8 @@ _WRITERS = {
 _BETWEEN = ("contextlib", "pyarrow.parquet.core")
 _FOOTERS = "spark_jobs.datafiles.parquet.footer"
 _LIMITS = "spark_jobs.engine.merge.plan_limits"
+_FENCE = "spark_jobs.engine.runtime.fence"
+_PERMISSION = "spark_jobs.engine.runtime.permission"
 _UNWANTED = ("pypaimon", "pyiceberg", "duckdb", "airflow", "airflow_provider_merge")
 
 
@@ -42,7 +47,8 @@ def _reach(point: str) -> None:
         return
     mine.write_text(str(os.getpid()))
     mine.rename(_FOLDER / f"hit-{point}")
-    while not (_FOLDER / "release").exists():
+    released = (_FOLDER / "release", _FOLDER / f"release-{point}")
+    while not any(each.exists() for each in released):
         time.sleep(0.05)
 
 
@@ -86,6 +92,24 @@ def _point_of(frame: FrameType | None) -> str | None:
 
 def _watch_footers(module: ModuleType) -> None:
     module.framed = _watched(module.framed)
+
+
+def _watch_fence(module: ModuleType) -> None:
+    module.Fence.enter = _numbered("enter", module.Fence.enter)
+
+
+def _watch_permission(module: ModuleType) -> None:
+    module.Permission.require = _numbered("look", module.Permission.require)
+
+
+def _numbered(point: str, step: Callable[[Any], None]) -> Callable[[Any], None]:
+    numbers = itertools.count(1)
+
+    def watched(argument: Any) -> None:
+        _reach(f"{point}-{next(numbers)}")
+        step(argument)
+
+    return watched
 
 
 def _force_plan(module: ModuleType) -> None:
@@ -135,6 +159,8 @@ def _watch_snapshots(event: str, arguments: tuple[object, ...]) -> None:
 
 _watch_parquet_writers()
 sys.meta_path.insert(0, _Finder(_FOOTERS, _watch_footers))
+sys.meta_path.insert(0, _Finder(_FENCE, _watch_fence))
+sys.meta_path.insert(0, _Finder(_PERMISSION, _watch_permission))
 if "FAULT_PLAN" in os.environ:
     sys.meta_path.insert(0, _Finder(_LIMITS, _force_plan))
 sys.addaudithook(_watch_snapshots)
