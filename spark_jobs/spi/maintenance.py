@@ -6,6 +6,7 @@ an interruption at any point, and then reaches the same result.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from spark_jobs.contract.maintenance import (
@@ -17,6 +18,7 @@ from spark_jobs.contract.maintenance import (
     RollbackSpec,
 )
 from spark_jobs.contract.request import TableName
+from spark_jobs.spi.writes import always_wanted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,11 +35,19 @@ class ConnectorMaintenance(Protocol):
     """
 
     def expire_snapshots(
-        self, name: TableName, spec: ExpireSnapshotsSpec, *, dry_run: bool
+        self,
+        name: TableName,
+        spec: ExpireSnapshotsSpec,
+        *,
+        dry_run: bool,
+        require_wanted: Callable[[], None] = always_wanted,
     ) -> MaintenanceReport:
         """Drop the oldest snapshots and the files that nothing else needs.
 
+        ``require_wanted`` is called before each removal.
+
         Raises:
+            JobError: raised by ``require_wanted`` (nothing more was removed).
             RequestError: REQUEST_INVALID: the limits contradict the table's own.
         """
         ...
@@ -49,12 +59,15 @@ class ConnectorMaintenance(Protocol):
         *,
         dry_run: bool,
         spark: SparkSession | None = None,
+        require_wanted: Callable[[], None] = always_wanted,
     ) -> MaintenanceReport:
         """Remove files that belong to no snapshot, tag or branch of the table.
 
         With ``spark``, tasks list and compare the files. Without it, the driver holds all names.
+        ``require_wanted`` is called before each removal.
 
         Raises:
+            JobError: raised by ``require_wanted`` (nothing more was removed).
             RequestError: REQUEST_INVALID: the limit is not in the past.
         """
         ...

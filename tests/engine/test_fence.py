@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -74,6 +75,33 @@ def test_a_driver_that_begins_late_changes_nothing(harness: Harness, statement: 
     give_up(harness, request)
     before = sorted((harness.warehouse / "db.db").rglob("*"))
 
+    result = run(request, harness.spark)
+
+    assert is_given_up(result.error), result
+    assert sorted((harness.warehouse / "db.db").rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [ExpireSnapshotsSpec(retain_max=1, retain_min=1), RemoveOrphanFilesSpec("1 d")],
+    ids=["expiry", "orphan removal"],
+)
+def test_giving_up_while_table_care_is_at_work(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, statement: object
+) -> None:
+    request = of_try(harness, 1, statement)
+    Job(replace(of_try(harness, 1), operation_id="newer"), harness.spark, harness.open()).run()
+    orphan = harness.warehouse / "db.db" / "target" / "manifest" / "manifest-left-0"
+    orphan.write_text("of a writer that was killed")
+    os.utime(orphan, (0, 0))
+    before = sorted((harness.warehouse / "db.db").rglob("*"))
+    enter = Fence.enter
+
+    def given_up_behind_it(fence: Fence) -> None:
+        enter(fence)
+        give_up(harness, request)
+
+    monkeypatch.setattr(Fence, "enter", given_up_behind_it)
     result = run(request, harness.spark)
 
     assert is_given_up(result.error), result

@@ -54,8 +54,12 @@ class MaintenanceJob:
 
     def _wanted_work(self) -> JobResult:
         if not self.request.dry_run:
-            Fence.of(self.request, self.connector.storage).enter()
+            self._fence.enter()
         return self._done()
+
+    @property
+    def _fence(self) -> Fence:
+        return Fence.of(self.request, self.connector.storage)
 
     def _done(self) -> JobResult:
         zone = self.request.options.session_time_zone
@@ -76,10 +80,16 @@ class MaintenanceJob:
             )
         match self.statement:
             case ExpireSnapshotsSpec() as spec:
-                return maintenance.expire_snapshots(target, spec, dry_run=dry_run)
+                return maintenance.expire_snapshots(
+                    target, spec, dry_run=dry_run, require_wanted=self._fence.require_none
+                )
             case RemoveOrphanFilesSpec() as spec:
                 report = maintenance.remove_orphan_files(
-                    target, spec, dry_run=dry_run, spark=self.spark
+                    target,
+                    spec,
+                    dry_run=dry_run,
+                    spark=self.spark,
+                    require_wanted=self._fence.require_none,
                 )
                 return self._without_leftovers(spec, report)
             case CreateTagSpec() as spec:

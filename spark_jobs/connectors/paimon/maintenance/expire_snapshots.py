@@ -36,10 +36,13 @@ def expire_snapshots(
     storage: Warehouse,
     spec: ExpireSnapshotsSpec,
     now: datetime,
+    require_wanted: Callable[[], None],
     *,
     dry_run: bool,
 ) -> MaintenanceReport:
     """Drop the snapshots that expire, in batches; ``now`` is the time of the table's store.
+
+    ``require_wanted`` is called before each batch.
 
     Raises:
         CatalogError: METADATA_UNREADABLE: some metadata of files in use cannot be read.
@@ -56,7 +59,7 @@ def expire_snapshots(
     if dry_run:
         plans = [planner.plan(lambda history: Dropping(expired(history)))]
     else:
-        plans = list(_expired_in_batches(planner, expired, limits.batch))
+        plans = list(_expired_in_batches(planner, expired, limits.batch, require_wanted))
     history, free = plans[-1].history, limits.uncapped()
     report = replace(
         planner.report(plans, _holders(history, free, now)),
@@ -68,7 +71,10 @@ def expire_snapshots(
 
 
 def _expired_in_batches(
-    planner: RemovalPlanner, expired: Callable[[BranchHistory], frozenset[int]], size: int
+    planner: RemovalPlanner,
+    expired: Callable[[BranchHistory], frozenset[int]],
+    size: int,
+    require_wanted: Callable[[], None],
 ) -> Iterator[RemovalPlan]:
     """Drop the snapshots that expire now, oldest first; each batch checks first that they still do.
 
@@ -82,6 +88,7 @@ def _expired_in_batches(
             return Dropping(batch & expired(history))
 
         plan = planner.plan(choose)
+        require_wanted()
         yield planner.carry_out(plan)
         if plan.dropping.snapshots != batch:
             return

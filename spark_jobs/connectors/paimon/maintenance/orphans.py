@@ -7,7 +7,7 @@ in use, so that it does not miss a commit in between.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -24,6 +24,7 @@ from spark_jobs.connectors.paimon.maintenance.stored_files import (
 )
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.maintenance import MaintenanceReport
+from spark_jobs.spi.writes import always_wanted
 from spark_jobs.storage.warehouse import Warehouse
 
 # The number of orphans that a report names.
@@ -77,12 +78,13 @@ def remove(
     search: OrphanSearch[L],
     limit: datetime,
     now: datetime,
+    require_wanted: Callable[[], None] = always_wanted,
     *,
     dry_run: bool,
 ) -> MaintenanceReport:
     """Remove orphan files that are older than ``limit`` and than any running operation.
 
-    ``now`` is the time of the table's store.
+    ``now`` is the time of the table's store; ``require_wanted`` is called before each removal.
 
     Raises:
         CatalogError: METADATA_UNREADABLE: some metadata of files in use cannot be read.
@@ -96,6 +98,7 @@ def remove(
     if not dry_run:
         paths = orphans.paths()
         while part := list(islice(paths, _PART)):
+            require_wanted()
             storage.remover.remove(part)
     return MaintenanceReport(
         data_files=summary.counts.get("data", 0),

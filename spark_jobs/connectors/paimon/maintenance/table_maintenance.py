@@ -29,6 +29,7 @@ from spark_jobs.contract.maintenance import (
 )
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, RequestError
+from spark_jobs.spi.writes import always_wanted
 from spark_jobs.storage.clock import StoreClock
 from spark_jobs.storage.warehouse import Warehouse
 
@@ -53,12 +54,17 @@ class PaimonMaintenance:
         self._clock = clock
 
     def expire_snapshots(
-        self, name: TableName, spec: ExpireSnapshotsSpec, *, dry_run: bool
+        self,
+        name: TableName,
+        spec: ExpireSnapshotsSpec,
+        *,
+        dry_run: bool,
+        require_wanted: Callable[[], None] = always_wanted,
     ) -> MaintenanceReport:
         """Drop the oldest snapshots and the files that nothing else needs, in batches."""
         table = self._table(name)
         now = self._clock_of(table)()
-        return expire_snapshots(table, self._storage, spec, now, dry_run=dry_run)
+        return expire_snapshots(table, self._storage, spec, now, require_wanted, dry_run=dry_run)
 
     def remove_orphan_files(
         self,
@@ -67,6 +73,7 @@ class PaimonMaintenance:
         *,
         dry_run: bool,
         spark: SparkSession | None = None,
+        require_wanted: Callable[[], None] = always_wanted,
     ) -> MaintenanceReport:
         """Remove files that belong to no snapshot, tag or branch of the table."""
         table = self._table(name)
@@ -76,7 +83,9 @@ class PaimonMaintenance:
         search: OrphanSearch[Any] = (
             DriverSearch(table, files) if spark is None else SparkSearch(spark, table, files)
         )
-        return orphans.remove(table, self._storage, search, limit, now, dry_run=dry_run)
+        return orphans.remove(
+            table, self._storage, search, limit, now, require_wanted, dry_run=dry_run
+        )
 
     def create_tag(self, name: TableName, spec: CreateTagSpec) -> MaintenanceReport:
         """Create a tag that names a snapshot; the tag's file is written atomically."""
