@@ -80,7 +80,7 @@ QUERIES = {
     "a computed relation": "SELECT * FROM IDENTIFIER('csv.`' || '{mark}`')",
     "another's function": "SELECT com_example_f(1) AS id",
     "another's function in a database": "SELECT udfs.f(1) AS id",
-    "another's table function": "SELECT * FROM udfs.f(1)",
+    "another's table function": "SELECT * FROM com_example_f(1)",
     "another's generator": "SELECT 1 AS id FROM VALUES (1) AS s(y) LATERAL VIEW com_f(y) AS x",
     "a class of files": "SELECT * FROM `org.apache.spark.sql.execution.datasources.csv."
     "CSVFileFormat`.`{mark}`",
