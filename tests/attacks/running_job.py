@@ -28,7 +28,7 @@ _LISTENS: Final = "0A"
 # Of Spark's protocol between its processes.
 _REQUEST, _RESPONSE, _FAILURE, _OPEN_BLOCKS = 3, 4, 5, 0
 # Tasks are broadcast; some of the first ones are forgotten.
-_BROADCASTS: Final = 100
+_BROADCASTS: Final = 30
 
 
 @dataclass(frozen=True)
