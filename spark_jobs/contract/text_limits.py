@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-from spark_jobs.contract import codec
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.hdfs_options import SCHEME as HDFS_SCHEME
 from spark_jobs.contract.locations import FILE_SCHEME
@@ -35,6 +34,13 @@ FILE_FUNCTIONS: Final = frozenset(
 _FILE_FORMATS: Final = ("csv", "json", "text", "avro", "parquet", "orc", "xml", "binaryfile")
 _URI: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?://(?P<host>[^/]*))?(?P<path>.*)")
 _S3: Final = ("s3n", *S3_SCHEMES)
+# Fields of statements that are no expressions, but may have parentheses.
+_NAMES: Final = frozenset(
+    (
+        *("column", "columns", "order_by", "output_path", "partition_columns"),
+        *("source", "source_alias", "target_alias"),
+    )
+)
 # Comments and names in backticks, which may stand anywhere.
 _HIDING: Final = ("`", "--", "/*")
 _NEAR: Final = 40
@@ -194,18 +200,21 @@ def _has_folders_in_braces(path: str) -> bool:
 
 def expressions(request: JobRequest) -> Iterator[tuple[str, str]]:
     """The texts of a request's statement that may call functions, each with its place."""
-    yield from _texts(codec.encode(request.statement), "statement")
+    yield from _texts(request.statement, "statement")
 
 
-def _texts(document: Any, place: str) -> Iterator[tuple[str, str]]:
-    if isinstance(document, dict):
-        for name, each in document.items():
+def _texts(part: Any, place: str) -> Iterator[tuple[str, str]]:
+    if is_dataclass(part):
+        for name in (field.name for field in fields(part) if field.name not in _NAMES):
+            yield from _texts(getattr(part, name), f"{place}.{name}")
+    elif isinstance(part, Mapping):
+        for name, each in part.items():
             yield from _texts(each, f"{place}.{name}")
-    elif isinstance(document, list):
-        for number, each in enumerate(document):
+    elif isinstance(part, tuple):
+        for number, each in enumerate(part):
             yield from _texts(each, f"{place}[{number}]")
-    elif isinstance(document, str) and may_call(document):
-        yield place, document
+    elif isinstance(part, str) and may_call(part):
+        yield place, part
 
 
 def may_call(expression: str) -> bool:

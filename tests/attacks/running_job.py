@@ -1,4 +1,4 @@
-"""A job on a local master that is at work until it is killed, and where its processes listen."""
+"""A job on a local master that has done its work and waits, and where its processes listen."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
+from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.application_line import told_application
-from spark_jobs.contract.query import QuerySpec
+from spark_jobs.contract.inserts import InsertIntoSpec
+from spark_jobs.contract.last_look import asking
 from spark_jobs.contract.request import CatalogSpec, JobRequest, SqlSource
 from tests.cluster.processes import descendants, kill, wait_for
+from tests.support.paimon_tables import NAME, create
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-# Hours of work, with a broadcast of the smaller side.
-_LONG: Final = (
-    "SELECT sum(hash(a.id, b.id)) AS s FROM range(1000000000) a CROSS JOIN range(100000) b"
-)
 _LISTENS: Final = "0A"
 # Of Spark's protocol between its processes.
-_REQUEST, _RESPONSE, _OPEN_BLOCKS = 3, 4, 0
+_REQUEST, _RESPONSE, _FAILURE, _OPEN_BLOCKS = 3, 4, 5, 0
+# Tasks are broadcast; some of the first ones are forgotten.
+_BROADCASTS: Final = 30
 
 
 @dataclass(frozen=True)
@@ -49,25 +50,36 @@ class RunningJob:
         return {place for inode, place in _listening() if inode in inodes}
 
     def opens_blocks(self, port: int) -> bool:
-        """Whether who asks for a broadcast's block, and proves nothing, is answered."""
-        names = [self.application.encode(), b"driver"]
-        body = struct.pack(">B", _OPEN_BLOCKS) + b"".join(map(_text, names))
-        body += struct.pack(">i", 1) + _text(b"broadcast_0_piece0")
+        """Whether who asks for blocks of broadcasts, and proves nothing, is given one."""
+        answers = (self._answer(port, number) for number in range(_BROADCASTS))
+        for answer in answers:
+            if answer != _FAILURE:
+                return answer == _RESPONSE
+        return False
+
+    def _answer(self, port: int, number: int) -> int | None:
+        """The kind of answer to the request for a block; None: the connection was closed."""
+        body = struct.pack(">B", _OPEN_BLOCKS) + _text(self.application.encode()) + _text(b"driver")
+        body += struct.pack(">i", 1) + _text(b"broadcast_%d_piece0" % number)
         message = struct.pack(">Bqi", _REQUEST, 1, len(body)) + body
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as client:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 2) as client:
             client.sendall(struct.pack(">q", 8 + len(message)) + message)
             answer = client.recv(9)
-            return len(answer) == 9 and answer[8] == _RESPONSE
-        return False
+            return answer[8] if len(answer) == 9 else None
+        return None
 
 
 @contextmanager
 def running_job(folder: Path, **settings: str) -> Iterator[RunningJob]:
-    """A job in the new ``folder`` under settings of Spark; underscores stand for dots."""
+    """A job in the new ``folder`` under settings of Spark; underscores stand for dots.
+
+    It asks before it publishes, and nobody answers.
+    """
     (folder / "lake").mkdir(parents=True)
     catalog = CatalogSpec("paimon", str(folder / "lake"))
-    source = SqlSource("q", _LONG)
-    request = JobRequest("attacked", None, catalog, QuerySpec("q"), (source,))
+    create(open_connector(catalog, {}), {"id": "bigint"})
+    source = SqlSource("q", "SELECT id FROM range(10)")
+    request = JobRequest("attacked", NAME, catalog, InsertIntoSpec("q"), (source,))
     (folder / "request.json").write_text(request.to_json())
     given = {"spark_ui_enabled": "false", "spark_driver_memory": "512m", **settings}
     options = " ".join(f"--conf {n.replace('_', '.')}={value}" for n, value in given.items())
@@ -77,32 +89,24 @@ def running_job(folder: Path, **settings: str) -> Iterator[RunningJob]:
         "PYTHONPATH": str(ROOT),
         "PYSPARK_SUBMIT_ARGS": f"--master local[2] {options} pyspark-shell",
     }
-    command = [sys.executable, "-m", "spark_jobs.main", "--request", str(folder / "request.json")]
+    command = [sys.executable, "-m", "spark_jobs.main", "--answers", str(folder)]
+    command += ["--request", str(folder / "request.json")]
     with (folder / "log").open("wb") as output:
         process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=output, stderr=output)
     try:
-        found = wait_for("the job's start", lambda: _told(folder / "log", process))
-        # Which takes a broadcast.
-        wait_for("the first task", lambda: any(map(_is_daemon, descendants(process.pid))))
-        yield RunningJob(process.pid, found[0])
+        yield wait_for("the job's question", lambda: _asking(folder / "log", process))
     finally:
         for pid in (process.pid, *descendants(process.pid)):
             kill(pid)
         process.wait()
 
 
-def _told(log: Path, process: subprocess.Popen[bytes]) -> tuple[str, str] | None:
-    text = log.read_text()
-    assert process.poll() is None, text[-5000:]
-    return next(filter(None, map(told_application, text.splitlines())), None)
-
-
-def _is_daemon(pid: int) -> bool:
-    """Whether this process starts Spark's Python workers."""
-    try:
-        return b"daemon" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
+def _asking(log: Path, process: subprocess.Popen[bytes]) -> RunningJob | None:
+    """The job, once it has asked whether its task still runs."""
+    lines = log.read_text().splitlines()
+    assert process.poll() is None, lines[-50:]
+    told = [found[0] for found in map(told_application, lines) if found]
+    return RunningJob(process.pid, told[0]) if any(map(asking, lines)) else None
 
 
 def _text(value: bytes) -> bytes:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.inserts import InsertIntoSpec
-from spark_jobs.contract.query import QuerySpec
-from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest, Source, SqlSource
+from spark_jobs.contract.request import CatalogSpec, JobRequest, SqlSource
 from spark_jobs.contract.result import ErrorInfo, JobResult
 from spark_jobs.contract.text_limits import TextLimits
 from spark_jobs.run import run
+from tests.attacks.asked import asked
 from tests.support.paimon_tables import NAME, create, snapshot_ids
 
 CODE = "reflect('java.lang.System', 'setProperty', 'attack', '{mark}')"
@@ -80,7 +78,7 @@ QUERIES = {
     "a computed relation": "SELECT * FROM IDENTIFIER('csv.`' || '{mark}`')",
     "another's function": "SELECT com_example_f(1) AS id",
     "another's function in a database": "SELECT udfs.f(1) AS id",
-    "another's table function": "SELECT * FROM udfs.f(1)",
+    "another's table function": "SELECT * FROM com_example_f(1)",
     "another's generator": "SELECT 1 AS id FROM VALUES (1) AS s(y) LATERAL VIEW com_f(y) AS x",
     "a class of files": "SELECT * FROM `org.apache.spark.sql.execution.datasources.csv."
     "CSVFileFormat`.`{mark}`",
@@ -125,13 +123,6 @@ def refused(spark: SparkSession, mark: Path, result: JobResult) -> ErrorInfo:
     java = spark.sparkContext._jvm.java.lang.System  # type: ignore[union-attr]
     assert (java.getProperty("attack"), list(mark.parent.glob("mark*"))) == (None, [])
     return result.error
-
-
-def asked(lake: CatalogSpec, query: str, limits: TextLimits | None = None) -> JobRequest:
-    sources = (SqlSource("q", query),)
-    return JobRequest(
-        "query", None, lake, QuerySpec("q"), sources, text_limits=limits or TextLimits()
-    )
 
 
 @pytest.mark.parametrize("text", STATEMENTS.values(), ids=STATEMENTS)
@@ -184,76 +175,3 @@ def test_who_needs_code_says_so(spark: SparkSession, lake: CatalogSpec, mark: Pa
     assert result.error is None
     assert result.query is not None
     assert result.query.rows == (("1",),)
-
-
-class TestFiles:
-    """Which files texts and sources may read."""
-
-    @pytest.fixture
-    def landing(self, tmp_path: Path) -> TextLimits:
-        for name in ("land", "landing"):
-            (tmp_path / name).mkdir()
-            pq.write_table(pa.table({"id": [1]}), tmp_path / name / "a.parquet")
-        return TextLimits(source_prefixes=(f"{tmp_path}/land",))
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "parquet.`{0}/landing/a.parquet`",
-            "parquet.`{0}/land/../landing/a.parquet`",
-            "parquet.`file:{0}/land*/a.parquet`",
-            "parquet.`{0}/land{{,ing}}/a.parquet`",
-            "parquet.`{0}/land/a.parquet` WITH ('path' = '{0}/landing/a.parquet')",
-            "text.`/etc/hostname`",
-            "(SELECT * FROM parquet.`{0}/landing/a.parquet`)",
-        ],
-    )
-    def test_texts(
-        self, spark: SparkSession, lake: CatalogSpec, tmp_path: Path, landing: TextLimits, text: str
-    ) -> None:
-        request = asked(lake, f"SELECT * FROM {text.format(tmp_path)}", landing)
-
-        error = refused(spark, tmp_path / "mark", run(request, spark))
-
-        assert "[merge] source_prefixes" in error.remedy
-
-    @pytest.mark.parametrize(
-        ("path", "options"),
-        [
-            ("{0}/landing", {}),
-            ("{0}/land/../landing", {}),
-            ("{0}/land", {"paths": '["{0}/landing"]'}),
-            ("{0}/land", {"PATH": "{0}/landing"}),
-            ("{0}/land", {"avroSchemaUrl": "{0}/landing/a.parquet"}),
-        ],
-    )
-    def test_sources(
-        self,
-        spark: SparkSession,
-        lake: CatalogSpec,
-        tmp_path: Path,
-        landing: TextLimits,
-        path: str,
-        options: dict[str, str],
-    ) -> None:
-        named = {name: each.format(tmp_path) for name, each in options.items()}
-        source: Source = FileSource("q", path.format(tmp_path), "parquet", named)
-        request = JobRequest("query", None, lake, QuerySpec("q"), (source,), text_limits=landing)
-
-        error = refused(spark, tmp_path / "mark", run(request, spark))
-
-        assert "[merge] source_prefixes" in error.remedy
-
-    def test_what_may_be_read(
-        self, spark: SparkSession, lake: CatalogSpec, tmp_path: Path, landing: TextLimits
-    ) -> None:
-        files = FileSource("f", f"file://{tmp_path}/land/*.parquet", "parquet")
-        text = f"SELECT id FROM f UNION ALL SELECT id FROM parquet.`{tmp_path}/land`"
-        sources = (files, SqlSource("q", text))
-        request = JobRequest("query", None, lake, QuerySpec("q"), sources, text_limits=landing)
-
-        result = run(request, spark)
-
-        assert result.error is None
-        assert result.query is not None
-        assert result.query.rows == ((1,), (1,))

@@ -11,7 +11,6 @@ import pytest
 
 from spark_jobs.engine.runtime.network import protected
 from tests.attacks.running_job import running_job
-from tests.cluster.processes import wait_for
 
 LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -60,9 +59,7 @@ def test_a_local_job_listens_to_this_machine_alone_and_asks_who_speaks(tmp_path:
 def test_without_a_secret_a_stranger_is_answered(tmp_path: Path) -> None:
     # What the test above means by an answer, and that users' own settings stay.
     with running_job(tmp_path / "job", spark_authenticate="false") as job:
-        opened = wait_for(
-            "an answer", lambda: [port for _, port in job.listening() if job.opens_blocks(port)]
-        )
+        opened = [port for _, port in job.listening() if job.opens_blocks(port)]
 
     assert len(opened) == 1
 

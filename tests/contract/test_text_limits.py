@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.contract.text_limits import TextLimits, is_within, may_call
+from spark_jobs.contract.inserts import InsertOverwriteSpec
+from spark_jobs.contract.request import CatalogSpec, JobRequest, SqlSource, TableName
+from spark_jobs.contract.text_limits import TextLimits, expressions, is_within, may_call
 from spark_jobs.errors import RequestError
 
 PREFIXES = ("/land", "s3://lake/in/", "hdfs://nn:8020/a")
@@ -93,6 +95,25 @@ def test_a_bucket() -> None:
 def test_what_is_no_prefix(prefix: str) -> None:
     with pytest.raises(RequestError, match="source_prefixes"):
         TextLimits(source_prefixes=(prefix,))
+
+
+def test_names_are_no_expressions() -> None:
+    statement = InsertOverwriteSpec(
+        "q",
+        "static",
+        {"source": "f(1)", "columns": "1"},
+        columns=("total(eur)",),
+        order_by=("total(eur) DESC",),
+        expected_partitions=({"day": "g(2)"},),
+    )
+    lake = CatalogSpec("paimon", "/lake")
+    sources = (SqlSource("q", "SELECT 1"),)
+    request = JobRequest("one", TableName("a", "b"), lake, statement, sources)
+
+    assert list(expressions(request)) == [
+        ("statement.partition.source", "f(1)"),
+        ("statement.expected_partitions[0].day", "g(2)"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from spark_jobs.engine.runtime.java_names import java_class
 _CALL: Final = "UnresolvedFunction"
 _STAR: Final = "UnresolvedStarExceptOrReplace"
 _SEVERAL: Final = "org.apache.spark.sql.catalyst.expressions.Coalesce"
-# So many expressions are looked at together.
+# More expressions than these are looked at together.
 _MANY: Final = 100
 _LOGICAL: Final = "org.apache.spark.sql.catalyst.plans.logical"
 # The keyword in front of names that are computed; the parser reads letters in upper case.
@@ -97,6 +97,7 @@ class _Reading:
         self._spark = spark
         # A call may stand where Catalyst's patterns do not tell of it.
         self._hides_calls = _COMPUTED in text.upper() or _PIPE in text
+        self._is_long = text.count("(") > _MANY
         self._pattern = tree_pattern(spark, UNRESOLVED_FUNCTION)
         self._nodes: set[str] = set()
         self._expressions: set[str] = set()
@@ -142,7 +143,8 @@ class _Reading:
         waiting = [expressions]
         while waiting:
             sequence = waiting.pop()
-            if sequence.size() > _MANY and self._reads_at_once(sequence):
+            is_large = self._is_long or sequence.size() > _MANY
+            if is_large and self._reads_at_once(sequence):
                 continue
             for each in items(sequence):
                 if self._may_call(each):

@@ -85,6 +85,27 @@ open({str(seen)!r}, "w").write(repr(os.path.exists(
     assert seen.read_text() == "False"
 
 
+def test_what_is_killed_is_what_the_client_submitted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection(monkeypatch, "yarn", conn_type="spark", host="yarn")
+    lines = [
+        f"{CLIENT}Submitted application application_1_0002",
+        f"{CLIENT}Application report for application_1_0002 (state: FINISHED)",
+        "\t diagnostics: a value of a row: application_9_0009",
+    ]
+    text = "\n".join(lines)
+    launcher = Launcher.make(tmp_path / "env", f"print({text!r})")
+    settings = SparkSettings("yarn", deploy_mode="cluster", spark_env=str(launcher.folder))
+    submitter = SparkSubmitSubmitter(settings)
+    heard: list = []
+
+    submitter.submit(SparkJob("dag.task", example_request(), announce=heard.append))
+
+    assert [each.application_id for each in heard] == ["application_1_0002"]
+    assert submitter._hook._yarn_application_id == "application_1_0002"
+
+
 def test_the_secret_is_logged_nowhere(submit, capfd: pytest.CaptureFixture[str]) -> None:
     submit(DRIVER.format(printed="a row"))
 
