@@ -6,7 +6,6 @@ rest against the schemas that Spark reads.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -137,8 +136,7 @@ class StatementCheck:
             assignable.column(column, "INSERT")
         stored = Assignable(self.target, source if spec.schema_evolution else None)
         for column in spec.order_by:
-            name = re.sub(r"\s+(ASC|DESC)\s*$", "", column, flags=re.IGNORECASE)
-            stored.column(name, "order_by")
+            stored.column(_without_direction(column), "order_by")
         if isinstance(spec, InsertOverwriteSpec):
             for index, partition in enumerate(spec.expected_partitions or ()):
                 self._keys(partition, f"expected_partitions[{index}]")
@@ -237,3 +235,11 @@ def _type_of(value: str, seen: Sequence[Relation]) -> str:
         column = column_of(name, seen, "", unique=False) if name[0].lower() != "default" else None
         return (column[0].columns or {}).get(column[1], "") if column else ""
     return literal_type(found) or ""
+
+
+def _without_direction(column: str) -> str:
+    """A column of ORDER BY without ASC or DESC."""
+    words = column.split()
+    if len(words) < 2 or words[-1].upper() not in ("ASC", "DESC"):
+        return column
+    return column.rstrip()[: -len(words[-1])].rstrip()

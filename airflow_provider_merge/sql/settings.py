@@ -20,7 +20,7 @@ _SETTING: Final = "spark.sql.sources.partitionoverwritemode"
 _OPTION: Final = "dynamic-partition-overwrite"
 _POLICIES: Final[dict[str, OverwritePolicy]] = {"dynamic": "dynamic", "static": "static"}
 _OPTION_POLICIES: Final[dict[str, OverwritePolicy]] = {"true": "dynamic", "false": "static"}
-_PAIR: Final = re.compile(r"\s*'([^']*)'\s*=\s*'([^']*)'\s*(?:,|$)")
+_PAIR: Final = re.compile(r"'([^']*)'\s*=\s*'([^']*)'\s*(?:,|$)")
 _HINT: Final = re.compile(r"/\*\+\s*OPTIONS\s*\((.*)\)\s*\*/", re.IGNORECASE | re.DOTALL)
 
 

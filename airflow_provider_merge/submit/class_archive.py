@@ -164,5 +164,5 @@ def _require_no_other_choice(
         text = (settings / "spark-defaults.conf").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return
-    if re.search(rf"(?m)^\s*{CLASS_PATH}\b", text):
+    if re.search(rf"(?m)^[^\S\n]*{CLASS_PATH}\b", text):
         raise NoArchiveError(f"{settings}/spark-defaults.conf sets {CLASS_PATH}")

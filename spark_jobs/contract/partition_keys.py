@@ -20,7 +20,7 @@ _SPELLED: Final = {
     **{each: each for each in (*_UNITS, *_WITH_NUMBER)},
     **{f"{unit}s": unit for unit in _UNITS},
 }
-_TEXT: Final = re.compile(r"\s*(\w+)\s*\(\s*(?:(-?\d+)\s*,\s*)?(.*?)\s*\)\s*", re.DOTALL)
+_TEXT: Final = re.compile(r"(\w+)\s*\((?:\s*(-?\d{1,18})\s*,)?(.*)\)", re.DOTALL)
 _MOST: Final = 2**31 - 1
 
 
@@ -65,7 +65,7 @@ def partition_keys(texts: Iterable[str], columns: Sequence[str]) -> tuple[Partit
 
 
 def _key(text: str, spelled: dict[str, str]) -> PartitionKey:
-    parts = None if text.lower() in spelled else _TEXT.fullmatch(text)
+    parts = None if text.lower() in spelled else _TEXT.fullmatch(text.strip())
     if parts is None:
         return PartitionKey(_column(text, text, spelled))
     transform = _SPELLED.get(parts[1].lower(), "")
@@ -86,7 +86,7 @@ def _key(text: str, spelled: dict[str, str]) -> PartitionKey:
         number is None or 0 < number <= _MOST,
         f"partition_keys: {text}: {number} is not from 1 to {_MOST}",
     )
-    return PartitionKey(_column(text, unquoted(parts[3]), spelled), transform, number)
+    return PartitionKey(_column(text, unquoted(parts[3].strip()), spelled), transform, number)
 
 
 def _column(text: str, name: str, spelled: dict[str, str]) -> str:

@@ -34,7 +34,7 @@ from spark_jobs.landing.times import (
 
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+")
 _REAL: Final = re.compile(
-    r"[+-]?(?P<digits>[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE](?P<exponent>[+-]?[0-9]+))?"
+    r"[+-]?(?P<digits>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE](?P<exponent>[+-]?[0-9]+))?"
 )
 _MOST_DIGITS: Final = 38
 _MOST_EXPONENT_DIGITS: Final = 9

@@ -93,7 +93,7 @@ WRONG = {
     ),
     "named sources no dict": (
         {"source": sql_source("SELECT 1", sources=["a"])},
-        "source.sources: expected a dict of name → source, found list",
+        "source.sources: expected a dict of name -> source, found list",
     ),
     "named source kind": (
         {"source": sql_source("SELECT 1", sources={"a": {"kind": "x"}})},

@@ -132,7 +132,7 @@ def test_the_log_tells_files_and_bytes():
     metrics = Metrics(seconds={"plan": 0.5})
     done = committed(example_request(), compaction=REPORT, metrics=metrics)
     counts = "  rows 30 | vectors removed 0 | indexes lost 0 | changelog files 0"
-    day = "  day=2026-01-31: 12 files of 4,000 bytes → 1 of 1,500"
+    day = "  day=2026-01-31: 12 files of 4,000 bytes -> 1 of 1,500"
     assert result_table(done).splitlines()[1:] == [
         "  partitions 1: 12 files of 4,000 bytes became 1 of 1,500",
         counts,

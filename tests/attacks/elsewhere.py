@@ -1,74 +1,109 @@
-"""Jobs on another machine: in a process of its own, whose clock or user may be wrong.
+"""Jobs on other machines, whose clocks are wrong: processes that run requests without a session.
 
-``python -m tests.attacks.elsewhere`` reads requests and secrets from its standard input and runs
-them one after the other, without a Spark session.
+``python -m tests.attacks.elsewhere`` reads a plan per line, with requests and secrets, and answers
+with a line: their results, and what was logged.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
 import subprocess
 import sys
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, Statement, TableName
+import pytest
+
+from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, Statement
 from spark_jobs.contract.result import JobResult
-from tests.support.faketime import clock
+from tests.support.faketime import clock, mend_sleep, wrong_clocks
 from tests.support.paimon_tables import NAME
+
+__all__ = ["elsewhere", "wrong_clocks"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Elsewhere:
-    """Where jobs run: ``days`` is how far their clock is ahead."""
+    """Machines by the days that their clocks are ahead; each is started when it is needed."""
 
-    catalog: CatalogSpec
-    credentials: Mapping[str, str]
-    days: float = 0
+    stack: ExitStack
+    machines: dict[float, subprocess.Popen[str]] = field(default_factory=dict)
 
     def run(
-        self, *statements: Statement, name: TableName = NAME, retry: bool = False
+        self,
+        days: float,
+        catalog: CatalogSpec,
+        credentials: Mapping[str, str],
+        *statements: Statement,
+        retry: bool = False,
     ) -> tuple[list[JobResult], str]:
-        """The results of the statements, and what the jobs logged."""
+        """The results of statements on ``NAME``, and what their jobs logged."""
         origin = Origin(try_number=2, retries=2) if retry else Origin()
         requests = [
-            JobRequest(str(uuid.uuid4()), name, self.catalog, statement, origin=origin)
+            JobRequest(str(uuid.uuid4()), NAME, catalog, statement, origin=origin).to_json()
             for statement in statements
         ]
-        return self.requested(requests)
+        plan = {"requests": requests, "credentials": dict(credentials)}
+        answer = self._asked(days, json.dumps(plan))
+        return [JobResult.from_json(text) for text in answer["results"]], answer["log"]
 
-    def requested(self, requests: Sequence[JobRequest]) -> tuple[list[JobResult], str]:
-        """The same for whole requests."""
-        plan = {"requests": [r.to_json() for r in requests], "credentials": dict(self.credentials)}
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-m", "tests.attacks.elsewhere"],
-            input=json.dumps(plan),
-            capture_output=True,
-            text=True,
-            cwd=_ROOT,
-            env={**os.environ, **clock(self.days)},
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return [JobResult.from_json(text) for text in json.loads(done.stdout)], done.stderr
+    def _asked(self, days: float, line: str) -> Any:
+        if days not in self.machines:
+            self.machines[days] = self.stack.enter_context(_running(days))
+        process = self.machines[days]
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(line + "\n")
+        process.stdin.flush()
+        return json.loads(process.stdout.readline())
+
+
+@pytest.fixture(scope="session")
+def elsewhere() -> Iterator[Elsewhere]:
+    """Other machines, for all tests of a run."""
+    with ExitStack() as stack:
+        yield Elsewhere(stack)
+
+
+@contextmanager
+def _running(days: float) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-m", "tests.attacks.elsewhere"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=_ROOT,
+        env={**os.environ, **clock(days)},
+    ) as process:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
 
 
 def _main() -> None:
     from spark_jobs.run import run
 
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
-    plan = json.load(sys.stdin)
-    requests = [JobRequest.from_json(text) for text in plan["requests"]]
-    results = [run(each, None, plan["credentials"]) for each in requests]
-    json.dump([result.to_json() for result in results], sys.stdout)
+    said = io.StringIO()
+    logging.basicConfig(stream=said, level=logging.INFO, format="%(levelname)s %(message)s")
+    for line in sys.stdin:
+        plan = json.loads(line)
+        requests = [JobRequest.from_json(text) for text in plan["requests"]]
+        results = [run(each, None, plan["credentials"]).to_json() for each in requests]
+        sys.stdout.write(json.dumps({"results": results, "log": said.getvalue()}) + "\n")
+        sys.stdout.flush()
+        said.seek(0)
+        said.truncate()
 
 
 if __name__ == "__main__":
+    mend_sleep()
     _main()

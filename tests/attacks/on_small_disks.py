@@ -28,7 +28,12 @@ _ROWS = "SELECT id, sha2(CAST(id AS STRING), 512) AS v FROM range({0})"
 
 def catalogs(folder: Path) -> dict[str, CatalogSpec]:
     """A catalog of each format; the database of Iceberg's is on a disk with room."""
-    options = {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "catalog-name": "small"}
+    options = {
+        "type": "sql",
+        "uri": f"sqlite:///{folder}/catalog.db",
+        "warehouse": f"{folder}/iceberg",
+        "init_catalog_tables": "true",
+    }
     return {
         "paimon": CatalogSpec("paimon", str(folder / "paimon")),
         "iceberg": CatalogSpec("iceberg", str(folder / "iceberg"), options),

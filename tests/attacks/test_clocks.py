@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow.fs as pafs
@@ -20,15 +20,15 @@ from spark_jobs.contract.maintenance import (
     ExpireSnapshotsSpec,
     RemoveOrphanFilesSpec,
 )
-from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.contract.request import CatalogSpec, Statement
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.writes import MergeWrite, Operation
 from spark_jobs.storage.clock import StoreClock
-from tests.attacks.elsewhere import Elsewhere
-from tests.support.faketime import wrong_clocks
+from tests.attacks.elsewhere import Elsewhere, elsewhere, wrong_clocks
 from tests.support.iceberg_changes import inserted
+from tests.support.iceberg_files import catalog_spec, open_catalog
 from tests.support.paimon_tables import (
     NAME,
     append,
@@ -41,9 +41,12 @@ from tests.support.paimon_tables import (
 )
 from tests.support.stores import ObjectStore, moto
 
-__all__ = ["moto", "wrong_clocks"]
+__all__ = ["elsewhere", "moto", "wrong_clocks"]
 
 DAY = 86_400
+APPEND = MergeWrite(
+    Operation("running", "digest", {}), (), ((),), (), 1 << 27, read_set=lambda _: ()
+)
 COLUMNS = {"id": "int", "k": "string"}
 # Whatever a clock can tempt a job to remove.
 CARE = (
@@ -55,29 +58,30 @@ CARE = (
 
 @dataclass
 class Place:
-    """A warehouse, and where jobs with a wrong clock reach it."""
+    """A warehouse, and machines whose clocks are wrong beside it."""
 
+    elsewhere: Elsewhere
     catalog: CatalogSpec
-    credentials: Mapping[str, str]
+    credentials: Mapping[str, str] = field(default_factory=dict)
 
     def open(self) -> Connector:
         return open_connector(self.catalog, dict(self.credentials))
 
-    def where_clocks_are_ahead(self, days: float) -> Elsewhere:
-        return Elsewhere(self.catalog, self.credentials, days)
-
-
-@pytest.fixture(params=["local", "s3"])
-def place(request: pytest.FixtureRequest, tmp_path: Path, wrong_clocks: None) -> Place:
-    if request.param == "local":
-        return Place(CatalogSpec("paimon", str(tmp_path)), {})
-    server: ObjectStore = request.getfixturevalue("moto")
-    return Place(server.new_catalog(), server.credentials)
+    def run(
+        self, days: float, *statements: Statement, retry: bool = False
+    ) -> tuple[list[JobResult], str]:
+        """Where clocks are so many days ahead."""
+        return self.elsewhere.run(days, self.catalog, self.credentials, *statements, retry=retry)
 
 
 @pytest.fixture
-def local(tmp_path: Path, wrong_clocks: None) -> Place:
-    return Place(CatalogSpec("paimon", str(tmp_path)), {})
+def local(tmp_path: Path, wrong_clocks: None, elsewhere: Elsewhere) -> Place:
+    return Place(elsewhere, CatalogSpec("paimon", str(tmp_path)))
+
+
+@pytest.fixture
+def s3(moto: ObjectStore, wrong_clocks: None, elsewhere: Elsewhere) -> Place:
+    return Place(elsewhere, moto.new_catalog(), moto.credentials)
 
 
 def succeeded(results: list[JobResult]) -> list[JobResult]:
@@ -92,10 +96,11 @@ def aged(path: Path, days: float) -> None:
         os.utime(each, (moment, moment))
 
 
-@pytest.mark.parametrize("days", [10, -10])
+@pytest.mark.parametrize(("store_name", "days"), [("local", 10), ("local", -10), ("s3", 10)])
 def test_a_running_statement_publishes_whatever_time_its_neighbours_have(
-    place: Place, days: float
+    store_name: str, days: float, request: pytest.FixtureRequest
 ) -> None:
+    place: Place = request.getfixturevalue(store_name)
     connector = place.open()
     create(connector, COLUMNS, ["k"])
     append(connector, [{"id": 1, "k": "x"}], "first")
@@ -104,13 +109,12 @@ def test_a_running_statement_publishes_whatever_time_its_neighbours_have(
     assert care is not None
     care.create_tag(NAME, CreateTagSpec("week", 1, "7 d"))
     running = connector.metadata.load_table(NAME)
-    handle = begin(connector, running, "running")
+    handle = connector.writes.begin_merge(running, APPEND)
     fragments = store(handle, inserts(running, [{"id": 3, "k": "x"}]))
     log = OperationLog(connector.storage)
     scratch = log.begin("running")
 
-    elsewhere = place.where_clocks_are_ahead(days)
-    results, said = elsewhere.run(*CARE, DropPartitionsSpec(({"k": "'gone'"},)), retry=True)
+    results, said = place.run(days, *CARE, DropPartitionsSpec(({"k": "'gone'"},)), retry=True)
 
     *cared, dropped = succeeded(results)
     assert not any(each.maintenance.changes for each in cared if each.maintenance)
@@ -139,14 +143,13 @@ def test_what_is_old_by_the_stores_clock_goes_although_the_own_is_behind(
     left = tmp_path / OperationLog(connector.storage).begin("killed")
     aged(left, 8)
 
-    elsewhere = local.where_clocks_are_ahead(-10)
-    (removed, _), _ = elsewhere.run(*CARE[:2])
+    (removed, _), _ = local.run(-10, *CARE[:2])
 
     assert removed.maintenance is not None
     assert (removed.maintenance.data_files, removed.maintenance.leftovers) == (1, 1)
     assert not orphan.exists()
     assert not left.exists()
-    (truncated,), _ = elsewhere.run(TruncateTableSpec())
+    (truncated,), _ = local.run(-10, TruncateTableSpec())
     assert truncated.error is None
     assert not list((table / "consumer").iterdir())
 
@@ -159,8 +162,7 @@ def test_results_of_a_month_are_kept_by_the_stores_clock(local: Place, tmp_path:
         (operations / f"{name}.json").write_text("{}")
         aged(operations / f"{name}.json", days)
 
-    elsewhere = local.where_clocks_are_ahead(10)
-    results, _ = elsewhere.run(TruncateTableSpec(), retry=True)
+    results, _ = local.run(10, TruncateTableSpec(), retry=True)
 
     succeeded(results)
     assert (operations / "young.json").exists()
@@ -174,7 +176,7 @@ def test_a_retention_begins_when_the_store_got_the_tag(local: Place) -> None:
     append(connector, [{"id": 1, "k": "x"}], "first")
 
     tag = CreateTagSpec("week", retention="7 d")
-    succeeded(local.where_clocks_are_ahead(-10).run(tag)[0])
+    succeeded(local.run(-10, tag)[0])
 
     care = connector.maintenance
     assert care is not None
@@ -206,36 +208,33 @@ def test_snapshots_of_a_clock_that_is_behind_are_as_young_as_their_files(
 def test_snapshots_of_the_future_stay(local: Place) -> None:
     connector = local.open()
     create(connector, COLUMNS)
-    for number in range(3):
+    for number in range(2):
         append(connector, [{"id": number, "k": "x"}], f"op-{number}")
         connector.writes.release_guard(connector.metadata.load_table(NAME), f"op-{number}")
-        succeeded(local.where_clocks_are_ahead(10).run(TruncateTableSpec())[0][:1])
+        succeeded(local.run(10, TruncateTableSpec())[0])
     care, now = connector.maintenance, ExpireSnapshotsSpec(retain_min=1, older_than="0 s")
     assert care is not None
 
     care.expire_snapshots(NAME, now, dry_run=False)
 
     # The first successor that is not old keeps all that follow.
-    assert snapshot_ids(connector) == [1, 2, 3, 4, 5, 6]
+    assert snapshot_ids(connector) == [1, 2, 3, 4]
 
 
 def test_a_running_statement_on_an_iceberg_table_keeps_what_it_noted(
-    tmp_path: Path, wrong_clocks: None
+    tmp_path: Path, wrong_clocks: None, elsewhere: Elsewhere
 ) -> None:
-    uri = f"sqlite:///{tmp_path}/catalog.db"
-    options = {"type": "sql", "uri": uri, "catalog-name": "attacks"}
-    place = Place(CatalogSpec("iceberg", str(tmp_path), options), {})
+    open_catalog(tmp_path).close()  # makes the tables of the catalog's database
+    place = Place(elsewhere, catalog_spec(tmp_path))
     connector = place.open()
     create(connector, {"id": "int", "v": "string"})
     running = connector.metadata.load_table(NAME)
     log = OperationLog(connector.storage)
     scratch = log.begin("running")
-    write = MergeWrite(Operation("running", "digest", {}), (), ((),), (), 1 << 27)
-    handle = connector.writes.begin_merge(running, write)
+    handle = connector.writes.begin_merge(running, APPEND)
     fragments = store(handle, inserted(connector, running, [{"id": 1, "v": "a"}]))
 
-    elsewhere = place.where_clocks_are_ahead(40)
-    results, _ = elsewhere.run(TruncateTableSpec(), retry=True)
+    results, _ = place.run(40, TruncateTableSpec(), retry=True)
 
     succeeded(results)
     assert log.lease(scratch).is_held()

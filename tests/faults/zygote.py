@@ -27,6 +27,7 @@ from tests.faults.iceberg import IcebergWork
 from tests.faults.looking import look
 from tests.faults.merges import Work, new_table, opened, run, run_until_done
 from tests.faults.storage import Steps, die_at, fail_at
+from tests.support.faketime import mend_sleep
 from tests.support.paimon_tables import NAME
 
 _EXPIRIES = ("expire", "expiry steps", "die expiring", "fail expiring")
@@ -268,4 +269,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    mend_sleep()
     main()

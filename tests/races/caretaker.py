@@ -24,6 +24,7 @@ from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
 from tests.races.journal import journal_of
 from tests.races.writer import opened
+from tests.support.faketime import mend_sleep
 from tests.support.paimon_tables import NAME
 
 _DAY = "1 d"
@@ -65,4 +66,5 @@ def run(plan: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    mend_sleep()
     run(json.loads(sys.stdin.read()))

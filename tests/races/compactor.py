@@ -18,6 +18,7 @@ from spark_jobs.spi.connector import Connector
 from tests.races.journal import journal_of
 from tests.races.writer import opened
 from tests.support.compaction_runs import compact, in_groups_of
+from tests.support.faketime import mend_sleep
 
 
 def random_spec(chance: random.Random) -> CompactSpec:
@@ -52,4 +53,5 @@ def run(plan: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    mend_sleep()
     run(json.loads(sys.stdin.read()))

@@ -20,6 +20,7 @@ from spark_jobs.spi.connector import Connector
 from spark_jobs.storage.files import remove_folder
 from tests.races.journal import journal_of
 from tests.races.writer import opened
+from tests.support.faketime import mend_sleep
 from tests.support.paimon_tables import NAME, create, snapshot_ids
 
 COLUMNS = {"id": "bigint", "v": "bigint", "p": "int"}
@@ -80,4 +81,5 @@ def run(plan: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    mend_sleep()
     run(json.loads(sys.stdin.read()))

@@ -36,6 +36,7 @@ from spark_jobs.spi.writes import MergeWrite, Operation
 from tests.judge.iceberg_spark import CATALOG, IcebergSpark, IcebergSparkError
 from tests.races.journal import journal_of
 from tests.races.statements import MODULUS, Row, Statement, random_append, random_statement
+from tests.support.faketime import mend_sleep
 from tests.support.iceberg_changes import deleted, inserted, updated
 from tests.support.paimon_tables import NAME
 
@@ -284,4 +285,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    mend_sleep()
     main()

@@ -36,6 +36,7 @@ from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.spi.writes import MergeWrite, Operation
 from tests.races.journal import journal_of
 from tests.races.statements import Statement, random_statement
+from tests.support.faketime import mend_sleep
 from tests.support.keyed_changes import KeyedChange, keyed_batches, keyed_rows, new_row
 from tests.support.paimon_tables import NAME, change_rows, inserts, store
 
@@ -236,4 +237,5 @@ def run(plan: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    mend_sleep()
     run(json.loads(sys.stdin.read()))

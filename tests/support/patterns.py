@@ -70,20 +70,20 @@ class Pattern:
             getattr(self.compiled, method)(text)
         return time.process_time() - began
 
-    def slow(self) -> str:
+    def slow(self, longest: int) -> str:
         """The beginning of a text that takes too long, with its length; empty: there is none."""
         for method in self.methods:
-            worst, most = "", -1.0
-            for length in _LENGTHS:
+            worst, most = 0, -1.0
+            for length in (min(each, longest) for each in _LENGTHS):
                 for number, text in enumerate(self.worst(length)):
                     spent = self.seconds(text, method)
                     if spent > MOST_SECONDS_OF_ONE * length / LONGEST + 0.05:
                         return f"{method}, {len(text):,} characters of {text[:40]!r}: {spent:.2f} s"
-                    if length == _LENGTHS[-1] and spent > most:
+                    if length == min(_LENGTHS[-1], longest) and spent > most:
                         worst, most = number, spent
             if most < 0:
                 continue
-            text = next(each for n, each in enumerate(self.worst(LONGEST)) if n == worst)
+            text = next(each for n, each in enumerate(self.worst(longest)) if n == worst)
             spent = self.seconds(text, method)
             if spent > MOST_SECONDS_OF_ONE:
                 return f"{method}, {len(text):,} characters of {text[:40]!r}: {spent:.2f} s"
@@ -261,11 +261,16 @@ def _sample(items: Any) -> str:
     return "".join(each for each in text if not 0xD800 <= ord(each) <= 0xDFFF)
 
 
-def slow_patterns(package: str, samples: Mapping[str, Sequence[Any]]) -> dict[str, str]:
-    """The expressions that are not linear, with the text; tried in a process of its own."""
+def slow_patterns(
+    package: str, samples: Mapping[str, Sequence[Any]], bounds: Mapping[str, int] | None = None
+) -> dict[str, str]:
+    """The expressions that are not linear, with the text; tried in a process of its own.
+
+    ``samples`` are as for ``patterns``. ``bounds``: how long texts are at most, by module.
+    """
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "tests.support.patterns", package],
-        input=repr(dict(samples)),
+        input=repr((dict(samples), dict(bounds or {}))),
         capture_output=True,
         text=True,
         cwd=Path(__file__).resolve().parents[2],
@@ -276,19 +281,19 @@ def slow_patterns(package: str, samples: Mapping[str, Sequence[Any]]) -> dict[st
     if done.returncode != 0:
         last = told[-1]["place"] if told else package
         slow[last] = f"ended with {done.returncode}: {done.stderr[-2000:]}"
-    assert told
+    assert told, done.stderr
     return slow
 
 
 def _main(package: str) -> None:
     """Print the place of each expression before it is tried, and what is slow."""
-    samples = ast.literal_eval(sys.stdin.read())
+    samples, bounds = ast.literal_eval(sys.stdin.read())
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, hard))
     for pattern in patterns(package, samples):
         sys.stdout.write(json.dumps({"place": pattern.place}) + "\n")
         sys.stdout.flush()
-        if slow := pattern.slow():
+        if slow := pattern.slow(bounds.get(pattern.place.partition(":")[0], LONGEST)):
             sys.stdout.write(json.dumps({"place": pattern.place, "slow": slow}) + "\n")
 
 

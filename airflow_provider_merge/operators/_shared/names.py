@@ -24,7 +24,7 @@ from spark_jobs.contract.statements import (
 )
 
 _IGNORED = re.compile(
-    r"""'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | --[^\n]* | /\*.*?\*/""",
+    r"""'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | --[^\n]* | /\*.*?(?:\*/|\Z)""",
     re.VERBOSE | re.DOTALL,
 )
 # The first two parts of a dotted name that is neither a number nor a function.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from spark_jobs.spi.connector import Connector
 
 _NULL_PARTITION: Final = "__HIVE_DEFAULT_PARTITION__"
-_FOLDER: Final = re.compile(r"([^/=]+)=([^/]*)")
 _ONE_LISTING: Final = 1_000
 _REQUESTS_AT_ONCE: Final = 16
 
@@ -214,8 +212,10 @@ def _partition(path: str, types: Mapping[str, DataType]) -> dict[str, str | None
     if not types:
         return {}
     try:
-        folders = _FOLDER.findall(path)
-        found = {unquote(name): unquote(value, errors="strict") for name, value in folders}
+        folders = (part.lstrip("=").partition("=") for part in path.split("/"))
+        found = {
+            unquote(name): unquote(value, errors="strict") for name, sign, value in folders if sign
+        }
     except UnicodeDecodeError:
         raise CatalogError(
             ErrorCode.SOURCE_UNREADABLE,

@@ -63,13 +63,17 @@ def is_nullable(paimon: Any) -> bool:
     return not text.upper().rstrip().endswith("NOT NULL")
 
 
+def _without_not_null(text: str) -> str:
+    before = text.removesuffix("NOT NULL")
+    return before.rstrip() if before != text and before[-1:].isspace() else text
+
+
 def atomic_parts(paimon: str) -> tuple[str, int | None, int | None]:
     """The name, first argument and second argument of an atomic Paimon type.
 
     ``TIMESTAMP(3) WITH LOCAL TIME ZONE NOT NULL`` gives ``("TIMESTAMP_LTZ", 3, None)``.
     """
-    text = re.sub(r"\s+NOT NULL$", "", paimon.upper().strip())
-    match = _TEXT.fullmatch(text)
+    match = _TEXT.fullmatch(_without_not_null(paimon.upper().strip()))
     if match is None:
         raise NotSupportedError(f"Paimon's type {paimon} is not known here.", _OTHER_TYPE)
     name, first, second, local = match.groups()
