@@ -75,8 +75,8 @@ def test_warehouse_in_an_object_store(cluster, tmp_path):
     try:
         TableFiles(store.bucket, "orders").create()
         fields = store.connection("lake")
-        extra = json.loads(fields["extra"])
-        with catalog(**{**fields, "extra": extra}) as hook:
+        del fields["connection_id"]
+        with catalog(**fields) as hook:
             application = inserted(cluster, "orders", catalog_conn_id="lake")
             assert hook.row_count("shop.orders") == 1
     finally:
