@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.yarn.cluster import TURNS
 from tests.yarn.endings import ENDINGS, ended
 
 # In each run, and those that runs take by turns.
@@ -11,7 +12,7 @@ ALWAYS = [("accepted", True), ("accepted", False), ("at work", False)]
 OTHERS = [(name, reachable) for name in ENDINGS for reachable in (True, False)
           if (name, reachable) not in ALWAYS]  # fmt: skip
 CASES = ALWAYS + [
-    pytest.param(*case, marks=pytest.mark.by_turns(len(OTHERS), number))
+    pytest.param(*case, marks=pytest.mark.by_turns(TURNS, number))
     for number, case in enumerate(OTHERS)
 ]
 
