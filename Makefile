@@ -105,7 +105,7 @@ test-faults: setup ## Kill drivers and break their storage N=… times, at every
 
 .PHONY: test-yarn
 test-yarn: setup ## End tasks on a real YARN N=… times at each point of their jobs (KINDS=… MINUTES=…)
-	@$(VENV)/bin/python -W ignore -m tests.yarn --endings $(or $(N),20) \
+	@AIRFLOW__LOGGING__LOGGING_LEVEL=ERROR $(VENV)/bin/python -W ignore -m tests.yarn --endings $(or $(N),20) \
 		$(if $(KINDS),--kinds '$(KINDS)') $(if $(MINUTES),--minutes $(MINUTES))
 
 .PHONY: test-writers

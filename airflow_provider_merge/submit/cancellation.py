@@ -25,7 +25,7 @@ def cancel_application(
     """Ask the cluster to end what ``hook`` submitted, and log what was not ended. Raises nothing.
 
     ``application_id`` is empty as long as it is unknown, ``extra`` that of the Spark connection.
-    Returns whether the cluster will end it.
+    Returns whether its launcher is about to end by itself.
     """
     pod = hook._kubernetes_driver_pod or ""  # noqa: SLF001
     if not pod and not (hook._is_yarn and application_id):  # noqa: SLF001
@@ -59,7 +59,8 @@ def _cancel_on_yarn(hook: SparkSubmitHook, application: str, address: str) -> bo
     )
     if answer.status_code not in (requests.codes.ok, requests.codes.accepted):
         _tell(application, f"YARN's resource manager answered with HTTP {answer.status_code}")
-        return False
+        # One that is not submitted yet is not known: its launcher, without its files, fails.
+        return answer.status_code == requests.codes.not_found
     log.info("Asked YARN to end application %s.", application)
     return True
 

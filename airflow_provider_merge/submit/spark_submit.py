@@ -243,8 +243,8 @@ def _close_output(hook: SparkSubmitHook) -> None:
 def _let_launcher_tidy(hook: SparkSubmitHook) -> None:
     """Wait for the launcher's own end.
 
-    Of an application that never started, nobody else removes the staging area, which has the
-    job's credentials.
+    Of an application that was never started, or never submitted, nobody else removes the staging
+    area, which has the job's credentials.
     """
     process = hook._submit_sp  # noqa: SLF001
     if process is not None:

@@ -100,8 +100,9 @@ def test_folders_named_after_applications_are_no_applications(submit, manager):
     assert [path for path, _ in manager.asked] == [f"/ws/v1/cluster/apps/{APPLICATION}/state"]
 
 
+@pytest.mark.parametrize("manager", [202, 404], indirect=True)
 def test_the_launcher_has_time_to_remove_the_staging_area(submitter, manager, tmp_path):
-    """It hears of the end of its application a second later."""
+    """It hears of the end of its application a second later, or has not submitted it yet."""
     staging, submitted = tmp_path / "credentials.json", threading.Event()
     staging.touch()
     ending = submitter(

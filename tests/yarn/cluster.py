@@ -30,6 +30,8 @@ PASSWORD = "hunter2-planted-on-yarn"
 # Connections: with the ResourceManager's address, and without.
 REACHABLE, SILENT = "yarn_reachable", "yarn_silent"
 ENDED = ("FINISHED", "FAILED", "KILLED")
+# Tests of a minute each, of which a run takes one.
+TURNS = 14
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def test_managers_that_refuse_and_one_behind_a_proxy(cluster, proxy, caplog, mon
 
         assert "has no yarn_resourcemanager_webapp_address" in asked("")
         assert "ConnectionError" in asked("127.0.0.1:1")
-        assert "HTTP 404" in asked(f"{cluster.yarn.address}/wrong/prefix")
+        assert "HTTP 405" in asked(f"{cluster.yarn.address}/wrong/prefix")
         kerberos = asked(cluster.yarn.address, keytab="/k", principal="p")
         assert "requests-kerberos" in kerberos
         for proxy.status in (401, 403, 502):

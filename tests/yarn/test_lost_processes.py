@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from tests.support.waiting import wait_for
-from tests.yarn.cluster import REACHABLE, SILENT, Cluster, Points, Task
+from tests.yarn.cluster import REACHABLE, SILENT, TURNS, Cluster, Points, Task
 from tests.yarn.endings import insert
 
 MASTER, EXECUTOR = "ApplicationMaster", "CoarseGrainedExecutorBackend"
@@ -41,7 +41,7 @@ def jvm(cluster: Cluster, main: str) -> psutil.Process:
     return found
 
 
-@pytest.mark.by_turns(4, 0)
+@pytest.mark.by_turns(TURNS, 7)
 def test_killed_application_master(cluster, points):
     task, table, application_id = begun(cluster, points, "look-1", REACHABLE)
 
@@ -55,7 +55,7 @@ def test_killed_application_master(cluster, points):
     assert cluster.snapshots(table) == []
 
 
-@pytest.mark.by_turns(4, 1)
+@pytest.mark.by_turns(TURNS, 8)
 def test_killed_executor(cluster, points):
     task, table, application_id = begun(cluster, points, "sink", SILENT)
 
@@ -69,7 +69,7 @@ def test_killed_executor(cluster, points):
     assert cluster.snapshots(table) == ["snapshot-1"]
 
 
-@pytest.mark.by_turns(4, 2)
+@pytest.mark.by_turns(TURNS, 9)
 def test_preempted_executors(cluster, points):
     """Two jobs in queues that share a node, which the first has all of."""
     first, table, application_id = begun(cluster, points, "sink", SILENT, num_executors=4)
@@ -95,7 +95,7 @@ def running(cluster: Cluster, application_id: str) -> int:
     return int(cluster.application(application_id)["runningContainers"])
 
 
-@pytest.mark.by_turns(4, 3)
+@pytest.mark.by_turns(TURNS, 10)
 def test_lost_node(cluster, points):
     """YARN gives the node up, but its containers go on: a driver without a cluster."""
     task, table, application_id = begun(cluster, points, "look-1", REACHABLE)

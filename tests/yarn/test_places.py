@@ -16,7 +16,7 @@ from tests.live.store import Store
 from tests.support.gateway import gateway_program_or_skip
 from tests.support.paimon_metadata import TableFiles
 from tests.yarn import traces
-from tests.yarn.cluster import SILENT, Task
+from tests.yarn.cluster import SILENT, TURNS, Task
 from tests.yarn.endings import insert
 
 __all__ = ["hdfs_beside_airflow"]
@@ -42,7 +42,7 @@ def catalog(**fields):
         yield PaimonHook("lake")
 
 
-@pytest.mark.by_turns(3, 0)
+@pytest.mark.by_turns(TURNS, 11)
 def test_client_mode(cluster):
     table = cluster.table().name
 
@@ -52,7 +52,7 @@ def test_client_mode(cluster):
     assert cluster.snapshots(table) == ["snapshot-1"]
 
 
-@pytest.mark.by_turns(3, 1)
+@pytest.mark.by_turns(TURNS, 12)
 def test_staging_area_and_warehouse_in_hdfs(cluster, hdfs_beside_airflow, tmp_path):
     warehouse = hdfs_beside_airflow.new_warehouse()
     staging = f"{hdfs_beside_airflow.uri}/staging"
@@ -68,15 +68,15 @@ def test_staging_area_and_warehouse_in_hdfs(cluster, hdfs_beside_airflow, tmp_pa
         assert store.find(f"{staging}/.sparkStaging") == []
 
 
-@pytest.mark.by_turns(3, 2)
+@pytest.mark.by_turns(TURNS, 13)
 def test_warehouse_in_an_object_store(cluster, tmp_path):
     store = Store(gateway_program_or_skip(), tmp_path, secret_key="planted-secret-of-store")
     store.start()
     try:
         TableFiles(store.bucket, "orders").create()
         fields = store.connection("lake")
-        extra = json.loads(fields["extra"])
-        with catalog(**{**fields, "extra": extra}) as hook:
+        del fields["connection_id"]
+        with catalog(**fields) as hook:
             application = inserted(cluster, "orders", catalog_conn_id="lake")
             assert hook.row_count("shop.orders") == 1
     finally:
