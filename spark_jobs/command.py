@@ -174,7 +174,7 @@ def _credentials(parsed: argparse.Namespace) -> dict[str, str]:
         raise RequestError(
             ErrorCode.REQUEST_INVALID,
             f"{CREDENTIALS}: not a JSON object of strings",
-            'Write the file as {"name": "secret", …}.',
+            'Write the file as {"name": "secret", ...}.',
         )
     if parsed.answers is not None and Path(parsed.credentials).parent == parsed.answers:
         Path(parsed.credentials).unlink(missing_ok=True)
