@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 import time
@@ -20,7 +21,7 @@ def main() -> int:
     """Print a line for each ending, and one in the end; 0 if nothing was published."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--endings", type=int, default=20, help="of each kind")
-    parser.add_argument("--kinds", default="", help="only those whose name has this text")
+    parser.add_argument("--kinds", default="", help="only those whose name has this expression")
     parser.add_argument("--reach", choices=("yes", "no", "both"), default="both")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin none after that")
     chosen = parser.parse_args()
@@ -28,7 +29,7 @@ def main() -> int:
         (name, reachable)
         for name in ENDINGS
         for reachable in {"yes": [True], "no": [False], "both": [True, False]}[chosen.reach]
-        if chosen.kinds in name
+        if re.search(chosen.kinds, name)
     ]
     until = time.monotonic() + chosen.minutes * 60
     failures = total = 0

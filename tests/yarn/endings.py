@@ -111,13 +111,13 @@ def _at_once(task: Task, points: Points, table: TableFiles) -> None:
 
 
 def _conflict(task: Task, points: Points, table: TableFiles) -> None:
-    """Change the schema right before the job publishes."""
-    points.arm("look-1")
-    task.wait_for("the last look", lambda: points.is_hit("look-1"))
+    """Change the schema while the job writes."""
+    points.arm("sink")
+    task.wait_for("a file of data", lambda: points.is_hit("sink"))
     schema = json.loads((table.folder / "schema" / "schema-0").read_text())
     text = json.dumps({**schema, "id": 1, "comment": "changed"})
     (table.folder / "schema" / "schema-1").write_text(text)
-    points.release("look-1")
+    points.release("sink")
 
 
 ENDINGS = {
