@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from spark_jobs.contract.request import FileSource
+from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.engine.source.materialized import materialize
 from spark_jobs.engine.source.open_source import open_source
 from spark_jobs.errors import JobError
@@ -112,6 +113,7 @@ def _source(spark: SparkSession, kind: str, folder: Path) -> DataFrame:
     if kind != "kept":
         return frame
     storage = connector.storage
+    Lease(storage.filesystem, f"{storage.root}/scratch").take()
     return materialize(spark, frame, frame.columns, storage, "scratch").frame
 
 
