@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.contract.unfinished_files import unfinished_name
@@ -30,8 +31,13 @@ def replace_file(filesystem: pafs.FileSystem, path: str, content: bytes | Iterab
         return
     temporary = temporary_path(path)
     make_folder(filesystem, path.rpartition("/")[0])
-    _write(filesystem, temporary, content)
-    filesystem.move(temporary, path)
+    try:
+        _write(filesystem, temporary, content)
+        filesystem.move(temporary, path)
+    except OSError:
+        with suppress(OSError):  # half of it on a full disk
+            filesystem.delete_file(temporary)
+        raise
 
 
 def temporary_path(path: str) -> str:

@@ -277,11 +277,10 @@ def slow_patterns(
         check=False,
     )
     told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert told, done.stderr
     slow = {each["place"]: each["slow"] for each in told if "slow" in each}
     if done.returncode != 0:
-        last = told[-1]["place"] if told else package
-        slow[last] = f"ended with {done.returncode}: {done.stderr[-2000:]}"
-    assert told, done.stderr
+        slow[told[-1]["place"]] = f"ended with {done.returncode}: {done.stderr[-2000:]}"
     return slow
 
 

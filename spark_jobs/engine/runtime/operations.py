@@ -31,13 +31,15 @@ from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.engine.runtime.progress import log
 from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.storage.clock import StoreClock
-from spark_jobs.storage.files import remove_folder, replace_file
+from spark_jobs.storage.files import has_folders, remove_folder, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spark_jobs.spi.storage import WarehouseStorage
 
+# Of the result of a failure; object stores are not full.
+_ROOM: Final = b"\n" * 32_768
 # The maximum that one run removes, because it has a statement to run.
 _MOST_OUTDATED: Final = 1_000
 # Listing 100,000 results takes seconds, so one of as many operations looks for outdated ones.
@@ -67,14 +69,29 @@ class OperationLog:
         """Store ``result``, whole or not at all: its operation has ended.
 
         A failure never replaces the result of an earlier successful run: it is stored beside it, as
-        ``<operation_id>.refused.json``.
+        ``<operation_id>.refused.json``. If the storage refuses, that is only logged: the table
+        knows what was committed.
         """
         earlier = self.read(result.operation_id)
         refused = result.error is not None and earlier is not None and earlier.error is None
         path = self._path(result.operation_id, refused=refused)
+        try:
+            self._write(path, result)
+        except OSError:
+            # The note of the run has kept room for it on a full disk.
+            self._forget_running(result.operation_id)
+            try:
+                self._write(path, result)
+            except OSError as error:
+                log.warning("the result could not be stored in %s: %s", path, error)
+        self._forget_running(result.operation_id)
+
+    def _write(self, path: str, result: JobResult) -> None:
         replace_file(self.storage.filesystem, path, result.to_json().encode())
+
+    def _forget_running(self, operation_id: str) -> None:
         with contextlib.suppress(OSError):  # the note of a run that ended only costs a listing
-            self.storage.filesystem.delete_file(self._running(result.operation_id))
+            self.storage.filesystem.delete_file(self._running(operation_id))
 
     def begin(self, operation_id: str, try_number: int) -> str:
         """A scratch folder for a new run, with a lease; the operation is noted as running.
@@ -82,7 +99,8 @@ class OperationLog:
         Raises:
             CommitError: RUN_GIVEN_UP.
         """
-        replace_file(self.storage.filesystem, self._running(operation_id), b"")
+        room = _ROOM if has_folders(self.storage.filesystem) else b""
+        replace_file(self.storage.filesystem, self._running(operation_id), room)
         scratch = new_scratch_folder(operation_id, try_number)
         self.lease(scratch).take()
         return scratch
