@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -96,6 +97,8 @@ def test_managers_that_refuse_and_one_behind_a_proxy(cluster, proxy, caplog, mon
         assert f"Asked YARN to end application {application_id}." in asked(proxy.address)
         assert cluster.ended(application_id)["state"] == "KILLED"
     assert cluster.snapshots(table) == []
+    # Its launcher was ended before, and it had no driver: nobody else removes that.
+    shutil.rmtree(cluster.staging)
 
 
 @pytest.mark.by_turns(3)
