@@ -152,11 +152,15 @@ def _affordable(condition: BoundExpression) -> tuple[list[BoundExpression], bool
         if part.leaf_count <= left:
             chosen.append(part)
             left -= part.leaf_count
-        elif part.kind == "And":
+        elif part.kind == "And" or _is_boolean_cast(part):
             waiting += reversed(part.children)
         else:
             is_whole = False
     return chosen, is_whole and not waiting
+
+
+def _is_boolean_cast(node: BoundExpression) -> bool:
+    return node.kind == "Cast" and node.type_name == "boolean"
 
 
 def _bound_names(position: int) -> tuple[str, str, str, str]:
@@ -199,7 +203,7 @@ class _Translator:
             return self.truth(children[0]) | self.truth(children[1])
         if kind == "Not":
             return ~self.truth(children[0])
-        if kind == "Cast" and node.type_name == "boolean":
+        if _is_boolean_cast(node):
             return self.truth(children[0])
         if kind in ("IsNull", "IsNotNull"):
             bounds = self._bounds(children[0])

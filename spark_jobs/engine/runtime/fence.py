@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.operation_files import fence_path
-from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.errors import CommitError, ErrorCode, InternalError
 from spark_jobs.storage.files import replace_file
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ class Fence:
 
         Raises:
             CommitError: RUN_GIVEN_UP.
-            OSError: the storage refused.
+            InternalError: STORAGE_UNAVAILABLE.
+            OSError: the storage refused to write.
         """
         self.require_none()
         # Their drivers may still wait for their cluster.
@@ -53,13 +54,19 @@ class Fence:
 
         Raises:
             CommitError: RUN_GIVEN_UP.
-            OSError: it cannot be known.
+            InternalError: STORAGE_UNAVAILABLE: it cannot be known.
         """
         try:
             # It is opened, because NFS clients cache names.
             self.storage.filesystem.open_input_stream(self._path(self.try_number)).close()
         except FileNotFoundError:
             return
+        except OSError as error:
+            raise InternalError(
+                ErrorCode.STORAGE_UNAVAILABLE,
+                f"It is not known whether this try was given up: {error}",
+                "Check the storage of the workspace, and the right to read there.",
+            ) from error
         raise CommitError(
             ErrorCode.RUN_GIVEN_UP,
             f"Try {self.try_number} of operation {self.operation_id} was given up: its task was "
