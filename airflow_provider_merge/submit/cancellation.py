@@ -6,6 +6,7 @@ Nothing relies on it: what the job may still publish is decided by its fence in 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ log = logging.getLogger(__name__)
 
 # In the extra of a Spark connection, as the Spark provider calls it.
 RESOURCE_MANAGER: Final = "yarn_resourcemanager_webapp_address"
+_APPLICATION: Final = re.compile(r"application_\d+_\d+")
 _TIMEOUT: Final = 10.0
 
 
@@ -27,6 +29,9 @@ def cancel_application(
     ``application_id`` is empty as long as it is unknown, ``extra`` that of the Spark connection.
     Returns whether its launcher is about to end by itself.
     """
+    # With another log format than Spark's, only the hook has read an id.
+    read = hook._yarn_application_id or ""  # noqa: SLF001
+    application_id = application_id or (read if _APPLICATION.fullmatch(read) else "")
     pod = hook._kubernetes_driver_pod or ""  # noqa: SLF001
     if not pod and not (hook._is_yarn and application_id):  # noqa: SLF001
         log.warning(

@@ -89,6 +89,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
         self._hook: SparkSubmitHook | None = None
         self._job: SparkJob | None = None
         self._application = SparkApplication()
+        self._has_ended_elsewhere = False
         self._archive: ClassArchive | None = None
 
     def _prepare(
@@ -110,7 +111,10 @@ class SparkSubmitSubmitter(LocalSubmitter):
         self._hook, self._job = hook, job
 
     def _end_elsewhere(self) -> None:
+        if self._has_ended_elsewhere:
+            return
         if self._hook is not None and self._job is not None and self._cluster:
+            self._has_ended_elsewhere = True
             # The cluster may be slow to end the driver, or not hear of it.
             self._job.give_up()
             if cancel_application(self._hook, self._application.application_id, self._extra):

@@ -17,7 +17,8 @@ from tests.airflow.launcher import Launcher
 from tests.airflow.support import connection, example_request
 
 APPLICATION = "application_1700000000000_0001"
-SUBMITTED = f"print('Submitted application {APPLICATION}', flush=True)\n"
+CLIENT = "26/11/26 21:00:00 INFO YarnClientImpl: "
+SUBMITTED = f"print('{CLIENT}Submitted application {APPLICATION}', flush=True)\n"
 
 
 class ResourceManager(HTTPServer):

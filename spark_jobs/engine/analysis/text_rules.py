@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from pyspark.errors import ParseException
+from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.request import FileSource, JobRequest, SqlSource
@@ -152,7 +152,8 @@ class _Rules:
         if names:
             own = _own_functions(self.spark)
             for name in (name for name, lower in names.items() if lower not in own):
-                yield f"{name} is not a function of Spark's own"
+                if _may_be_known(self.spark, name):
+                    yield f"{name} is not a function of Spark's own"
         for relation in found.relations:
             if _names_class(relation):
                 yield f"it names a class, {relation.parts[0]}"
@@ -182,6 +183,16 @@ def _default_file_system(spark: SparkSession) -> str:
 def _names_class(relation: Relation) -> bool:
     """Whether the format of files is named by its class, with all dots in one part."""
     return len(relation.parts) == 2 and "." in relation.parts[0]
+
+
+def _may_be_known(spark: SparkSession, name: str) -> bool:
+    """Whether a function is registered; of an unknown one, Spark says best what it takes."""
+    state = spark._jsparkSession.sessionState()
+    try:
+        identifier = state.sqlParser().parseFunctionIdentifier(name)
+        return bool(identifier.database().isDefined() or state.catalog().functionExists(identifier))
+    except PySparkException:
+        return True
 
 
 def _own_functions(spark: SparkSession) -> frozenset[str]:
