@@ -35,7 +35,7 @@ def require_plain(request: JobRequest) -> None:
             if tokens and tokens[0].is_word(*_COMMANDS):
                 raise not_a_query(where, tokens[0].text.upper())
             _require_no_code(request, where, tokens)
-    for where, text in expressions(request):
+    for where, text in expressions(request.statement):
         _require_no_code(request, where, _tokens(text))
 
 

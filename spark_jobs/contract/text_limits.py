@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 from spark_jobs.contract.checks import require
@@ -16,9 +16,6 @@ from spark_jobs.contract.hdfs_options import SCHEME as HDFS_SCHEME
 from spark_jobs.contract.locations import FILE_SCHEME
 from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
 from spark_jobs.errors import NotSupportedError
-
-if TYPE_CHECKING:
-    from spark_jobs.contract.request import JobRequest
 
 CODE_SETTING: Final = "[merge] allow_code_in_sql"
 PREFIX_SETTING: Final = "[merge] source_prefixes"
@@ -198,9 +195,9 @@ def _has_folders_in_braces(path: str) -> bool:
     return depth != 0
 
 
-def expressions(request: JobRequest) -> Iterator[tuple[str, str]]:
+def expressions(statement: object) -> Iterator[tuple[str, str]]:
     """The texts of a request's statement that may call functions, each with its place."""
-    yield from _texts(request.statement, "statement")
+    yield from _texts(statement, "statement")
 
 
 def _texts(part: Any, place: str) -> Iterator[tuple[str, str]]:

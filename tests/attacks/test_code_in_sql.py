@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,17 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> CatalogSpec:
     catalog = CatalogSpec("paimon", str(tmp_path_factory.mktemp("lake")))
     create(open_connector(catalog, {}), {"id": "int", "v": "string"})
     return catalog
+
+
+@pytest.fixture(scope="module", autouse=True)
+def others_functions(spark: SparkSession) -> Iterator[None]:
+    """Functions of somebody in the session's catalog; their class would be loaded by a call."""
+    names = ("com_f", "com_example_f")
+    for name in names:
+        spark.sql(f"CREATE FUNCTION {name} AS 'com.example.F'")
+    yield
+    for name in names:
+        spark.sql(f"DROP FUNCTION {name}")
 
 
 @pytest.fixture

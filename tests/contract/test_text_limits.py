@@ -110,7 +110,7 @@ def test_names_are_no_expressions() -> None:
     sources = (SqlSource("q", "SELECT 1"),)
     request = JobRequest("one", TableName("a", "b"), lake, statement, sources)
 
-    assert list(expressions(request)) == [
+    assert list(expressions(request.statement)) == [
         ("statement.partition.source", "f(1)"),
         ("statement.expected_partitions[0].day", "g(2)"),
     ]

@@ -83,7 +83,7 @@ def require_plain_texts(spark: SparkSession | None, request: JobRequest) -> None
             rules.require_query(source.query, f"query of {source_text(source)}")
         elif isinstance(source, FileSource):
             rules.require_file(source)
-    for where, text in expressions(request):
+    for where, text in expressions(request.statement):
         rules.require_expression(text, where)
 
 
@@ -166,7 +166,10 @@ class _Rules:
                     "Leave it out where only some files may be read.",
                 )
         if found.computes_names or "PlanWithUnresolvedIdentifier" in found.nodes:
-            raise NotSupportedError(f"{where}: it computes a name, with IDENTIFIER")
+            raise NotSupportedError(
+                f"{where}: it computes a name, with IDENTIFIER",
+                "Write the name out, so that it can be compared with [merge] source_prefixes.",
+            )
         for relation in found.relations:
             # Jobs have no catalog in their session: a name of two parts is a format and a path.
             if len(relation.parts) > 1:
