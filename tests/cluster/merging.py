@@ -10,6 +10,7 @@ from typing import Any
 
 from spark_jobs.contract.request import Source
 from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.text_limits import TextLimits
 from tests.cluster.processes import kill_tree
 from tests.cluster.standalone import Cluster, Submission
 from tests.conformance.behaviour import Behaviour
@@ -78,7 +79,9 @@ class ClusterMerges:
         **submission: Any,
     ) -> ClusterMerge:
         harness = self.harness(behaviour.table, partitioned)
-        request = request_of(behaviour, harness)
+        # Some sources call Java, to leave traces.
+        limits = TextLimits(allow_code=True)
+        request = replace(request_of(behaviour, harness), text_limits=limits)
         if source is not None:
             request = replace(request, sources=(source,))
         job = Submission(self.folder, request, self.cluster.master, **submission)

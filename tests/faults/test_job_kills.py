@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_jobs.contract.request import JobRequest, Origin
+from spark_jobs.contract.text_limits import TextLimits
 from spark_jobs.engine.merge.plan_limits import Plan
 from spark_jobs.run import run
 from tests.cluster.processes import kill_tree, wait_for
@@ -116,7 +117,8 @@ def test_killed_job(
     point, wait, expected = _KILLS[moment]
     harness = _table(spark, tmp_path, kind)
     warehouse = harness.warehouse
-    request = request_of(_SLOW if wait is _spilling else _MERGE, harness)
+    made = request_of(_SLOW if wait is _spilling else _MERGE, harness)
+    request = replace(made, text_limits=TextLimits(allow_code=True))
     submission = Submission(
         tmp_path / "job",
         request,

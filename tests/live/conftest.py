@@ -105,6 +105,8 @@ def running_server(folder: Path, settings: dict[str, str]) -> Iterator[Server]:
         "TMPDIR": str(folder / "tmp"),
         "AIRFLOW_CONN_PAIMON_DEFAULT": json.dumps(paimon),
         "AIRFLOW__MERGE__UI_SAMPLES": "paimon_default",
+        # Statements of these tests sleep.
+        "AIRFLOW__MERGE__ALLOW_CODE_IN_SQL": "True",
     }
     live = Server(folder, variables)
     try:
