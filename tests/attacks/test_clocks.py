@@ -112,7 +112,7 @@ def test_a_running_statement_publishes_whatever_time_its_neighbours_have(
     handle = connector.writes.begin_merge(running, APPEND)
     fragments = store(handle, inserts(running, [{"id": 3, "k": "x"}]))
     log = OperationLog(connector.storage)
-    scratch = log.begin("running")
+    scratch = log.begin("running", 1)
 
     results, said = place.run(days, *CARE, DropPartitionsSpec(({"k": "'gone'"},)), retry=True)
 
@@ -140,7 +140,7 @@ def test_what_is_old_by_the_stores_clock_goes_although_the_own_is_behind(
     aged(orphan, 3)
     begin(connector, connector.metadata.load_table(NAME), "killed")
     aged(table / "consumer/consumer-merge-killed", 8)
-    left = tmp_path / OperationLog(connector.storage).begin("killed")
+    left = tmp_path / OperationLog(connector.storage).begin("killed", 1)
     aged(left, 8)
 
     (removed, _), _ = local.run(-10, *CARE[:2])
@@ -230,7 +230,7 @@ def test_a_running_statement_on_an_iceberg_table_keeps_what_it_noted(
     create(connector, {"id": "int", "v": "string"})
     running = connector.metadata.load_table(NAME)
     log = OperationLog(connector.storage)
-    scratch = log.begin("running")
+    scratch = log.begin("running", 1)
     handle = connector.writes.begin_merge(running, APPEND)
     fragments = store(handle, inserted(connector, running, [{"id": 1, "v": "a"}]))
 

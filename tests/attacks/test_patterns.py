@@ -12,7 +12,9 @@ _TIME = TimePattern.of("timestampFormat", "yyyy-MM-dd['T'HH:mm:ss[.SSSSSS][XXX]]
 _OF_CSV = "spark_jobs.landing.csv_records: "
 # Expressions that values of a run are part of.
 SAMPLES = {
-    "spark_jobs.contract.operation_files: f'{re.escape(operation_id)}-{_RUN}'": ["op-[0-9a-f]{32}"],
+    "spark_jobs.contract.operation_files: f'{re.escape(operation_id)}-(?:(\\\\d+)-)?{_RUN}'": [
+        r"op-(?:(\d+)-)?[0-9a-f]{32}"
+    ],
     "spark_jobs.engine.runtime.redaction: '|'.join(map(re.escape, self.secrets))": ["aaa|aab|b"],
     # Hadoop's patterns; names of files have at most 255 bytes.
     "spark_jobs.engine.source.complete_listing: str(compiler(part).compiled().pattern())": [
