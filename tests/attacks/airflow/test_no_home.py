@@ -79,6 +79,7 @@ def test_a_user_without_a_name_is_told_before_spark_starts(
 
 def test_there_is_no_class_archive_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOME")
+    monkeypatch.delenv("AIRFLOW__MERGE__CLASS_ARCHIVE_FOLDER", raising=False)
     monkeypatch.setattr(os, "getuid", lambda: 12345)
 
     assert class_archive_folder() is None
