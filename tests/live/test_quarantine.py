@@ -100,7 +100,7 @@ def test_killed_at_each_step_retried_and_cleared(orders, tmp_path):
 
 def scratch_of(table, operation_id):
     """The folders of an operation's temporary files."""
-    return set(table.operations.glob(f"{operation_id}-*"))
+    return {each for each in table.operations.glob(f"{operation_id}-*") if each.is_dir()}
 
 
 def assert_done(table, file, operation_id):
