@@ -33,6 +33,7 @@ _COMPUTED: Final = "IDENTIFIER"
 # Columns that it sets are in a field of a star.
 _PIPE: Final = "|>"
 _COMPUTED_NODE: Final = "ExpressionWithUnresolvedIdentifier"
+_COMPUTED_PLAN: Final = "PlanWithUnresolvedIdentifier"
 # A part of a name has it only in backticks, and no function of Spark's own has it.
 _BETWEEN: Final = "\0"
 
@@ -61,7 +62,7 @@ class ParsedText:
     @property
     def computes_names(self) -> bool:
         """Whether what it calls or reads is known only when it runs."""
-        return _COMPUTED_NODE in self.expressions
+        return _COMPUTED_PLAN in self.nodes or _COMPUTED_NODE in self.expressions
 
 
 def parsed_query(spark: SparkSession, text: str) -> ParsedText:

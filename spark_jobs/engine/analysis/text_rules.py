@@ -143,7 +143,7 @@ class _Rules:
         """What in a text runs code, or may."""
         if "ScriptTransformation" in found.nodes:
             yield "it runs a program, with TRANSFORM, MAP or REDUCE"
-        if "PlanWithUnresolvedIdentifier" in found.nodes or found.computes_names:
+        if found.computes_names:
             yield "it computes a name, with IDENTIFIER"
         names = {name: name.lower() for name in sorted(found.functions)}
         for name, lower in names.items():
@@ -165,7 +165,7 @@ class _Rules:
                     f"{where}: the function {name} may read a file",
                     "Leave it out where only some files may be read.",
                 )
-        if found.computes_names or "PlanWithUnresolvedIdentifier" in found.nodes:
+        if found.computes_names:
             raise NotSupportedError(
                 f"{where}: it computes a name, with IDENTIFIER",
                 "Write the name out, so that it can be compared with [merge] source_prefixes.",

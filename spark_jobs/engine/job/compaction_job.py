@@ -94,9 +94,7 @@ class CompactionJob:
         if self.request.dry_run:
             return self._foretold(compaction, table, wanted)
         with self.progress.phase("history"):
-            fence = Fence.of(self.request, self.connector.storage)
-            fence.enter()
-            log.clear_leftovers(self.request.operation_id, fence.try_number)
+            fence = log.enter(self.request)
             commits = compaction.commits(table, self.request.operation_id)
             tally = Tally.of(commits, table.partition_keys)
         scratch = log.begin(self.request.operation_id, fence.try_number)

@@ -17,7 +17,6 @@ from spark_jobs.engine.analysis.text_rules import require_plain_texts
 from spark_jobs.engine.query.json_values import json_frame, json_value
 from spark_jobs.engine.query.query_output import query_output
 from spark_jobs.engine.runtime.failures import translated
-from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.file_names import require_utf8_names
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.progress import Progress
@@ -59,10 +58,8 @@ class QueryJob:
     def _done(self, log: OperationLog) -> JobResult:
         require_utf8_names(self.spark)
         require_plain_texts(self.spark, self.request)
-        Fence.of(self.request, self.connector.storage).enter()
-        try_number = self.request.origin.try_number
-        log.clear_leftovers(self.request.operation_id, try_number)
-        scratch = log.begin(self.request.operation_id, try_number)
+        fence = log.enter(self.request)
+        scratch = log.begin(self.request.operation_id, fence.try_number)
         lease = log.lease(scratch)
         sources = Sources(
             self.spark,

@@ -19,7 +19,6 @@ from spark_jobs.engine.job.ended_tries import EndedTries, warnings_of
 from spark_jobs.engine.job.statement_runs import StatementRuns
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.runtime.failures import translated
-from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.file_names import require_utf8_names
 from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
 from spark_jobs.engine.runtime.progress import Progress
@@ -121,9 +120,7 @@ class Job:
         if self.request.dry_run:
             return self._tried(log, runs, table)
         with self.progress.phase("history"):
-            fence = Fence.of(self.request, self.connector.storage)
-            fence.enter()
-            log.clear_leftovers(self.request.operation_id, fence.try_number)
+            fence = log.enter(self.request)
             earlier = self._earlier(log, table)
             if earlier is not None:
                 require_same_work(self.request, earlier)

@@ -27,6 +27,7 @@ from spark_jobs.contract.operation_files import (
 )
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import ErrorInfo, JobResult, Metrics, Status
+from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.engine.runtime.progress import log
 from spark_jobs.errors import CommitError, ErrorCode, JobError
@@ -92,6 +93,18 @@ class OperationLog:
     def _forget_running(self, operation_id: str) -> None:
         with contextlib.suppress(OSError):  # the note of a run that ended only costs a listing
             self.storage.filesystem.delete_file(self._running(operation_id))
+
+    def enter(self, request: JobRequest) -> Fence:
+        """Begin a try of an operation: earlier ones are given up, and what they left is removed.
+
+        Raises:
+            CommitError: RUN_GIVEN_UP: this one was.
+            InternalError: STORAGE_UNAVAILABLE.
+        """
+        fence = Fence.of(request, self.storage)
+        fence.enter()
+        self.clear_leftovers(request.operation_id, fence.try_number)
+        return fence
 
     def begin(self, operation_id: str, try_number: int) -> str:
         """A scratch folder for a new run, with a lease; the operation is noted as running.
