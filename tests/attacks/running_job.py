@@ -28,7 +28,9 @@ _LISTENS: Final = "0A"
 # Of Spark's protocol between its processes.
 _REQUEST, _RESPONSE, _FAILURE, _OPEN_BLOCKS = 3, 4, 5, 0
 # Tasks are broadcast; some of the first ones are forgotten.
-_BROADCASTS: Final = 30
+_BROADCASTS: Final = 100
+# Seconds that a busy machine may take to answer.
+_PATIENCE: Final = 15
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class RunningJob:
         body = struct.pack(">B", _OPEN_BLOCKS) + _text(self.application.encode()) + _text(b"driver")
         body += struct.pack(">i", 1) + _text(b"broadcast_%d_piece0" % number)
         message = struct.pack(">Bqi", _REQUEST, 1, len(body)) + body
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 2) as client:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), _PATIENCE) as client:
             client.sendall(struct.pack(">q", 8 + len(message)) + message)
             answer = client.recv(9)
             return answer[8] if len(answer) == 9 else None

@@ -16,7 +16,6 @@ from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, RemoveOrphanFil
 from spark_jobs.contract.operation_files import fence_path
 from spark_jobs.contract.request import JobRequest, Origin
 from spark_jobs.contract.task_notes import note_file, note_text
-from spark_jobs.engine.job import statement_job
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.last_look import LastLook
@@ -117,10 +116,10 @@ def test_giving_up_in_the_pause_after_a_conflict(
 
     def in_conflict(*_: object) -> None:
         attempts.append(1)
+        give_up(harness, request)
         raise CommitError(ErrorCode.COMMIT_CONFLICT, "another writer", "")
 
     monkeypatch.setattr(Job, "_changed", in_conflict)
-    monkeypatch.setattr(statement_job.time, "sleep", lambda _: give_up(harness, request))
 
     result = Job(request, harness.spark, harness.open()).run()
 

@@ -150,7 +150,7 @@ def test_the_last_writer_s_statement_is_done_once_though_two_drivers_run_it(
     result = Job(request, harness.spark, replace(connector, writes=racing)).run()
 
     assert result.error is not None
-    assert result.error.code == ErrorCode.OPERATION_ID_REUSED.name
+    assert result.error.code == ErrorCode.RUN_GIVEN_UP.name
     assert ids(harness) == {5, *OTHERS}
 
 

@@ -209,7 +209,11 @@ def _retried(
     assert after.made_by.count(OPERATION_ID) == 1
     assert len(after.made_by) == len(before.made_by) + 1
     assert after.guards == frozenset()
-    assert [each.name for each in warehouse.glob("_operations/*")] == [f"{OPERATION_ID}.json"]
+    # The second try has shut out the first.
+    assert sorted(each.name for each in warehouse.glob("_operations/*")) == [
+        f"{OPERATION_ID}-1.fence",
+        f"{OPERATION_ID}.json",
+    ]
     orphans = len(left.on_disk - before.live - after.live)
     then = {1: "found the commit", 2: "applied"}[result.try_number]
     return left, f"{then}; orphaned data files: {orphans}"
