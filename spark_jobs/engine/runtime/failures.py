@@ -102,6 +102,12 @@ def translated(error: BaseException) -> JobError:
     marked = from_marker(whole)
     if marked is not None:
         return marked
+    if isinstance(error, ModuleNotFoundError):
+        return CatalogError(
+            ErrorCode.LIBRARY_MISSING,
+            f"The driver's environment does not have the Python module {error.name!r}.",
+            "Install its package into the Spark environment.",
+        )
     text = _without_writer(excerpt(whole, _SEARCHED))
     for failure in list(_named_by_spark(error)) or _named_in(text):
         if failure.is_of_data:

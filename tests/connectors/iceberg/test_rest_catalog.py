@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,13 @@ __all__ = ["iceberg_rest"]
 
 _COMMITS = "/tables/t"
 SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string())])
+
+
+@pytest.fixture(autouse=True)
+def _no_database_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A driver of REST catalogs has none.
+    for name in ("sqlalchemy", "sqlalchemy.exc", "sqlalchemy.engine"):
+        monkeypatch.setitem(sys.modules, name, None)
 
 
 @pytest.fixture
@@ -82,6 +90,15 @@ def test_a_wrong_token(tables: RestTables) -> None:
 
     assert caught.value.code is ErrorCode.WAREHOUSE_ACCESS_DENIED
     assert "another" not in str(caught.value)
+
+
+def test_a_catalog_in_a_database_names_the_library_that_is_missing(tmp_path: Path) -> None:
+    spec = CatalogSpec("iceberg", str(tmp_path), {"type": "sql", "uri": "sqlite://"})
+    with pytest.raises(JobError) as caught:
+        open_connector(spec, {}).metadata.load_table(NAME)
+
+    assert caught.value.code is ErrorCode.LIBRARY_MISSING
+    assert "sqlalchemy" in caught.value.message
 
 
 @pytest.fixture

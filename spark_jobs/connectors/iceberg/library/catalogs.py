@@ -276,7 +276,6 @@ def _failure(place: str, error: Exception) -> JobError:
     from pydantic import ValidationError
     from pyiceberg import exceptions
     from requests import RequestException
-    from sqlalchemy.exc import SQLAlchemyError
 
     if failure := glue_failure(error, "The catalog"):
         return failure
@@ -290,12 +289,27 @@ def _failure(place: str, error: Exception) -> JobError:
             "The catalog does not accept the credentials of the connection.",
             "Correct login and password of the catalog connection, or its rights.",
         )
-    if isinstance(error, exceptions.RESTError | RequestException | SQLAlchemyError):
+    if isinstance(error, exceptions.RESTError | RequestException) or _is_of_database(error):
         return _unavailable(kind)
+    if isinstance(error, ModuleNotFoundError):
+        return CatalogError(
+            ErrorCode.LIBRARY_MISSING,
+            f"The catalog needs the Python module {error.name!r}, which the driver's environment "
+            "does not have.",
+            "Install what the catalog needs there, such as 'pyiceberg[sql-postgres]'.",
+        )
     invalid = error.__cause__ if isinstance(error, exceptions.ValidationError) else error
     if isinstance(invalid, ValidationError):
         return _invalid(place, invalid)
     return file_error(place, error)
+
+
+def _is_of_database(error: Exception) -> bool:
+    try:
+        from sqlalchemy.exc import SQLAlchemyError
+    except ModuleNotFoundError:  # only catalogs in databases need it
+        return False
+    return isinstance(error, SQLAlchemyError)
 
 
 def _invalid(place: str, error: Any) -> JobError:
