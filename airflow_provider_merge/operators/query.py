@@ -170,9 +170,9 @@ class QueryOperator(SqlOperator, SparkJobOperator):
         if not isinstance(self.sql, str):
             raise invalid("sql", "expected text", "Write a SELECT.")
         given = to_named_sources(self.sources)
-        require_read(self.sources, [self.sql])
         with of_parameter(self.sql_label()):
             name, own = parse_query(self.sql, tuple(self.sources or ()), self.database)
+        require_read(self.sources, [self.sql])
         return name, (*given, *own)
 
     def _spec(self, source: str) -> QuerySpec:
