@@ -244,6 +244,16 @@ def _config() -> dict[str, Any]:
                 "example": "True",
                 "default": "False",
             },
+            "max_new_partitions": {
+                "description": (
+                    "How many partitions one statement may add. The operators' parameter of the "
+                    "same name overrides it."
+                ),
+                "version_added": "0.1.0",
+                "type": "integer",
+                "example": "10000",
+                "default": "1000",
+            },
             "source_prefixes": {
                 "description": (
                     "Locations, separated by commas, below which the files of sources, and those "

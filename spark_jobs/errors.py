@@ -74,6 +74,7 @@ class ErrorCode(Enum):
     ROW_OUTSIDE_PARTITION = ("ROW_OUTSIDE_PARTITION", False)
     PARTITION_NOT_EXPECTED = ("PARTITION_NOT_EXPECTED", False)
     PARTITION_NOT_FOUND = ("PARTITION_NOT_FOUND", False)
+    TOO_MANY_PARTITIONS = ("TOO_MANY_PARTITIONS", False)
     SOURCE_EMPTY = ("SOURCE_EMPTY", False)
     TOO_MANY_BAD_ROWS = ("TOO_MANY_BAD_ROWS", False)
     RESULT_TOO_LARGE = ("RESULT_TOO_LARGE", False)
@@ -207,6 +208,7 @@ _CLASS_OF_CODE: dict[ErrorCode, type[JobError]] = {
             ErrorCode.ROW_OUTSIDE_PARTITION,
             ErrorCode.PARTITION_NOT_EXPECTED,
             ErrorCode.PARTITION_NOT_FOUND,
+            ErrorCode.TOO_MANY_PARTITIONS,
             ErrorCode.SOURCE_EMPTY,
             ErrorCode.TOO_MANY_BAD_ROWS,
             ErrorCode.RESULT_TOO_LARGE,

@@ -19,6 +19,11 @@ from spark_jobs.contract.compaction import CompactMode, CompactSpec
 from spark_jobs.contract.request import JobOptions
 
 _SIZES = ("target_file_size", "max_bytes")
+_OF_NO_USE = {
+    "rewrite_share": "The parameter deleted_share is meant.",
+    "isolation": "Leave it out.",
+    "max_new_partitions": "Leave it out.",
+}
 
 
 class CompactOperator(DryRunOperator):
@@ -83,10 +88,10 @@ class CompactOperator(DryRunOperator):
         include_pending: bool | str = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        # Of other operators a number of bytes, so none of default_args is for them.
+        super().__init__(target_file_size=None, **kwargs)
         self.partitions = partitions
         self.mode = mode
-        # Of other operators a number of bytes.
         self.target_file_size = target_file_size
         self.min_files = min_files
         self.small_file_share = small_file_share
@@ -129,9 +134,8 @@ class CompactOperator(DryRunOperator):
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.
         """
-        for name, instead in (("rewrite_share", "deleted_share"), ("isolation", None)):
+        for name, remedy in _OF_NO_USE.items():
             if getattr(self, name) is not None:
-                remedy = f"The parameter {instead} is meant." if instead else "Leave it out."
                 self.refuse(name, "is of no use here: rows stay the same", remedy)
         for name in _SIZES:
             value = getattr(self, name)

@@ -85,7 +85,7 @@ class CreateTableOperator(SqlOperator, TableOperator):
         self.columns = columns
         self.partition_keys = partition_keys
         self.primary_key = primary_key
-        self.table_options = table_options or {}
+        self.table_options = {} if table_options is None else table_options
         self.comment = comment
         self.check_parameters()
 

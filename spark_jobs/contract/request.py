@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.bad_rows import (
@@ -41,6 +41,10 @@ _WITH_ADDED = InsertIntoSpec | InsertOverwriteSpec | CreateTableSpec
 _WITH_SOURCE = MergeSpec | InsertIntoSpec | InsertOverwriteSpec | QuerySpec
 # Part of every digest: an option that requests used to have and that was never set.
 _REMOVED_OPTIONS = {"broadcast_limit": 150 * 1024 * 1024}
+# Of options: limits are not what a statement means.
+_LIMITS: Final = ("max_new_partitions",)
+# The number of partitions that a statement may add where nobody says another.
+MAX_NEW_PARTITIONS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +204,8 @@ class JobOptions:
     on tables with deletion vectors, the share of a file's rows (0 to 1) above which deleting them
     rewrites the file; None: the table decides. ``isolation``: which concurrent commits are a
     conflict (rule 12); None is serializable. ``type_widening``: with schema evolution, the table's
-    columns get the source's types where these are wider.
+    columns get the source's types where these are wider. ``max_new_partitions``: how many
+    partitions the statement may add; None: ``MAX_NEW_PARTITIONS``.
     """
 
     session_time_zone: str = "UTC"
@@ -208,12 +213,15 @@ class JobOptions:
     rewrite_share: float | None = None
     isolation: Isolation | None = None
     type_widening: bool | None = None
+    max_new_partitions: int | None = None
 
     def __post_init__(self) -> None:
         require(bool(self.session_time_zone.strip()), "session_time_zone: is empty")
         require(self.target_file_size > 0, "target_file_size: must be positive")
         share = self.rewrite_share
         require(share is None or 0 <= share <= 1, "rewrite_share: must be from 0 to 1")
+        most = self.max_new_partitions
+        require(most is None or most > 0, "max_new_partitions: must be positive")
         levels = get_args(Isolation)
         require(
             self.isolation is None or self.isolation in levels,
@@ -329,8 +337,8 @@ class JobRequest:
         """SHA-256 (hex) of what the statement means; the same for every try of the same work.
 
         It covers target, catalog, statement, sources, options and whether it is a dry run; not the
-        operation id, the origin (which has the try number), ``after_ended_try``, the limits of
-        texts, the workspace, or the version.
+        operation id, the origin (which has the try number), ``after_ended_try``, limits, the
+        workspace, or the version.
         """
         document: dict[str, Any] = codec.encode(self)
         for name in ("operation_id", "origin", "after_ended_try", "text_limits", "version"):
@@ -339,7 +347,8 @@ class JobRequest:
         if not self.dry_run:
             del document["dry_run"]
         # Options that later releases add must not change digests while they are not set.
-        given = {name: each for name, each in document["options"].items() if each is not None}
+        options = {n: v for n, v in document["options"].items() if n not in _LIMITS}
+        given = {name: each for name, each in options.items() if each is not None}
         document["options"] = {**given, **_REMOVED_OPTIONS}
         if isinstance(self.statement, _WITH_ADDED):
             for name in _ADDED_TO_STATEMENTS:

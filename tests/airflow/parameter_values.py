@@ -123,6 +123,7 @@ _VALUES: dict[str, Any] = {
     "max_age": 90,
     "max_bytes": "3 gb",
     "max_deletes": 4,
+    "max_new_partitions": 3,
     "max_parallel": 2,
     "max_partitions": 5,
     "min_deleted_share": 0.3,

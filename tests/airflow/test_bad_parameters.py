@@ -100,6 +100,10 @@ WRONG = {
         "source.sources.a.kind: 'x'",
     ),
     "file size": ({"target_file_size": 0}, "target_file_size: 0 is not a positive whole number"),
+    "new partitions": (
+        {"max_new_partitions": 0},
+        "max_new_partitions: 0 is not a positive whole number",
+    ),
     "isolation": ({"isolation": "dirty"}, "isolation: 'dirty' is not one of: serializable, snap"),
     "after an ended try": (
         {"after_ended_try": "perhaps"},

@@ -58,7 +58,8 @@ def _problem(case, server):
         return None if text == f"missing keyword argument {case.name!r}" else f"TypeError: {text}"
     if case.place == "missing item":
         return "taken for left out"
-    if case.place == "default_args" and _is_refused(case, server):
+    means_none = case.name in MAY_BE_EMPTY and arrived in ({}, [])
+    if case.place == "default_args" and not means_none and _is_refused(case, server):
         return None if arrived is None else "a default of no use is not ignored"
     if arrived != way.expected(given):
         return f"{arrived!r} arrived for {way.expected(given)!r}"

@@ -113,6 +113,12 @@ def test_the_workspace_has_no_meaning() -> None:
     assert dataclasses.replace(REQUEST, catalog=catalog).digest() == REQUEST.digest()
 
 
+def test_limits_have_no_meaning() -> None:
+    # They may be raised between two tries.
+    options = dataclasses.replace(REQUEST.options, max_new_partitions=5)
+    assert dataclasses.replace(REQUEST, options=options).digest() == REQUEST.digest()
+
+
 def test_the_order_of_options_has_no_meaning() -> None:
     catalog = CatalogSpec("paimon", "/w", {"b": "2", "a": "1"})
     assert dataclasses.replace(REQUEST, catalog=catalog).digest() == REQUEST.digest()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow_provider_merge.hooks.catalog import CatalogHook
-from airflow_provider_merge.operators._shared.configured_limits import configured_limits
+from airflow_provider_merge.operators._shared.configured_limits import configured_limits, limited
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id, task_origin
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.operators._shared.values import share, whole_number
@@ -39,6 +39,8 @@ class TableRequestOperator(SparkJobOperator):
     :param isolation: which concurrent commits are a conflict: ``serializable`` (default), those
         that affect what the statement read; ``snapshot``, only those that affect the files that it
         changes
+    :param max_new_partitions: the number of partitions that the statement may add; default: what
+        ``[merge] max_new_partitions`` says, else 1,000
     """
 
     template_fields: Sequence[str] = (
@@ -48,6 +50,7 @@ class TableRequestOperator(SparkJobOperator):
         "target_file_size",
         "rewrite_share",
         "isolation",
+        "max_new_partitions",
     )
 
     after_ended_try: str = "fail"
@@ -60,6 +63,7 @@ class TableRequestOperator(SparkJobOperator):
         target_file_size: int | str | None = None,
         rewrite_share: float | str | None = None,
         isolation: str | None = None,
+        max_new_partitions: int | str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -68,6 +72,7 @@ class TableRequestOperator(SparkJobOperator):
         self.target_file_size = target_file_size
         self.rewrite_share = rewrite_share
         self.isolation = isolation
+        self.max_new_partitions = max_new_partitions
         if target is not None and not is_template(target):
             parse_table_name(target, "target")
         if not has_template([getattr(self, name) for name in TableRequestOperator.template_fields]):
@@ -128,7 +133,7 @@ class TableRequestOperator(SparkJobOperator):
             catalog=hook.catalog_spec(),
             statement=self.statement(),
             sources=self.request_sources(),
-            options=self.job_options(),
+            options=limited(self.job_options()),
             origin=task_origin(context, self.retries or 0, statement),
             dry_run=dry_run,
             after_ended_try=cast("AfterEndedTry", self.after_ended_try),
@@ -148,4 +153,5 @@ class TableRequestOperator(SparkJobOperator):
             target_file_size=options.target_file_size if size is None else size,
             rewrite_share=share("rewrite_share", self.rewrite_share),
             isolation=cast("Isolation", self.isolation) if self.isolation else None,
+            max_new_partitions=whole_number("max_new_partitions", self.max_new_partitions),
         )

@@ -14,6 +14,7 @@ const guards = [
   { name: "partition", code: "ROW_OUTSIDE_PARTITION", text: "New rows belong to the partition that is named", isSet: (fields) => filled(fields.partition) },
   { name: "allow_empty", code: "SOURCE_EMPTY", text: "An empty source does not clear the table", isSet: (fields) => fields.mode === "table" && !isTrue(fields.allow_empty) },
   { name: "max_bad_rows", code: "TOO_MANY_BAD_ROWS", text: "Few enough records of a source cannot be read", isSet: (fields) => /max_bad_rows\\*": *[^n ]/.test(JSON.stringify([fields.source, fields.sources])) },
+  { name: "max_new_partitions", code: "TOO_MANY_PARTITIONS", text: "Few enough partitions are new", isSet: (fields) => filled(fields.max_new_partitions) },
   { name: "cardinality", code: "MERGE_TARGET_ROW_MULTIPLE_MATCHES", text: "No target row is changed by two source rows", isSet: isMerge },
 ];
 

@@ -21,6 +21,7 @@ from spark_jobs.engine.source.materialized import materialize
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
 from spark_jobs.engine.write.clustering import clusters_of, distribute, with_layout_columns
 from spark_jobs.engine.write.derivation import by_position
+from spark_jobs.engine.write.new_partitions import require_few_new
 from spark_jobs.engine.write.partition_counts import placement
 from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.engine.write.statement_run import StatementOutcome
@@ -61,6 +62,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
         partitions = new.partitions(len(self.table.partitioned_by))
         replaced = replacement.replaced(planned, partitions)
         replacement.check(replaced, partitions)
+        require_few_new(self.options, self.table, replacement.names(partitions), planned)
         self._require_rows(new)
         self.progress.say(
             f"{new.source_rows} source rows for {len(partitions)} partitions; "

@@ -13,6 +13,7 @@ from spark_jobs.contract.inserts import (
     PartitionStatement,
     TruncateTableSpec,
 )
+from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.sql_literals import sql_conditions
 from spark_jobs.engine.analysis.partition_specs import (
     Constants,
@@ -119,6 +120,10 @@ class Replacement:
                     f"{self.table.name} has no partition {sql_conditions(wanted)}.",
                     "Check the values, or say IF EXISTS.",
                 )
+
+    def names(self, partitions: Sequence[Partition]) -> list[str]:
+        """The names of ``partitions``."""
+        return [partition_name(self._named(each)) for each in partitions]
 
     def _key(self, file: PlannedFile) -> Partition:
         return tuple(value_of(file.partition, each.name) for each in self.table.partitioned_by)

@@ -28,6 +28,7 @@ from spark_jobs.engine.source.materialized import MaterializedSource, materializ
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
 from spark_jobs.engine.write.changed_partitions import changed_partitions
+from spark_jobs.engine.write.new_partitions import require_few_new
 from spark_jobs.engine.write.partition_counts import partition_metrics, placement
 from spark_jobs.engine.write.repacking import repacked
 from spark_jobs.engine.write.spark_run import SparkRun
@@ -93,7 +94,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         if _nothing_to_do(merge, files, source):
             return StatementOutcome(None, metrics)
         read_set = whole_table if self.reads_itself else pruning.touched
-        return self._write(merge, processor, files, source, keys, metrics, read_set)
+        return self._write(merge, processor, planned, files, source, keys, metrics, read_set)
 
     def _analyzed(self) -> AnalyzedMerge:
         if isinstance(self.spec, MergeSpec):
@@ -135,6 +136,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         self,
         merge: AnalyzedMerge,
         processor: RowChangeProcessor,
+        planned: Sequence[PlannedFile],
         files: NeededFiles,
         source: MaterializedSource | None,
         keys: DynamicFilter | None,
@@ -177,6 +179,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             reports = [*written, dropped]
             fragments = [each for report in reports for each in report.fragments]
             partitions = changed_partitions(self.connector, self.table, fragments)
+            require_few_new(self.options, self.table, partitions, planned)
             metrics = replace(
                 counted(metrics, reports),
                 matched=result.matched if merge.has_source else 0,
