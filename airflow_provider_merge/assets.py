@@ -32,6 +32,11 @@ def table_asset(catalog_conn_id: str, table: str) -> Asset:
     return Asset(uri=f"{SCHEME}://{quote(catalog_conn_id, safe='')}/{path}")
 
 
+def is_table(asset: Any) -> bool:
+    """Whether a declared inlet or outlet is a table's asset."""
+    return isinstance(asset, Asset) and urlsplit(asset.uri).scheme in SCHEMES
+
+
 def same_asset(declared: Iterable[Any], asset: Asset) -> Asset | None:
     """The declared asset of the same table, which may have a name or a scheme of its own."""
     assets = (each for each in declared if isinstance(each, Asset))

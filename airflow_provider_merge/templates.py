@@ -14,9 +14,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, ParamSpec, TypeVar
 
+from jinja2 import Environment, TemplateSyntaxError
+
 _MARKS = ("{{", "{%", "{#")
 # Stands for a text that is not rendered yet where only the structure is checked; also a table name.
 PLACEHOLDER = "to_be.rendered"
+# The same within a text that is read, where it may be a part of a name.
+_WORD: Final = "rendered_later__"
 _ALL_KNOWN: Final[ContextVar[bool]] = ContextVar("all_known", default=False)
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -80,6 +84,30 @@ def with_placeholders(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [with_placeholders(each) for each in value]
     return PLACEHOLDER if is_template(value) else value
+
+
+def with_words(text: str) -> str | None:
+    """``text`` with a word for each expression of its templates; None if they have statements.
+
+    What follows from the words is not known (``is_known_name``).
+    """
+    parts = []
+    try:
+        for _, kind, value in Environment(autoescape=True).lex(text):
+            if kind in ("block_begin", "raw_begin"):
+                return None
+            if kind == "data":
+                parts.append(value)
+            elif kind == "variable_begin":
+                parts.append(_WORD)
+    except TemplateSyntaxError:
+        return None
+    return "".join(parts)
+
+
+def is_known_name(name: object) -> bool:
+    """Whether a name in a text, or one that stands for it, holds no template."""
+    return PLACEHOLDER not in str(name) and _WORD not in str(name)
 
 
 def chosen_later(value: Any) -> bool:

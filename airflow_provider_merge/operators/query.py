@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from airflow_provider_merge.checks.lines import on_line
@@ -212,6 +213,17 @@ class QueryOperator(SqlOperator, SparkJobOperator):
             announce_sources(self, to_named_sources(with_placeholders(self.sources)))
         if not (self.reads_later() or has_template([self.database, self.sources])):
             announce_sources(self, self._query()[1])
+        elif not is_template(self.sources):
+            self._announce_plain_names()
+
+    def _announce_plain_names(self) -> None:
+        """Announce the tables whose names in the text are no templates."""
+        readable = self.readable_text()
+        # An error is that of the rendered text.
+        with suppress(JobError):
+            if readable is not None:
+                text, database = readable
+                announce_sources(self, parse_query(text, tuple(self.sources or ()), database)[1])
 
 
 def _known(value: Any) -> Any:

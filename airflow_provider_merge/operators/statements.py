@@ -10,7 +10,11 @@ from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
 from airflow_provider_merge.links import TABLE_PAGE
-from airflow_provider_merge.operators._shared.asset_events import TableChange, emit_event
+from airflow_provider_merge.operators._shared.asset_events import (
+    TableChange,
+    emit_event,
+    keep_written,
+)
 from airflow_provider_merge.operators._shared.batch_outcome import BatchOutcome, batch_outcome
 from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id
@@ -295,6 +299,7 @@ class StatementsOperator(SparkJobOperator):
                 table = operator.target_table()
                 change = TableChange(table, operator.statement().kind, outcome.results[name])
                 changes.setdefault(str(table), []).append(change)
+        keep_written(self, context, [each[0].table for each in changes.values()])
         for each in changes.values():
             emit_event(self, context, hook, each, with_partition_keys=False)
 

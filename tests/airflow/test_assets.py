@@ -22,8 +22,10 @@ from airflow_provider_merge.operators.clauses import when_matched
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
 from airflow_provider_merge.operators.insert_into import InsertIntoOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
+from airflow_provider_merge.operators.query import QueryOperator
 from airflow_provider_merge.operators.sources import file_source, sql_source, table_source
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
+from airflow_provider_merge.operators.update import UpdateOperator
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import Metrics
 from spark_jobs.errors import NotSupportedError
@@ -129,6 +131,20 @@ INLETS = {
         ["shop.old", "shop.gone"],
     ),
     "template": (DeleteFromOperator, {"sql": "{{ sql }}"}, []),
+    "text with templates": (
+        DeleteFromOperator,
+        {
+            "sql": "DELETE FROM {{ t }} WHERE id IN (SELECT id FROM shop.old JOIN gone ON "
+            "old.day = '{{ ds }}' AND old.n > {{ n }}) OR id IN (FROM shop.{{ ds_nodash }})",
+            "sources": {"gone": table_source("shop.gone"), "x": table_source("shop.{{ ds }}")},
+        },
+        ["shop.gone", "shop.old"],
+    ),
+    "query with templates": (
+        QueryOperator,
+        {"sql": "SELECT * FROM shop.orders WHERE day = '{{ ds }}' AND a IN (FROM {{ t }})"},
+        ["shop.orders"],
+    ),
     "connection by template": (
         InsertIntoOperator,
         {
@@ -146,6 +162,24 @@ INLETS = {
 def test_the_tables_that_are_read_are_inlets(operator, parameters, tables):
     task = operator(task_id="t", **parameters)
     assert task.inlets == [table_asset("paimon_default", each) for each in tables]
+
+
+UPDATED = "UPDATE {} SET a = 1 WHERE day = '{{{{ ds }}}}'"
+TARGETS = {
+    "plain": (UPDATED.format("shop.orders"), True),
+    "template": (UPDATED.format("shop.{{ t }}"), False),
+    "part of a name": (UPDATED.format("shop.orders_{{ t }}"), False),
+    "a comment": ("{# daily #} UPDATE shop.orders SET a = {{ a }}", True),
+    "statements of a template": ("{% if a %}UPDATE shop.orders{% endif %} SET a = 1", False),
+    "no template after all": ("UPDATE shop.orders SET a = '{{'", False),
+    "no SQL": ("{{ a }} shop.orders", False),
+}
+
+
+@pytest.mark.parametrize(("sql", "is_known"), TARGETS.values(), ids=TARGETS)
+def test_the_target_of_a_text_with_templates_is_an_outlet(sql, is_known):
+    outlets = UpdateOperator(task_id="t", sql=sql).outlets
+    assert outlets == ([table_asset("paimon_default", "shop.orders")] if is_known else [])
 
 
 def test_inlets_that_were_given_stay_as_they_are():
@@ -169,6 +203,24 @@ class TestEvents:
         assert event.extra["partitions"] == list(PARTITIONS)
         assert (event.extra["updated"], event.extra["partitions_changed"]) == (3, 3)
         assert event.partition_key is None
+
+    def test_a_table_whose_name_was_a_template(self, dag_file, submitter):
+        reader = '@task(inlets=[table_asset("paimon_default", "shop.orders")])\ndef reader(): ...\n'
+        body = MERGE.format("").replace("shop.orders", "{{ params.table }}")
+        run = dag_file(f"{body}{reader}reader()", arguments='params={"table": "shop.orders"}').run()
+        (event,) = asset_events(run)
+        assert event.extra["operation"] == "merge"
+
+    def test_a_mapped_task_has_an_event_of_the_table_that_it_changed(self, dag_file, submitter):
+        assets = ", ".join(f'table_asset("paimon_default", "shop.{each}")' for each in "abc")
+        body = f"""
+UpdateOperator.partial(task_id="t", set={{"a": "1"}}, where="b", outlets=[{assets}]).expand(
+    target=["shop.a", "shop.b", "shop.c"]
+)
+"""
+        events = asset_events(dag_file(body).run())
+        assert (len(events), len({event.asset_id for event in events})) == (3, 3)
+        assert all(event.extra["operation"] == "update" for event in events)
 
     @pytest.mark.skipif(not AIRFLOW_V_3_3_PLUS, reason="partition keys of events are Airflow 3.3's")
     def test_partition_keys_by_opt_in(self, dag_file, submitter):

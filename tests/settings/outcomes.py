@@ -34,7 +34,9 @@ def in_effect(spark: SparkSession) -> str:
 def _outcome(spark: SparkSession, text: str) -> str:
     try:
         frame = spark.sql(text)
-        return f"{frame.schema.simpleString()} {frame.collect()}"
+        rows = list(map(str, frame.collect()))
+        in_order = rows if "ORDER BY" in text.upper() else sorted(rows)
+        return f"{frame.schema.simpleString()} {in_order}"
     except (Py4JError, PySparkException) as error:
         lines = [line for line in str(error).splitlines() if "[" in line]
         condition = error_condition(error) if isinstance(error, PySparkException) else ""

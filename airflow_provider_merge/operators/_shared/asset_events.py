@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_merge.assets import same_asset, table_asset
+from airflow_provider_merge.assets import is_table, same_asset, table_asset
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.operators._shared.event_keys import partition_keys
 from airflow_provider_merge.operators._shared.results import asset_extra
@@ -33,6 +33,19 @@ class TableChange:
         return asset_extra(self.kind, self.result)
 
 
+def keep_written(operator: SparkJobOperator, context: Context, tables: Iterable[TableName]) -> None:
+    """Leave a mapped task only those tables among its outlets that it changed.
+
+    Airflow sends an event for each outlet, and the other tables are those of its siblings.
+    """
+    index = context["ti"].map_index
+    if index is None or index < 0:
+        return
+    assets = [table_asset(operator.catalog_conn_id, quoted_name(each)) for each in tables]
+    changed = [same_asset(operator.outlets, asset) for asset in assets]
+    operator.outlets = [each for each in operator.outlets if not is_table(each) or each in changed]
+
+
 def emit_event(
     operator: SparkJobOperator,
     context: Context,
@@ -41,7 +54,7 @@ def emit_event(
     *,
     with_partition_keys: bool,
 ) -> None:
-    """Fill the task's event of the one table of ``changes``.
+    """Fill the task's event of the one table of ``changes``, which becomes an outlet.
 
     The extra is that of the last change; of several, ``statements`` has that of each.
     """
@@ -49,12 +62,9 @@ def emit_event(
     asset = table_asset(operator.catalog_conn_id, quoted_name(table))
     outlet = same_asset(operator.outlets, asset)
     if outlet is None:
-        operator.log.info(
-            "No asset event: the target is a template. Add table_asset(%r, %r) to outlets.",
-            operator.catalog_conn_id,
-            str(table),
-        )
-        return
+        # Its name was a template. Airflow knows the asset if some DAG names it.
+        operator.outlets = [*operator.outlets, asset]
+        outlet = asset
     event = context["outlet_events"][outlet]
     event.extra = changes[-1].extra()
     if len(changes) > 1:

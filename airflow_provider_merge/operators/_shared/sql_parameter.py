@@ -13,7 +13,7 @@ from jinja2 import TemplateNotFound
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.parameters import ParameterOperator
 from airflow_provider_merge.task_errors import naming_task
-from airflow_provider_merge.templates import are_all_known, is_template
+from airflow_provider_merge.templates import PLACEHOLDER, are_all_known, is_template, with_words
 from spark_jobs.errors import JobError, error_of
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class SqlOperator(ParameterOperator):
     """
 
     sql: str | None
+    database: str | None
     sql_file: str = ""
 
     @abstractmethod
@@ -69,6 +70,15 @@ class SqlOperator(ParameterOperator):
     def reads_later(self) -> bool:
         """Whether the text is not known yet."""
         return is_template(self.sql) or (not self.sql_file and names_sql_file(self.sql))
+
+    def readable_text(self) -> tuple[str, str | None] | None:
+        """The text and its default database with words for templates (``with_words``), if it can
+        be read so.
+        """
+        text = with_words(self.sql) if isinstance(self.sql, str) else None
+        # A template that is the whole name has its database, too.
+        database = self.database if isinstance(self.database, str) else PLACEHOLDER
+        return None if text is None else (text, with_words(database))
 
     def sql_label(self) -> str:
         """What errors call the text."""

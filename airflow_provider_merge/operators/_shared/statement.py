@@ -21,6 +21,7 @@ from airflow_provider_merge.sql.parser import ParsedStatement, parse_statement
 from airflow_provider_merge.templates import (
     chosen_later,
     has_template,
+    is_known_name,
     is_template,
     with_placeholders,
 )
@@ -160,18 +161,34 @@ class StatementOperator(SqlOperator, DryRunOperator):
         self._require_one_way()
         if self.sql is None:
             if not is_template(self.target):
-                self.announce_target()
+                self.announce_target(self.target_table())
             announce_sources(self, self.check_parts())
         elif self.reads_later():
+            self._announce_plain_names()
             return
         elif self.knows_text():
             announce_sources(self, self.parsed().sources)
-            self.announce_target()
+            self.announce_target(self.target_table())
             require_read(self.sources, self.texts())
         if not is_template(self.sources) and not chosen_later({"sources": self.sources or {}}):
             announce_sources(self, to_named_sources(with_placeholders(self.sources)))
         if not has_template([getattr(self, name) for name in self.template_fields]):
             self.check_request()
+
+    def _announce_plain_names(self) -> None:
+        """Announce the tables whose names in the text are no templates."""
+        readable = self.readable_text()
+        if readable is None or chosen_later({"sources": self.sources or {}}):
+            return
+        text, database = readable
+        try:
+            parsed = parse_statement(text, self.source_names(), database)
+        except JobError:
+            return  # the rendered text decides
+        given = to_named_sources(with_placeholders(self.sources))
+        announce_sources(self, (*given, *parsed.sources))
+        if is_known_name(parsed.target):
+            self.announce_target(parsed.target)
 
     def knows_text(self) -> bool:
         """Whether the text, and what its names mean, are known already."""

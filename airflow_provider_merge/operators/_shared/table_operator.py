@@ -11,7 +11,11 @@ from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
 from airflow_provider_merge.links import TABLE_PAGE
 from airflow_provider_merge.metadata.operations import read_result
-from airflow_provider_merge.operators._shared.asset_events import TableChange, emit_event
+from airflow_provider_merge.operators._shared.asset_events import (
+    TableChange,
+    emit_event,
+    keep_written,
+)
 from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
 from airflow_provider_merge.operators._shared.outcome import job_outcome, settle_task
 from airflow_provider_merge.operators._shared.pages import pages_of_result
@@ -30,7 +34,7 @@ from airflow_provider_merge.templates import is_template, when_rendered
 from spark_jobs.contract import codec
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionStatement
-from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.request import JobRequest, TableName
 from spark_jobs.contract.result import ErrorInfo, JobResult
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.errors import JobError
@@ -106,9 +110,8 @@ class TableOperator(TableRequestOperator):
 
         return task_lineage(self, self._result)
 
-    def announce_target(self) -> None:
+    def announce_target(self, table: TableName) -> None:
         """Make the target an outlet of the task, if the catalog is known by now."""
-        table = self.target_table()
         if self.emits_asset_event and not is_template(self.catalog_conn_id):
             asset = table_asset(self.catalog_conn_id, quoted_name(table))
             if same_asset(self.outlets, asset) is None:
@@ -161,6 +164,7 @@ class TableOperator(TableRequestOperator):
             return
         change = TableChange(self.target_table(), operation, result)
         keys = self.emit_partition_keys
+        keep_written(self, context, [change.table])
         emit_event(self, context, hook, [change], with_partition_keys=keys)
 
 
