@@ -148,7 +148,7 @@ def test_outlet_of_the_same_table_under_another_name(dag_file, submitter):
 
 
 def test_templated_target_that_no_dag_names_runs(dag_file, submitter):
-    body = MERGE.replace('"shop.orders"', '"shop.{{ params.state }}"')
+    body = MERGE.replace('"shop.orders"', '"shop.{{ params.state }}_unnamed"')
     run = dag_file(body, arguments=ARGUMENTS).run()
     assert run.state == "success"
     assert _asset_events(run) == []
