@@ -52,6 +52,7 @@ class ErrorCode(Enum):
 
     WAREHOUSE_NOT_FOUND = ("WAREHOUSE_NOT_FOUND", False)
     WAREHOUSE_ACCESS_DENIED = ("WAREHOUSE_ACCESS_DENIED", False)
+    WORKSPACE_ACCESS_DENIED = ("WORKSPACE_ACCESS_DENIED", False)
     TABLE_NOT_FOUND = ("TABLE_NOT_FOUND", False)
     TABLE_DIFFERS = ("TABLE_DIFFERS", False)
     SNAPSHOT_NOT_FOUND = ("SNAPSHOT_NOT_FOUND", False)
@@ -181,6 +182,7 @@ _CLASS_OF_CODE: dict[ErrorCode, type[JobError]] = {
         (
             ErrorCode.WAREHOUSE_NOT_FOUND,
             ErrorCode.WAREHOUSE_ACCESS_DENIED,
+            ErrorCode.WORKSPACE_ACCESS_DENIED,
             ErrorCode.TABLE_NOT_FOUND,
             ErrorCode.TABLE_DIFFERS,
             ErrorCode.SNAPSHOT_NOT_FOUND,
