@@ -32,6 +32,7 @@ from spark_jobs.contract.paimon_options import (
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
+from spark_jobs.errors import CatalogError
 
 _SHOWN = 10
 
@@ -60,7 +61,7 @@ class PaimonHook(ConnectionHook):
         """The metadata of a table, ``database.table`` or ``database.table$branch_name``.
 
         Raises:
-            CatalogError: TABLE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
+            CatalogError: TABLE_NOT_FOUND, WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
             InternalError: STORAGE_UNAVAILABLE.
             NotSupportedError: a rest catalog whose server issues storage keys.
             RequestError: the name or the connection is invalid.
@@ -72,7 +73,12 @@ class PaimonHook(ConnectionHook):
         with reaching(warehouse):
             if location is not None:
                 return PaimonTable.at(location, target, self.storage_options())
-            return PaimonTable.find(warehouse, target, self.storage_options())
+            try:
+                return PaimonTable.find(warehouse, target, self.storage_options())
+            except CatalogError:
+                # Without a warehouse there is no table, either.
+                require_folder(warehouse, self.storage_options())
+                raise
 
     def table_names(self, most: int) -> list[TableName]:
         """The catalog's tables by name, at most so many; raises as ``table`` does."""
