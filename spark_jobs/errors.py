@@ -63,6 +63,7 @@ class ErrorCode(Enum):
     METADATA_UNREADABLE = ("METADATA_UNREADABLE", False)
     DATA_FILE_UNREADABLE = ("DATA_FILE_UNREADABLE", False)
     LIBRARY_MISSING = ("LIBRARY_MISSING", False)
+    JAVA_NOT_FOUND = ("JAVA_NOT_FOUND", False)
     LOCALE_MISSING = ("LOCALE_MISSING", False)
     USER_MISSING = ("USER_MISSING", False)
 
@@ -147,7 +148,7 @@ class NotSupportedError(JobError):
 
 
 class CatalogError(JobError):
-    """A warehouse, table, source, table library, locale or user is missing or cannot be read."""
+    """A warehouse, table, source, library, Java, locale or user is missing or cannot be read."""
 
 
 class DataError(JobError):
@@ -193,6 +194,7 @@ _CLASS_OF_CODE: dict[ErrorCode, type[JobError]] = {
             ErrorCode.METADATA_UNREADABLE,
             ErrorCode.DATA_FILE_UNREADABLE,
             ErrorCode.LIBRARY_MISSING,
+            ErrorCode.JAVA_NOT_FOUND,
             ErrorCode.LOCALE_MISSING,
             ErrorCode.USER_MISSING,
         ),

@@ -78,7 +78,7 @@ class LocalSubmitter(ABC):
 
         Raises:
             RequestError: REQUEST_INVALID.
-            CatalogError: LOCALE_MISSING.
+            CatalogError: LOCALE_MISSING, JAVA_NOT_FOUND.
         """
 
     @abstractmethod

@@ -94,8 +94,8 @@ class Submitter(Protocol):
 
         Raises:
             RequestError: the settings cannot work; nothing was started.
-            CatalogError: LOCALE_MISSING, USER_MISSING, or what ``require_rights`` raises; nothing
-                was started.
+            CatalogError: JAVA_NOT_FOUND, LOCALE_MISSING, USER_MISSING, or what
+                ``require_rights`` raises; nothing was started.
             SubmissionError: the job could not be started, or ended with an error.
         """
         ...
