@@ -55,9 +55,12 @@ class MetadataCheck:
                 SOURCE_NOT_FOUND.
             AnalysisError: COLUMN_NOT_FOUND, AMBIGUOUS_REFERENCE, TYPE_MISMATCH,
                 EXPRESSION_INVALID.
-            NotSupportedError: a new column has a reserved name, or a key would be widened.
+            NotSupportedError: a new column has a reserved name, a key would be widened, or the
+                table cannot be compacted here.
         """
         found = Relation("", str(target), self._columns(target))
+        if isinstance(spec, CompactSpec) and found.columns is not None:
+            self.hook.refuse_uncompactable(target)
         views = self.require_sources(sources)
         keys = None if found.columns is None else self.hook.partition_columns(target)
         by_name = {source.name: views[source.name.lower()] for source in sources}

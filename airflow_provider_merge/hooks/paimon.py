@@ -21,6 +21,7 @@ from airflow_provider_merge.storage.files import list_names
 from airflow_provider_merge.storage.warehouse import require_folder
 from airflow_provider_merge.table_names import parse_table_name
 from spark_jobs.contract import paimon_reserved
+from spark_jobs.contract.paimon_compaction import refuse_uncompactable
 from spark_jobs.contract.paimon_options import (
     METASTORE,
     REST,
@@ -112,6 +113,14 @@ class PaimonHook(ConnectionHook):
         bucket_key = self.schema(target).options.get("bucket-key", "")
         names = [name.strip() for name in bucket_key.split(",")]
         return (*super().key_columns(target), *filter(None, names))
+
+    def refuse_uncompactable(self, target: TableName) -> None:
+        """Refuse a table with data evolution. Raises as ``schema`` does.
+
+        Raises:
+            NotSupportedError: the table has data evolution.
+        """
+        refuse_uncompactable(target, self.schema(target).options)
 
     def is_reserved(self, column: str) -> bool:
         """Whether Paimon has a use of its own for columns of this name."""
