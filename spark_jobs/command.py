@@ -30,6 +30,7 @@ from spark_jobs.contract.arguments import (
 from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.own_lines import taken_line_secret
 from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.tested_versions import untested_versions
 from spark_jobs.engine.runtime.java_names import remember_java_names
 from spark_jobs.engine.runtime.progress import Progress, log, sign_lines, tell_operator
 from spark_jobs.engine.runtime.redaction import Redaction
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 def main(arguments: list[str] | None = None) -> int:
     """The entry point of spark-submit; 0 if every statement succeeded, else 1."""
     _set_up_logs()
+    for sentence in untested_versions():
+        log.warning("%s", sentence)
     parsed = _parser().parse_args(arguments)
     if parsed.answers is not None and (secret := taken_line_secret(parsed.answers)):
         sign_lines(secret)

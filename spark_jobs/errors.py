@@ -52,6 +52,7 @@ class ErrorCode(Enum):
 
     WAREHOUSE_NOT_FOUND = ("WAREHOUSE_NOT_FOUND", False)
     WAREHOUSE_ACCESS_DENIED = ("WAREHOUSE_ACCESS_DENIED", False)
+    WORKSPACE_ACCESS_DENIED = ("WORKSPACE_ACCESS_DENIED", False)
     TABLE_NOT_FOUND = ("TABLE_NOT_FOUND", False)
     TABLE_DIFFERS = ("TABLE_DIFFERS", False)
     SNAPSHOT_NOT_FOUND = ("SNAPSHOT_NOT_FOUND", False)
@@ -62,6 +63,7 @@ class ErrorCode(Enum):
     METADATA_UNREADABLE = ("METADATA_UNREADABLE", False)
     DATA_FILE_UNREADABLE = ("DATA_FILE_UNREADABLE", False)
     LIBRARY_MISSING = ("LIBRARY_MISSING", False)
+    JAVA_NOT_FOUND = ("JAVA_NOT_FOUND", False)
     LOCALE_MISSING = ("LOCALE_MISSING", False)
     USER_MISSING = ("USER_MISSING", False)
 
@@ -147,7 +149,7 @@ class NotSupportedError(JobError):
 
 
 class CatalogError(JobError):
-    """A warehouse, table, source, table library, locale or user is missing or cannot be read."""
+    """A warehouse, table, source, library, Java, locale or user is missing or cannot be read."""
 
 
 class DataError(JobError):
@@ -182,6 +184,7 @@ _CLASS_OF_CODE: dict[ErrorCode, type[JobError]] = {
         (
             ErrorCode.WAREHOUSE_NOT_FOUND,
             ErrorCode.WAREHOUSE_ACCESS_DENIED,
+            ErrorCode.WORKSPACE_ACCESS_DENIED,
             ErrorCode.TABLE_NOT_FOUND,
             ErrorCode.TABLE_DIFFERS,
             ErrorCode.SNAPSHOT_NOT_FOUND,
@@ -192,6 +195,7 @@ _CLASS_OF_CODE: dict[ErrorCode, type[JobError]] = {
             ErrorCode.METADATA_UNREADABLE,
             ErrorCode.DATA_FILE_UNREADABLE,
             ErrorCode.LIBRARY_MISSING,
+            ErrorCode.JAVA_NOT_FOUND,
             ErrorCode.LOCALE_MISSING,
             ErrorCode.USER_MISSING,
         ),

@@ -159,4 +159,5 @@ def summary(result: JobResult) -> str:
         f"{result.target}: {result.status}, snapshot {result.base_snapshot_id} -> "
         f"{result.new_snapshot_id}, inserted {metrics.inserted:,}, updated {metrics.updated:,}, "
         f"deleted {metrics.deleted:,}"
+        + (f", in attempt {metrics.attempts:,}" if metrics.attempts > 1 else "")
     )

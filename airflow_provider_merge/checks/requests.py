@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from airflow_provider_merge.checks.files import file_columns, require_files
 from airflow_provider_merge.checks.queries import check_query, query_columns
@@ -23,13 +23,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_NOT_FOUND: Final = (ErrorCode.TABLE_NOT_FOUND, ErrorCode.WAREHOUSE_NOT_FOUND)
+# A driver elsewhere may have another user, or a role of its own.
+_DENIED: Final = ErrorCode.WAREHOUSE_ACCESS_DENIED
+
 
 @dataclass(frozen=True, slots=True)
 class MetadataCheck:
     """Checks what metadata tells of statements: tables, local files, columns and types.
 
-    ``shares_files``: local paths mean the same here and where Spark runs. ``made``: tables that do
-    not have to exist yet. What cannot be read from here is left to the job.
+    ``shares_files``: the driver runs here, and local paths mean the same to it. ``made``: tables
+    that do not have to exist yet. What cannot be read from here is left to the job.
     """
 
     hook: CatalogHook
@@ -47,12 +51,16 @@ class MetadataCheck:
         """Check one statement; ``widens``: it has type widening.
 
         Raises:
-            CatalogError: TABLE_NOT_FOUND, SOURCE_NOT_FOUND.
+            CatalogError: TABLE_NOT_FOUND, WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED,
+                SOURCE_NOT_FOUND.
             AnalysisError: COLUMN_NOT_FOUND, AMBIGUOUS_REFERENCE, TYPE_MISMATCH,
                 EXPRESSION_INVALID.
-            NotSupportedError: a new column has a reserved name, or a key would be widened.
+            NotSupportedError: a new column has a reserved name, a key would be widened, or the
+                table cannot be compacted here.
         """
         found = Relation("", str(target), self._columns(target))
+        if isinstance(spec, CompactSpec) and found.columns is not None:
+            self.hook.refuse_uncompactable(target)
         views = self.require_sources(sources)
         keys = None if found.columns is None else self.hook.partition_columns(target)
         by_name = {source.name: views[source.name.lower()] for source in sources}
@@ -84,7 +92,7 @@ class MetadataCheck:
         try:
             return self.hook.columns(table)
         except JobError as error:
-            if error.code is ErrorCode.TABLE_NOT_FOUND:
+            if error.code in _NOT_FOUND or (self.shares_files and error.code is _DENIED):
                 raise
             log.info("%s is not checked before the job starts: %s", table, error)
         except OSError as error:

@@ -87,6 +87,14 @@ class CatalogHook(Protocol):
         """The columns whose types no statement can change; raises as ``columns`` does."""
         ...
 
+    def refuse_uncompactable(self, target: TableName) -> None:
+        """Refuse a table that no job compacts; raises as ``columns`` does.
+
+        Raises:
+            NotSupportedError: gives the reason.
+        """
+        ...
+
     def is_reserved(self, column: str) -> bool:
         """Whether the table format has a use of its own for columns of this name."""
         ...

@@ -25,7 +25,7 @@ from spark_jobs.contract.operation_files import base_path
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
-from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 
 _SHOWN: Final = 10
 
@@ -99,6 +99,17 @@ class IcebergHook(ConnectionHook):
         schema = self.table(target).schema()
         sources = (field.source for field in schema.fields)
         return (*filter(None, sources), *schema.primary_keys)
+
+    def refuse_uncompactable(self, target: TableName) -> None:
+        """Refuse every table.
+
+        Raises:
+            NotSupportedError: always.
+        """
+        raise NotSupportedError(
+            f"{target}: tables of Iceberg catalogs cannot be compacted here.",
+            "Compact it with the engine that made it, such as Spark's rewrite_data_files.",
+        )
 
     def is_reserved(self, column: str) -> bool:
         """Whether Iceberg has a use of its own for columns of this name."""

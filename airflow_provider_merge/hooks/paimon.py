@@ -21,6 +21,7 @@ from airflow_provider_merge.storage.files import list_names
 from airflow_provider_merge.storage.warehouse import require_folder
 from airflow_provider_merge.table_names import parse_table_name
 from spark_jobs.contract import paimon_reserved
+from spark_jobs.contract.paimon_compaction import refuse_uncompactable
 from spark_jobs.contract.paimon_options import (
     METASTORE,
     REST,
@@ -32,6 +33,7 @@ from spark_jobs.contract.paimon_options import (
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
+from spark_jobs.errors import CatalogError
 
 _SHOWN = 10
 
@@ -60,7 +62,7 @@ class PaimonHook(ConnectionHook):
         """The metadata of a table, ``database.table`` or ``database.table$branch_name``.
 
         Raises:
-            CatalogError: TABLE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
+            CatalogError: TABLE_NOT_FOUND, WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
             InternalError: STORAGE_UNAVAILABLE.
             NotSupportedError: a rest catalog whose server issues storage keys.
             RequestError: the name or the connection is invalid.
@@ -72,7 +74,12 @@ class PaimonHook(ConnectionHook):
         with reaching(warehouse):
             if location is not None:
                 return PaimonTable.at(location, target, self.storage_options())
-            return PaimonTable.find(warehouse, target, self.storage_options())
+            try:
+                return PaimonTable.find(warehouse, target, self.storage_options())
+            except CatalogError:
+                # Without a warehouse there is no table, either.
+                require_folder(warehouse, self.storage_options())
+                raise
 
     def table_names(self, most: int) -> list[TableName]:
         """The catalog's tables by name, at most so many; raises as ``table`` does."""
@@ -106,6 +113,14 @@ class PaimonHook(ConnectionHook):
         bucket_key = self.schema(target).options.get("bucket-key", "")
         names = [name.strip() for name in bucket_key.split(",")]
         return (*super().key_columns(target), *filter(None, names))
+
+    def refuse_uncompactable(self, target: TableName) -> None:
+        """Refuse a table with data evolution. Raises as ``schema`` does.
+
+        Raises:
+            NotSupportedError: the table has data evolution.
+        """
+        refuse_uncompactable(target, self.schema(target).options)
 
     def is_reserved(self, column: str) -> bool:
         """Whether Paimon has a use of its own for columns of this name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_provider_merge.storage.failures import unreadable
+from airflow_provider_merge.storage.failures import reaching, unreadable
 from airflow_provider_merge.storage.files import (
     list_names,
     read_text,
@@ -13,13 +13,16 @@ from airflow_provider_merge.storage.files import (
     remove_folder,
     write_text,
 )
+from airflow_provider_merge.storage.locations import is_local
 from airflow_provider_merge.storage.warehouse import require_folder
 from spark_jobs.contract.locations import Place
 from spark_jobs.contract.operation_files import (
+    FOLDER,
     dry_run_result_path,
     fence_path,
     is_scratch_of,
     is_unfinished_result_of,
+    new_clock_name,
     result_path,
     running_path,
 )
@@ -44,7 +47,8 @@ def read_result(request: JobRequest, storage_options: Mapping[str, Any]) -> JobR
     """The result of a job that ended well, of this try or an earlier one; None: there is none.
 
     Raises:
-        CatalogError: METADATA_UNREADABLE.
+        CatalogError: METADATA_UNREADABLE, WORKSPACE_ACCESS_DENIED.
+        InternalError: STORAGE_UNAVAILABLE.
         RequestError: the stored document cannot be understood, or no file system of the
             workspace's scheme is installed beside Airflow.
     """
@@ -55,7 +59,7 @@ def read_result_of_try(request: JobRequest, storage_options: Mapping[str, Any]) 
     """The result that the job of this very try left; None: it left none.
 
     Raises:
-        CatalogError, RequestError: as ``read_result``.
+        JobError: as ``read_result``.
     """
     for refused in (True, False):
         result = _read(result_location(request, refused=refused), storage_options)
@@ -68,13 +72,31 @@ def require_workspace(request: JobRequest, storage_options: Mapping[str, Any]) -
     """Check that the workspace can be reached: else its job could not leave a result.
 
     Raises:
-        CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
+        CatalogError: WAREHOUSE_NOT_FOUND, WORKSPACE_ACCESS_DENIED.
         InternalError: STORAGE_UNAVAILABLE.
         RequestError: no file system of the workspace's scheme is installed beside Airflow.
     """
     catalog = request.catalog
     called: Place = "warehouse" if catalog.workspace is None else "workspace"
     require_folder(catalog.workspace or catalog.warehouse, storage_options, called)
+
+
+def require_open(request: JobRequest, storage_options: Mapping[str, Any]) -> None:
+    """Check that the key of the workspace's store may write there, by a file that is removed again.
+
+    A local folder is not tried: the rights of this worker's user need not be those of the driver's.
+
+    Raises:
+        CatalogError: WORKSPACE_ACCESS_DENIED.
+        InternalError: STORAGE_UNAVAILABLE.
+    """
+    workspace = request.catalog.workspace_location
+    if is_local(workspace):
+        return
+    probe = f"{workspace}/{FOLDER}/{new_clock_name()}"
+    with reaching(workspace, "workspace"):
+        write_text(probe, "", storage_options)
+        remove(probe, storage_options)
 
 
 def store_result(
@@ -166,5 +188,6 @@ def forget_tries(request: JobRequest, storage_options: Mapping[str, Any]) -> Non
 
 
 def _read(location: str, storage_options: Mapping[str, Any]) -> JobResult | None:
-    text = read_text(location, storage_options)
+    with reaching(location, "workspace"):
+        text = read_text(location, storage_options)
     return None if text is None else JobResult.from_json(text)

@@ -76,6 +76,11 @@ class TableReader(Protocol):
     """
 
     @property
+    def published_folders(self) -> tuple[str, ...]:
+        """Where each commit makes files, as paths or URIs, whether or not they exist yet."""
+        ...
+
+    @property
     def name(self) -> TableName:
         """The table."""
         ...

@@ -21,7 +21,7 @@ def require_folder(
     ``called`` is the field of the catalog connection that names it.
 
     Raises:
-        CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
+        CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED, WORKSPACE_ACCESS_DENIED.
         InternalError: STORAGE_UNAVAILABLE.
         RequestError: no file system of the warehouse's scheme is installed beside Airflow.
     """
@@ -29,7 +29,7 @@ def require_folder(
         _require_folder_in_hdfs(warehouse, storage_options, called)
     elif not is_local(warehouse):
         require_bucket(warehouse, storage_options, called)
-    elif not local_path(warehouse).is_dir():
+    elif not _is_local_folder(warehouse, called):
         raise CatalogError(
             ErrorCode.WAREHOUSE_NOT_FOUND,
             f"the {called} {warehouse} is not a folder that this worker can see",
@@ -37,12 +37,17 @@ def require_folder(
         )
 
 
+def _is_local_folder(location: str, called: Place) -> bool:
+    with reaching(location, called):
+        return local_path(location).is_dir()
+
+
 def _require_folder_in_hdfs(
     warehouse: str, storage_options: Mapping[str, Any], called: Place
 ) -> None:
     found = None
     with (
-        reaching(warehouse),
+        reaching(warehouse, called),
         suppress(FileNotFoundError),
         remote_files(warehouse, storage_options) as remote,
     ):
@@ -62,14 +67,14 @@ def require_bucket(
     """Check that the bucket, or the host, of a location that is not local can be reached.
 
     Raises:
-        CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED.
+        CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED, WORKSPACE_ACCESS_DENIED.
         InternalError: STORAGE_UNAVAILABLE.
         RequestError: no file system of the location's scheme is installed beside Airflow.
     """
     scheme, _, rest = location.partition("://")
     bucket = f"{scheme}://{rest.partition('/')[0]}"
     try:
-        with reaching(bucket), remote_files(bucket, storage_options) as remote:
+        with reaching(bucket, called), remote_files(bucket, storage_options) as remote:
             remote.info(bucket)
     except InternalError as error:
         if not isinstance(error.__cause__, FileNotFoundError):

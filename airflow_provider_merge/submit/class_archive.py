@@ -11,12 +11,12 @@ import hashlib
 import logging
 import os
 import re
-import shutil
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from airflow_provider_merge.submit.java import HOME, java_of
 from airflow_provider_merge.submit.linked_home import home_in, is_home
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 
@@ -72,7 +72,9 @@ def archive_key(environment: SparkEnvironment, variables: Mapping[str, str]) -> 
     Raises:
         NoArchiveError: there is no Java, or it or Spark cannot be looked at.
     """
-    java, jars = _java(variables), environment.spark_home / "jars"
+    java, jars = java_of(variables), environment.spark_home / "jars"
+    if java is None:
+        raise NoArchiveError(f"there is no Java in {variables.get(HOME) or 'PATH'}")
     found = hashlib.sha256(str(java).encode())
     try:
         release = java.parents[1] / "release"
@@ -139,15 +141,6 @@ def launcher_options(archive: ClassArchive, variables: Mapping[str, str]) -> str
     address = "-XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0"
     own = f'{flags} {address} "-XX:{_SHARED}={quoted}"'
     return f"{variables.get(OPTIONS, '')} {own}".strip()
-
-
-def _java(variables: Mapping[str, str]) -> Path:
-    """The Java that Spark's launcher takes: that of JAVA_HOME, else the first on PATH."""
-    home = variables.get("JAVA_HOME")
-    found = Path(home, "bin", "java") if home else shutil.which("java", path=variables.get("PATH"))
-    if found is None or not Path(found).is_file():
-        raise NoArchiveError(f"there is no Java in {home or 'PATH'}")
-    return Path(found).resolve()
 
 
 def _require_no_other_choice(

@@ -45,6 +45,8 @@ class LocalSubmitter(ABC):
         self._extra, self._has_local_master = connection.extra, connection.has_local_master
         self._cluster = deploy_mode(self._settings, self._extra) == "cluster"
         environment = environment_of(self._settings, self._extra)
+        if not self._cluster:
+            job.require_rights()
         operation = {OPERATION: job.work.operation_id}
         end_processes(operation)
         self._marks = {**operation, SUBMISSION: uuid.uuid4().hex}
@@ -76,7 +78,7 @@ class LocalSubmitter(ABC):
 
         Raises:
             RequestError: REQUEST_INVALID.
-            CatalogError: LOCALE_MISSING.
+            CatalogError: LOCALE_MISSING, JAVA_NOT_FOUND.
         """
 
     @abstractmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,16 @@ class SparkEnvironment:
     def spark_submit(self) -> Path:
         """The launcher; it needs neither PATH nor an activated environment."""
         return self.spark_home / "bin" / "spark-submit"
+
+    @property
+    def version(self) -> tuple[int, int] | None:
+        """The first two numbers of Spark's version; None if pyspark does not tell it."""
+        try:
+            text = (self.spark_home / "version.py").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return None
+        found = re.search(r"^__version__[^=\n]*= *['\"](\d+)\.(\d+)", text, re.MULTILINE)
+        return (int(found[1]), int(found[2])) if found else None
 
     @classmethod
     def at(cls, folder: str, field: str) -> SparkEnvironment:

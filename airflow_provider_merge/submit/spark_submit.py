@@ -23,6 +23,7 @@ from airflow_provider_merge.submit.class_archive import (
 )
 from airflow_provider_merge.submit.compilers import compiler_options
 from airflow_provider_merge.submit.endings import process_failure
+from airflow_provider_merge.submit.java import require_java
 from airflow_provider_merge.submit.job_files import JobFiles
 from airflow_provider_merge.submit.job_log import JobLog
 from airflow_provider_merge.submit.last_look import LastLook
@@ -96,6 +97,8 @@ class SparkSubmitSubmitter(LocalSubmitter):
         self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None
     ) -> None:
         variables = self._variables()
+        if environment is not None:
+            require_java(environment, variables)
         if not self._cluster:
             require_utf8(variables)
         folder = class_archive_folder()

@@ -34,6 +34,7 @@ class SparkJob:
     what became of the job's task, empty as long as it goes on; it is asked before anything is
     published. ``note`` notes the work in the workspace, for a driver that may begin after its task
     has ended; ``give_up`` lets nothing be published any more by what cannot be ended for certain.
+    ``require_rights`` checks what a driver that runs here, as this process's user, may write.
     ``both_compilers``: Java's second compiler pays.
     """
 
@@ -44,6 +45,7 @@ class SparkJob:
     ended: Callable[[], str] = field(default=lambda: "", repr=False)
     note: Callable[[], None] = field(default=lambda: None, repr=False)
     give_up: Callable[[], None] = field(default=lambda: None, repr=False)
+    require_rights: Callable[[], None] = field(default=lambda: None, repr=False)
     both_compilers: bool = False
 
 
@@ -92,7 +94,8 @@ class Submitter(Protocol):
 
         Raises:
             RequestError: the settings cannot work; nothing was started.
-            CatalogError: LOCALE_MISSING, USER_MISSING; nothing was started.
+            CatalogError: JAVA_NOT_FOUND, LOCALE_MISSING, USER_MISSING, or what
+                ``require_rights`` raises; nothing was started.
             SubmissionError: the job could not be started, or ended with an error.
         """
         ...

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from spark_jobs.contract.access_rights import named_denials
 from spark_jobs.errors import job_mark, marked_errors
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ class ExecutorTask:
             RuntimeError: carries the marker of a ``JobError``.
         """
         try:
-            with marked_errors(self.mark):
+            # Here, because the user of an executor may be another than the driver's.
+            with marked_errors(self.mark), named_denials():
                 yield from self.function(batches)
         finally:
             _forget_archives()

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
+from spark_jobs.contract.access_rights import denied, is_refused_write
 from spark_jobs.errors import CommitError, ErrorCode, InternalError, JobError
 
 _ATTEMPTS: Final = 50
@@ -48,13 +49,16 @@ def before_publication() -> Iterator[None]:
     """Wrap the steps before publication: a failure among them publishes nothing.
 
     Raises:
-        InternalError: STORAGE_UNAVAILABLE, for any failure that is not a ``JobError``.
+        CatalogError: WAREHOUSE_ACCESS_DENIED.
+        InternalError: STORAGE_UNAVAILABLE, for any other failure that is not a ``JobError``.
     """
     try:
         yield
     except JobError:
         raise
     except Exception as error:
+        if is_refused_write(error):
+            raise denied(f"{error}. Nothing was published.", "warehouse") from error
         raise InternalError(
             ErrorCode.STORAGE_UNAVAILABLE,
             f"The snapshot could not be prepared: {error}",
@@ -70,6 +74,7 @@ def store_once(what: str, store: Callable[[], bool], look_up: Callable[[], bool 
     stored again. If its id is taken by then, ``look_up`` shows whether the failed try took it.
 
     Raises:
+        CatalogError: WAREHOUSE_ACCESS_DENIED; it is certainly not stored.
         CommitError: COMMIT_OUTCOME_UNKNOWN.
         InternalError: STORAGE_UNAVAILABLE; it is certainly not stored.
     """
@@ -104,6 +109,8 @@ def _is_there(what: str, look_up: Callable[[], bool | None], failure: OSError) -
             f"Storing {what} got no answer ({failure}): it may still appear.",
             "Run the statement again: it looks for its own snapshot first.",
         ) from failure
+    if is_refused_write(failure):
+        raise denied(f"{failure}. Nothing was published.", "warehouse") from failure
     raise InternalError(
         ErrorCode.STORAGE_UNAVAILABLE,
         f"{what.capitalize()} could not be stored: {failure}",

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from spark_jobs.contract.access_rights import denied, is_denial
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError
 
 _LONGEST_TEXT: Final = 500
@@ -32,7 +33,8 @@ _HDFS: Final = re.compile(
 def file_error(place: str, error: Exception) -> JobError:
     """The error for a failure to read a metadata file of ``place`` (a table or its directory).
 
-    STORAGE_UNAVAILABLE if the storage failed temporarily, else METADATA_UNREADABLE.
+    STORAGE_UNAVAILABLE if the storage failed temporarily, WAREHOUSE_ACCESS_DENIED if this user may
+    not read it, else METADATA_UNREADABLE.
     """
     problem = str(error) or type(error).__name__
     if len(problem) > _LONGEST_TEXT:
@@ -44,6 +46,8 @@ def file_error(place: str, error: Exception) -> JobError:
                 f"The storage failed while the metadata of {place} was read: {problem}",
                 "Check the warehouse's storage; the same run may succeed later.",
             )
+        if is_denial(each):
+            return denied(f"read the metadata of {place}: {problem}", "warehouse")
     return CatalogError(
         ErrorCode.METADATA_UNREADABLE,
         f"The metadata of {place} cannot be read: {problem}",

@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow.fs as pafs
 
+from spark_jobs.contract.access_rights import denied
 from spark_jobs.contract.hdfs_options import SCHEME as HDFS_SCHEME
 from spark_jobs.contract.hdfs_options import HdfsOptions
 from spark_jobs.contract.locations import Place
@@ -65,11 +66,7 @@ class Warehouse:
         try:
             found = self.filesystem.get_file_info(self.root).type
         except PermissionError as error:
-            raise CatalogError(
-                ErrorCode.WAREHOUSE_ACCESS_DENIED,
-                f"The driver may not look at the {self.called} {self.location}: {error}",
-                "Give the user of the driver the right to read and write there.",
-            ) from error
+            raise denied(f"look at {self.location}: {error}", self.called) from error
         except OSError as error:
             raise InternalError(
                 ErrorCode.STORAGE_UNAVAILABLE,

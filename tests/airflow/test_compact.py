@@ -6,8 +6,11 @@ import dataclasses
 from types import SimpleNamespace
 
 import pytest
+from pyiceberg.schema import Schema as IcebergSchema
+from pyiceberg.types import LongType, NestedField
 
 from airflow_provider_merge.checks.requests import MetadataCheck
+from airflow_provider_merge.hooks.iceberg import IcebergHook
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.lineage.facets import task_lineage
 from airflow_provider_merge.operators._shared.results import result_table, xcom_value
@@ -16,7 +19,7 @@ from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from spark_jobs.contract.compaction import CompactedPartition, CompactionReport, CompactSpec
 from spark_jobs.contract.request import JobOptions, TableName
 from spark_jobs.contract.result import Metrics
-from spark_jobs.errors import JobError, RequestError
+from spark_jobs.errors import JobError, NotSupportedError, RequestError
 from tests.airflow.support import committed, example_request
 from tests.airflow.test_metadata import Table
 from tests.support.paimon_metadata import TableFiles
@@ -151,14 +154,31 @@ def test_the_log_tells_files_and_bytes():
     assert "seconds" in xcom_value(done)
 
 
-def check(operator):
-    """What is checked before Spark starts."""
+def check(operator, hook=None):
+    """What is checked before Spark starts; by default of a table in Paimon."""
     request = SimpleNamespace(
         target=TableName("shop", "orders"), table=TableName("shop", "orders"),
         statement=operator.statement(), sources=(), options=JobOptions(), dry_run=False,
         origin=SimpleNamespace(try_number=1),
     )  # fmt: skip
-    operator.require_valid(request, MetadataCheck(PaimonHook("paimon_default"), True))
+    found = MetadataCheck(hook or PaimonHook("paimon_default"), True)
+    operator.require_valid(request, found)
+
+
+def test_a_table_with_data_evolution_is_refused_before_spark_starts(warehouse):
+    TableFiles(warehouse, "orders").create(**{"data-evolution.enabled": "true"})
+
+    with pytest.raises(NotSupportedError, match=r"shop\.orders stores columns apart"):
+        check(CompactOperator(**TARGET))
+
+
+def test_a_table_of_an_iceberg_catalog_is_refused_before_spark_starts(iceberg_catalog):
+    iceberg_catalog.create_namespace("shop")
+    column = NestedField(1, "id", LongType(), required=False)
+    iceberg_catalog.create_table("shop.orders", IcebergSchema(column))
+
+    with pytest.raises(NotSupportedError, match="tables of Iceberg catalogs cannot be compacted"):
+        check(CompactOperator(**TARGET), IcebergHook("iceberg_default"))
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 
+from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.hooks.iceberg import IcebergHook
 from airflow_provider_merge.metadata.iceberg import bounded_http
+from spark_jobs.contract.request import TableName
+from spark_jobs.contract.statements import DeleteSpec
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError
 from tests.airflow.support import PASSWORD, connection
 from tests.airflow.test_iceberg_tables import DAY
@@ -260,3 +263,16 @@ def test_a_server_names_no_class(answers: dict[str, Any], sent: dict[str, Any]) 
         assert error.code is ErrorCode.METADATA_UNREADABLE  # noqa: PT017
     else:
         assert table.latest() is None
+
+
+def test_a_catalog_that_lets_nobody_in_is_final_where_the_driver_would_ask_it_with_the_same_key(
+    answers: dict[str, Any],
+) -> None:
+    answers[LOAD] = (403, {})
+    wanted = TableName("shop", "orders"), DeleteSpec("true"), ()
+
+    with pytest.raises(CatalogError) as error:
+        MetadataCheck(IcebergHook("lake"), shares_files=True).require_valid(*wanted)
+    assert error.value.code is ErrorCode.WAREHOUSE_ACCESS_DENIED
+
+    MetadataCheck(IcebergHook("lake"), shares_files=False).require_valid(*wanted)

@@ -6,9 +6,11 @@ import functools
 
 import pytest
 
+from airflow_provider_merge.operators._shared.results import result_table
 from spark_jobs.contract.request import FileSource, SqlSource, TableSource
+from spark_jobs.contract.result import Metrics
 from spark_jobs.contract.statements import Assignment, UpdateAction
-from tests.airflow.support import committed
+from tests.airflow.support import committed, example_request
 
 pytestmark = pytest.mark.usefixtures("airflow_db", "warehouse")
 
@@ -128,6 +130,14 @@ def test_result_table_is_logged(dag_file, submitter, capsys):
     log = capsys.readouterr().out
     assert "shop.orders: committed, snapshot 8" in log
     assert "inserted 1 | updated 2 | deleted 0" in log
+
+
+def test_attempts_are_in_the_first_line_where_others_were_in_the_way():
+    result = committed(example_request(), metrics=Metrics(attempts=3))
+
+    first, *_ = result_table(result).splitlines()
+
+    assert first == "shop.orders: committed, snapshot 8, in attempt 3"
 
 
 def test_templated_target_emits_where_the_asset_is_an_outlet(dag_file, submitter):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from airflow_provider_merge.__main__ import main
@@ -302,3 +304,10 @@ class TestFolder:
         (tmp_path / "a.sql").touch()
         assert main(["check", str(tmp_path), "--set", "x"]) == 1
         assert "--set: 'x' is not NAME=VALUE" in capsys.readouterr().err
+
+
+def test_a_warehouse_that_is_not_there_is_named_before_its_tables(hook, warehouse):
+    shutil.rmtree(warehouse)
+
+    with pytest.raises(JobError, match=f"WAREHOUSE_NOT_FOUND: the warehouse {warehouse} is not"):
+        check(hook, "DELETE FROM shop.orders WHERE id = 1")

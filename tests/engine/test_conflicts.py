@@ -17,6 +17,7 @@ from spark_jobs.contract.request import TableName, TableSource
 from spark_jobs.contract.statements import MergeSpec
 from spark_jobs.engine.job.statement_job import ATTEMPTS, Job
 from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.run import summary
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import MergeWrite
@@ -84,10 +85,13 @@ def test_a_conflict_makes_the_statement_run_again_on_the_new_table(
 
     after = harness.state()
     assert after.operations == {f"{OPERATION_ID}.json"}
-    assert f"conflict in attempt 1 of {ATTEMPTS}: " in caplog.text
+    told = [each for each in caplog.records if "conflict in attempt " in each.getMessage()]
+    assert f"conflict in attempt 1 of {ATTEMPTS}: " in told[0].getMessage()
+    assert {each.levelname for each in told} == {"WARNING"}
     if conflicts < ATTEMPTS:
         assert result.error is None
         assert (result.metrics.attempts, result.metrics.inserted) == (conflicts + 1, 1)
+        assert summary(result).endswith(f", in attempt {conflicts + 1}")
         assert len(after.rows) == len(ORDERS.rows) + conflicts + 1
     else:
         assert result.error is not None

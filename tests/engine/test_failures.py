@@ -144,3 +144,31 @@ def test_a_state_behind_the_first_line_is_found() -> None:
 
     assert error.code is ErrorCode.EXPRESSION_FAILED
     assert "[DUPLICATED_MAP_KEY] Found 1." in error.message
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (
+            "java.nio.file.AccessDeniedException: /lake/_operations/op-1-x/source-y/_temporary/0",
+            ErrorCode.WORKSPACE_ACCESS_DENIED,
+        ),
+        (
+            "java.io.FileNotFoundException: /lake/shop.db/t/bucket-0/a.parquet (Permission denied)",
+            ErrorCode.WAREHOUSE_ACCESS_DENIED,
+        ),
+        (
+            "org.apache.hadoop.security.AccessControlException: Permission denied: user=a",
+            ErrorCode.WAREHOUSE_ACCESS_DENIED,
+        ),
+        (
+            "java.nio.file.AccessDeniedException: /local/blockmgr-7/0c",
+            ErrorCode.SPARK_FAILED,
+        ),
+        ("IllegalArgumentException: the row says Permission denied", ErrorCode.SPARK_FAILED),
+    ],
+)
+def test_what_java_may_not_do_is_told_where_it_is_of_a_table_or_of_a_job(
+    line: str, code: ErrorCode
+) -> None:
+    assert translated(in_trace(line)).code is code

@@ -1,4 +1,7 @@
-"""Commands in a mount namespace of their own: small, full and read-only disks. Needs root."""
+"""Commands in a mount namespace of their own: small, full and read-only disks; and other users.
+
+Needs root.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+# Files that belong to root, such as a Python of its own, stay readable for them.
+_AS_USER = (
+    *("setpriv", "--reuid", "{0}", "--regid", "{0}", "--clear-groups"),
+    *("--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search"),
+)
 _UNSHARED = ("unshare", "--mount", "--propagation", "private", "--")
 
 
@@ -45,6 +53,20 @@ def in_namespace(
         text=True,
         cwd=ROOT,
         env={**os.environ, **(variables or {})},
+        timeout=300,
+        check=False,
+    )
+
+
+def run_as(user: int, program: Sequence[str], home: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program as another user, or as this one if it is the same; its output is text."""
+    others = [] if user == os.geteuid() else [each.format(user) for each in _AS_USER]
+    return subprocess.run(
+        [*others, *program],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"},
         timeout=300,
         check=False,
     )

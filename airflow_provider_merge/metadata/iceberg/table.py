@@ -29,6 +29,7 @@ from airflow_provider_merge.metadata.model import (
     Tag,
 )
 from airflow_provider_merge.storage.failures import unreadable
+from airflow_provider_merge.storage.locations import child
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.iceberg_options import branch_of
 from spark_jobs.contract.partition_names import partition_name
@@ -70,6 +71,12 @@ class IcebergTable:
     def location(self) -> str:
         """Where the table's files are, as it says itself."""
         return str(self.loaded.metadata.location)
+
+    @property
+    def published_folders(self) -> tuple[str, ...]:
+        """Where each commit makes files."""
+        folder = self.loaded.metadata.properties.get("write.metadata.path")
+        return (str(folder or child(self.location, "metadata")),)
 
     @cached_property
     def branch(self) -> Branch:

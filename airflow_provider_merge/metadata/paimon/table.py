@@ -107,6 +107,12 @@ class PaimonTable:
         return child(f"{base}/branch", entry_name("branch", self.branch)) if self.branch else base
 
     @property
+    def published_folders(self) -> tuple[str, ...]:
+        """Where each commit makes files."""
+        guards, snapshots = (child(self.root, name) for name in ("consumer", "snapshot"))
+        return guards, manifest_folder(self.location.rstrip("/")), snapshots
+
+    @property
     def snapshots(self) -> PaimonSnapshots:
         """The table's snapshots, by id."""
         return PaimonSnapshots(self.root, self.storage_options)

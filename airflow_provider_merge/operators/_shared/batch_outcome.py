@@ -9,6 +9,7 @@ from airflow.providers.common.compat.sdk import AirflowException, AirflowFailExc
 
 from airflow_provider_merge.exceptions import airflow_exception
 from airflow_provider_merge.hooks.catalog import CatalogHook
+from airflow_provider_merge.metadata.operations import require_open
 from airflow_provider_merge.operators._shared.outcome import no_result, statement_outcome
 from airflow_provider_merge.submit.submitter import SubmissionError
 from spark_jobs.contract.operation_files import FOLDER
@@ -60,7 +61,12 @@ class BatchOutcome:
 def batch_outcome(
     requests: Mapping[str, JobRequest], hook: CatalogHook, failure: SubmissionError | None
 ) -> BatchOutcome:
-    """Read what the statements left; ``requests`` by their names, at least one."""
+    """Read what the statements left; ``requests`` by their names, at least one.
+
+    Raises:
+        CatalogError: WORKSPACE_ACCESS_DENIED: none could leave anything.
+        InternalError: STORAGE_UNAVAILABLE.
+    """
     results: dict[str, JobResult] = {}
     errors: dict[str, AirflowException] = {}
     missing: list[str] = []
@@ -74,5 +80,8 @@ def batch_outcome(
                 missing.append(name)
             else:
                 results[name] = result
-    workspace = next(iter(requests.values())).catalog.workspace_location
+    first = next(iter(requests.values()))
+    if len(missing) == len(requests):
+        require_open(first, hook.workspace_options())
+    workspace = first.catalog.workspace_location
     return BatchOutcome(results, errors, missing, failure, f"{workspace}/{FOLDER}")

@@ -14,6 +14,7 @@ from airflow_provider_merge.metadata.operations import (
     read_result_of_try,
     remove_leftovers,
     remove_result,
+    require_open,
     result_location,
     shut_out,
     store_result,
@@ -41,6 +42,7 @@ def job_outcome(
     read = read_result_of_try if only_own else read_result
     result = _left(request, hook, read(request, hook.workspace_options()))
     if result is None:
+        require_open(request, hook.workspace_options())
         raise no_result(result_location(request), failure)
     if failure is not None:
         log.warning("The job was done, then its process failed: %s", failure)
@@ -88,11 +90,11 @@ def note_work(requests: Sequence[JobRequest], hook: CatalogHook) -> None:
     """Note the operations of a job whose driver may begin late, after a later one's.
 
     Raises:
-        CatalogError: METADATA_UNREADABLE, WAREHOUSE_ACCESS_DENIED.
+        CatalogError: METADATA_UNREADABLE, WORKSPACE_ACCESS_DENIED.
         InternalError: STORAGE_UNAVAILABLE.
     """
     for request in requests:
-        with reaching(request.catalog.workspace_location):
+        with reaching(request.catalog.workspace_location, "workspace"):
             note_operation(request, hook.workspace_options())
 
 

@@ -141,7 +141,7 @@ def result_table(result: JobResult) -> str:
     if result.compaction is not None:
         return _compaction_table(result, result.compaction)
     snapshot = "none" if result.new_snapshot_id is None else str(result.new_snapshot_id)
-    lines = [f"{result.target}: {result.status}, snapshot {snapshot}"]
+    lines = [f"{result.target}: {result.status}, snapshot {snapshot}{_attempts(result.metrics)}"]
     for names in (_COUNTS, _FILES):
         lines.append("  " + _cells(result.metrics, names))
     metrics = result.metrics
@@ -159,6 +159,11 @@ def result_table(result: JobResult) -> str:
         schema = "schema would change" if result.status == "dry_run" else "schema"
         lines.append(f"  {schema}: " + " | ".join(result.schema_changes))
     return "\n".join([*lines, *_seconds(result.metrics)])
+
+
+def _attempts(metrics: Metrics) -> str:
+    """How often the statement was run, where others were in the way."""
+    return f", in attempt {metrics.attempts:,}" if metrics.attempts > 1 else ""
 
 
 def _clause(clause: ClauseMetrics) -> str:
@@ -208,7 +213,8 @@ def _maintenance_table(result: JobResult, report: MaintenanceReport) -> str:
 def _compaction_table(result: JobResult, report: CompactionReport) -> str:
     is_dry = result.status == "dry_run"
     snapshots = ", ".join(map(str, report.snapshots)) or "none"
-    lines = [f"{result.target}: {result.status}, snapshots {snapshots}"]
+    rounds = f", in {result.metrics.attempts:,} rounds" if result.metrics.attempts > 1 else ""
+    lines = [f"{result.target}: {result.status}, snapshots {snapshots}{rounds}"]
     verb = "would become about" if is_dry else "became"
     lines.append(
         f"  partitions {report.partitions_compacted:,}: {report.files_before:,} files of "

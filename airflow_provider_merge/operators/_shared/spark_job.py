@@ -22,6 +22,7 @@ from airflow_provider_merge.links import (
 from airflow_provider_merge.metadata.operations import require_workspace
 from airflow_provider_merge.operators._shared.compilers_choice import wants_both
 from airflow_provider_merge.operators._shared.outcome import give_up, note_work
+from airflow_provider_merge.operators._shared.rights import require_rights
 from airflow_provider_merge.operators._shared.spark_conf import spark_conf
 from airflow_provider_merge.operators._shared.task_end import task_end
 from airflow_provider_merge.operators._shared.values import whole_number
@@ -181,6 +182,7 @@ class SparkJobOperator(ParameterOperator):
             ended=lambda: task_end(context["ti"]),
             note=lambda: note_work(requests, hook),
             give_up=lambda: give_up(requests, hook),
+            require_rights=lambda: require_rights(requests, hook),
             both_compilers=both_compilers,
         )
         require_workspace(requests[0], hook.workspace_options())

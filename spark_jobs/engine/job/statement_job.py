@@ -104,7 +104,7 @@ class Job:
             except CommitError as error:
                 if error.code is not ErrorCode.COMMIT_CONFLICT:
                     raise
-                self.progress.say(f"conflict in attempt {attempt} of {ATTEMPTS}: {error.message}")
+                self.progress.warn(f"conflict in attempt {attempt} of {ATTEMPTS}: {error.message}")
             time.sleep(random.uniform(0, _PAUSE * 2**attempt))  # noqa: S311 - only jitter
         return self._attempted(log, runs, ATTEMPTS)
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
-from spark_jobs.engine.runtime.system_failures import refused_by_system
+from spark_jobs.engine.runtime.system_failures import denied_in, refused_by_system
 from spark_jobs.errors import (
     AnalysisError,
     CatalogError,
@@ -120,7 +120,7 @@ def translated(error: BaseException) -> JobError:
             problem, unread = failure.text.partition("]")[2], _NOT_READ_BY_SPARK.search(text)
             if unread or failure.kind == _OTHER_TYPE:
                 return _file_of_another_form(problem, unread[1] if unread else "")
-            return _unreadable_file(problem)
+            return denied_in(text) or _unreadable_file(problem)
     return refused_by_system(error, text) or _without_name(error, text)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from spark_jobs.contract.access_rights import denied, is_denial, writing_workspace
 from spark_jobs.contract.operation_files import fence_path
 from spark_jobs.errors import CommitError, ErrorCode, InternalError
 from spark_jobs.storage.files import replace_file
@@ -40,6 +41,7 @@ class Fence:
         """Check that this try was not given up, and give up all earlier ones.
 
         Raises:
+            CatalogError: WORKSPACE_ACCESS_DENIED.
             CommitError: RUN_GIVEN_UP.
             InternalError: STORAGE_UNAVAILABLE.
             OSError: the storage refused to write.
@@ -47,12 +49,14 @@ class Fence:
         self.require_none()
         # Their drivers may still wait for their cluster.
         for number in range(self.try_number - 1, 0, -1):
-            replace_file(self.storage.filesystem, self._path(number), b"")
+            with writing_workspace():
+                replace_file(self.storage.filesystem, self._path(number), b"")
 
     def require_none(self) -> None:
         """Check that this try was not given up; one request to the workspace.
 
         Raises:
+            CatalogError: WORKSPACE_ACCESS_DENIED: it cannot be known.
             CommitError: RUN_GIVEN_UP.
             InternalError: STORAGE_UNAVAILABLE: it cannot be known.
         """
@@ -62,6 +66,8 @@ class Fence:
         except FileNotFoundError:
             return
         except OSError as error:
+            if is_denial(error):
+                raise denied(str(error), "workspace") from error
             raise InternalError(
                 ErrorCode.STORAGE_UNAVAILABLE,
                 f"It is not known whether this try was given up: {error}",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow.fs as pafs
 
+from spark_jobs.contract.access_rights import writing_workspace
 from spark_jobs.contract.lifetimes import RESULTS_KEPT
 from spark_jobs.contract.operation_files import (
     FOLDER,
@@ -98,24 +99,28 @@ class OperationLog:
         """Begin a try of an operation: earlier ones are given up, and what they left is removed.
 
         Raises:
+            CatalogError: WORKSPACE_ACCESS_DENIED.
             CommitError: RUN_GIVEN_UP: this one was.
             InternalError: STORAGE_UNAVAILABLE.
         """
         fence = Fence.of(request, self.storage)
         fence.enter()
-        self.clear_leftovers(request.operation_id, fence.try_number)
+        with writing_workspace():
+            self.clear_leftovers(request.operation_id, fence.try_number)
         return fence
 
     def begin(self, operation_id: str, try_number: int) -> str:
         """A scratch folder for a new run, with a lease; the operation is noted as running.
 
         Raises:
+            CatalogError: WORKSPACE_ACCESS_DENIED.
             CommitError: RUN_GIVEN_UP.
         """
         room = _ROOM if has_folders(self.storage.filesystem) else b""
-        replace_file(self.storage.filesystem, self._running(operation_id), room)
         scratch = new_scratch_folder(operation_id, try_number)
-        self.lease(scratch).take()
+        with writing_workspace():
+            replace_file(self.storage.filesystem, self._running(operation_id), room)
+            self.lease(scratch).take()
         return scratch
 
     def lease(self, scratch: str) -> Lease:

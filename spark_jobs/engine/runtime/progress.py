@@ -37,6 +37,10 @@ class Progress:
         """Write a progress line."""
         log.info(message)
 
+    def warn(self, message: str) -> None:
+        """Write a line that deserves a look, although the job goes on."""
+        log.warning("%s", message)
+
 
 def tell_operator(message: str) -> None:
     """Write a line that the job's operator reads, too; it believes signed ones alone."""

@@ -1,10 +1,11 @@
-"""What the operating system refuses: a full disk, a read-only one, names that are too long."""
+"""What the operating system refuses: a full or read-only disk, long names, users without rights."""
 
 from __future__ import annotations
 
 import errno
 from typing import Final, NamedTuple
 
+from spark_jobs.contract.access_rights import DENIED, denied, is_denial
 from spark_jobs.errors import ErrorCode, JobError, error_of, excerpt
 
 _SHOWN: Final = 500
@@ -47,6 +48,9 @@ _BY_TEXT: Final = {
     "File name too long": _TOO_LONG,
     "PathComponentTooLongException": _TOO_LONG,
 }
+_DENIED_BY_TEXT: Final = ("Permission denied", "AccessDeniedException", "AccessControlException")
+# Spark's own, in spark.local.dir, which neither warehouse nor workspace is.
+_LOCAL_BLOCKS: Final = "/blockmgr-"
 _JAVA: Final = ("java.io.", "java.nio.file.", "org.apache.hadoop.", "HDFS, ")
 
 
@@ -57,11 +61,27 @@ def refused_by_system(error: BaseException, text: str) -> JobError | None:
     """
     if isinstance(error, OSError) and error.errno in _BY_NUMBER:
         return _told(_BY_NUMBER[error.errno], text)
+    if is_denial(error):
+        return denied(text)
     for line in text.splitlines():
         refusal = _in_line(line.strip())
         if refusal is not None:
             return _told(refusal, line)
-    return None
+    return denied_in(text)
+
+
+def denied_in(text: str) -> JobError | None:
+    """The error for what Java, or Python in a task, may not do; None if ``text`` tells of none."""
+    line = next((line for line in text.splitlines() if _is_denied(line.strip())), None)
+    return None if line is None else denied(line)
+
+
+def _is_denied(line: str) -> bool:
+    if any(line.startswith(f"PermissionError: [Errno {number}]") for number in DENIED):
+        return True
+    if _LOCAL_BLOCKS in line or not any(name in line for name in _JAVA):
+        return False
+    return any(phrase in line for phrase in _DENIED_BY_TEXT)
 
 
 def _in_line(line: str) -> _Refusal | None:

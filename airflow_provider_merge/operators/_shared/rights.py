@@ -1,0 +1,47 @@
+"""Whether a driver on this worker, which runs as this process's user, may write where it must."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from airflow_provider_merge.hooks.catalog import CatalogHook
+from airflow_provider_merge.storage.locations import is_local
+from airflow_provider_merge.storage.rights import require_writable
+from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.inserts import PartitionStatement
+from spark_jobs.contract.operation_files import FOLDER
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.statements import RowStatement
+from spark_jobs.errors import JobError
+
+
+def require_rights(requests: Sequence[JobRequest], hook: CatalogHook) -> None:
+    """Check the local folders in which the driver makes files, whatever the statements find.
+
+    Only tasks know in which folders of a table they write.
+
+    Raises:
+        CatalogError: WORKSPACE_ACCESS_DENIED, WAREHOUSE_ACCESS_DENIED.
+    """
+    for request in requests:
+        workspace = request.catalog.workspace_location
+        # A dry run makes a folder of its own.
+        require_writable(workspace if request.dry_run else f"{workspace}/{FOLDER}", "workspace")
+        if is_local(workspace) and _publishes(request):
+            for folder in _published_folders(request, hook):
+                require_writable(folder, "warehouse")
+
+
+def _publishes(request: JobRequest) -> bool:
+    """Whether the job makes files in the table for certain, unless another statement fails."""
+    # What an earlier try has committed needs no right any more.
+    if request.dry_run or request.origin.try_number > 1:
+        return False
+    return isinstance(request.statement, RowStatement | PartitionStatement | CompactSpec)
+
+
+def _published_folders(request: JobRequest, hook: CatalogHook) -> Sequence[str]:
+    try:
+        return hook.table(request.table).published_folders
+    except (JobError, OSError):
+        return ()  # the job tells, or an earlier statement makes the table
