@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, DataType
 
+from spark_jobs.contract.identifiers import RESERVED_PREFIX
 from spark_jobs.engine.analysis.bound_expressions import bound_value
 from spark_jobs.engine.analysis.catalyst import (
     ReadingExpression,
@@ -32,7 +33,8 @@ from spark_jobs.engine.analysis.expression_parser import (
     conjuncts,
     parse_expression,
 )
-from spark_jobs.engine.analysis.expressions import Expression, JoinKey, Side
+from spark_jobs.engine.analysis.expressions import Expression, JoinKey, LongExpression, Side
+from spark_jobs.engine.analysis.long_expressions import analyzable, analyzed_tree
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque, refuse_opaque_reads
 from spark_jobs.engine.analysis.plain_columns import qualified_column
 from spark_jobs.engine.runtime.names import column_of, find_name, qualify
@@ -106,8 +108,7 @@ class ExpressionAnalyzer:
             raise self._errors.not_allowed(where, text, "a subquery")
         text = self._without_added(text, parsed, sees)
         try:
-            # Behind the text, so that errors name positions in it; it may end in a comment.
-            frame = self._frames[sees].selectExpr(f"{text}\n\n AS value")
+            frame = self._frame_of(text, parsed, sees)
             value_type = frame.schema[0].dataType
         except (ParseException, AnalysisException) as error:
             self._refuse_opaque_names(parsed, sees, where)
@@ -121,14 +122,28 @@ class ExpressionAnalyzer:
         owned += self._named(parsed, sees)
         if not self._char_columns.keys().isdisjoint(selected.attributes):
             refuse_unpadded(compared_in_value(frame), self._char_columns, where)
+        qualified = self._qualified(text, parsed, sees)
         return Expression(
-            text=self._qualified(text, parsed, sees),
+            text=qualified,
             target_columns=frozenset(name for alias, name in owned if alias == self._target.alias),
             source_columns=frozenset(name for alias, name in owned if alias != self._target.alias),
             type=value_type,
             deterministic=selected.deterministic,
             is_long=parsed.is_long,
+            long=self._long(qualified, parsed, frame) if parsed.has_many_parts else None,
         )
+
+    def _frame_of(self, text: str, parsed: ParsedExpression, sees: str) -> DataFrame:
+        """A frame of the value of ``text``, which is ``parsed`` unless names were qualified."""
+        if parsed.has_many_parts and text == parsed.text:
+            return analyzable(self._frames[sees], parsed)
+        # Behind the text, so that errors name positions in it; it may end in a comment.
+        return self._frames[sees].selectExpr(f"{text}\n\n AS value")
+
+    def _long(self, text: str, parsed: ParsedExpression, frame: DataFrame) -> LongExpression:
+        name = f"{RESERVED_PREFIX}long_{len(self._analyzed)}"
+        columns = {key: column_of(*owner) for key, owner in self._owners.items()}
+        return LongExpression(self._spark, text, name, analyzed_tree(frame, parsed, columns))
 
     def _named(self, parsed: ParsedExpression, sees: str) -> Iterator[tuple[str, str]]:
         """The columns that a text names, also where Spark's analyzer knows the value without them.

@@ -47,6 +47,7 @@ class ParsedExpression:
     """What the parser alone finds in an expression; ``root`` is its Catalyst tree."""
 
     spark: SparkSession
+    text: str
     root: Any
 
     @cached_property
@@ -62,9 +63,14 @@ class ParsedExpression:
         return contains(self.spark, self.root, PLAN_EXPRESSION)
 
     @cached_property
+    def has_many_parts(self) -> bool:
+        """Whether it has more than ``LONG_TERM`` constants and columns."""
+        return bool(self.root.collectLeaves().size() > LONG_TERM)
+
+    @cached_property
     def is_long(self) -> bool:
-        """Whether it is one term, not several joined by AND, with many constants and columns."""
-        return class_name(self.root) != "And" and self.root.collectLeaves().size() > LONG_TERM
+        """Whether it has many parts and is one term, not several joined by AND."""
+        return self.has_many_parts and class_name(self.root) != "And"
 
     @cached_property
     def is_named(self) -> bool:
@@ -79,7 +85,7 @@ def parse_expression(spark: SparkSession, text: str) -> ParsedExpression:
         ParseException: the text is not an expression.
     """
     parser = spark._jsparkSession.sessionState().sqlParser()
-    return ParsedExpression(spark, parser.parseExpression(text))
+    return ParsedExpression(spark, text, parser.parseExpression(text))
 
 
 def conjuncts(spark: SparkSession, text: str) -> list[Conjunct]:
