@@ -153,6 +153,15 @@ def attributes(node: Any) -> Iterator[tuple[int, Any]]:
     return ((int(each.exprId().id()), each) for each in columns)
 
 
+def and_connected(node: Any) -> Iterator[Any]:
+    """The parts of a condition that AND connects, from the left."""
+    if class_name(node) != "And":
+        yield node
+        return
+    for child in items(node.children()):
+        yield from and_connected(child)
+
+
 def ids(attributes: Any) -> tuple[int, ...]:
     """The ids of a set of attributes."""
     return tuple(key for key, _ in ids_and_names(attributes.toSeq()))

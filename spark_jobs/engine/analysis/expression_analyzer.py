@@ -18,10 +18,12 @@ from spark_jobs.contract.identifiers import RESERVED_PREFIX
 from spark_jobs.engine.analysis.bound_expressions import bound_value
 from spark_jobs.engine.analysis.catalyst import (
     ReadingExpression,
+    SelectedExpression,
     attribute_ids,
     compared_in_condition,
     compared_in_value,
     filter_condition,
+    selected_conjuncts,
     selected_expression,
     selected_value,
 )
@@ -51,6 +53,7 @@ class ExpressionAnalyzer:
         self._errors = ExpressionErrors(has_source=source is not None)
         self._sides = {"target": [target]}
         self._analyzed: dict[tuple[str, str], Expression] = {}
+        self._analyzed_frames: dict[tuple[str, str], DataFrame] = {}
         self._names: dict[str, bool] = {}
         self._trees: dict[str, ParsedExpression] = {}
         self._owners = _owned_by(target)
@@ -103,12 +106,13 @@ class ExpressionAnalyzer:
         return self._names[alias]
 
     def _analyzed_by_spark(self, text: str, sees: str, where: str) -> Expression:
-        parsed = self._parsed(text, where)
+        given, parsed = text, self._parsed(text, where)
         if parsed.has_subquery:
             raise self._errors.not_allowed(where, text, "a subquery")
         text = self._without_added(text, parsed, sees)
         try:
             frame = self._frame_of(text, parsed, sees)
+            self._analyzed_frames[given, sees] = frame
             value_type = frame.schema[0].dataType
         except (ParseException, AnalysisException) as error:
             self._refuse_opaque_names(parsed, sees, where)
@@ -117,20 +121,32 @@ class ExpressionAnalyzer:
         for operator in selected.operators:
             if operator in NOT_A_ROW_EXPRESSION:
                 raise self._errors.not_allowed(where, text, NOT_A_ROW_EXPRESSION[operator])
-        owned = [self._owners[key] for key in selected.attributes]
-        self._refuse_unusable(owned, where)
-        owned += self._named(parsed, sees)
+        self._refuse_unusable([self._owners[key] for key in selected.attributes], where)
         if not self._char_columns.keys().isdisjoint(selected.attributes):
             refuse_unpadded(compared_in_value(frame), self._char_columns, where)
-        qualified = self._qualified(text, parsed, sees)
+        found = self._expression(text, parsed, sees, value_type, selected)
+        if parsed.has_many_parts:
+            return replace(found, long=self._long(found.text, parsed, frame))
+        return found
+
+    def _expression(
+        self,
+        text: str,
+        parsed: ParsedExpression,
+        sees: str,
+        value_type: DataType,
+        selected: SelectedExpression,
+    ) -> Expression:
+        """The expression ``text``, for which Spark's analyzer has ``selected``."""
+        owned = [self._owners[key] for key in selected.attributes]
+        owned += self._named(parsed, sees)
         return Expression(
-            text=qualified,
+            text=self._qualified(text, parsed, sees),
             target_columns=frozenset(name for alias, name in owned if alias == self._target.alias),
             source_columns=frozenset(name for alias, name in owned if alias != self._target.alias),
             type=value_type,
             deterministic=selected.deterministic,
             is_long=parsed.is_long,
-            long=self._long(qualified, parsed, frame) if parsed.has_many_parts else None,
         )
 
     def _frame_of(self, text: str, parsed: ParsedExpression, sees: str) -> DataFrame:
@@ -262,10 +278,25 @@ class ExpressionAnalyzer:
 
         ``text`` has been analysed before.
         """
+        found = list(conjuncts(self._parsed(text, "condition")))
+        parts = self._parts(text, [each.parsed for each in found], sees)
+        return [(part, self._join_key(each, sees)) for part, each in zip(parts, found, strict=True)]
+
+    def _parts(self, text: str, parts: Sequence[ParsedExpression], sees: str) -> list[Expression]:
+        """The ``parts`` of a condition, which was analysed as a whole."""
+        if len(parts) == 1:
+            return [self.analyze(text, sees, "condition")]
+        analyzed = selected_conjuncts(self._analyzed_frames[text, sees])
         return [
-            (self.analyze(each.text, sees, "condition"), self._join_key(each, sees))
-            for each in conjuncts(self._spark, text)
+            self._plain(each.text, sees, "condition") or self._part(each, selected, sees)
+            for each, selected in zip(parts, analyzed, strict=True)
         ]
+
+    def _part(
+        self, parsed: ParsedExpression, selected: SelectedExpression, sees: str
+    ) -> Expression:
+        text = self._without_added(parsed.text, parsed, sees)
+        return self._expression(text, parsed, sees, BooleanType(), selected)
 
     def _join_key(self, conjunct: Conjunct, sees: str) -> JoinKey | None:
         if conjunct.sides is None or sees != "both":
