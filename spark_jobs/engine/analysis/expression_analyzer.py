@@ -36,7 +36,7 @@ from spark_jobs.engine.analysis.expression_parser import (
     parse_expression,
 )
 from spark_jobs.engine.analysis.expressions import Expression, JoinKey, LongExpression, Side
-from spark_jobs.engine.analysis.long_expressions import analyzable, analyzed_tree
+from spark_jobs.engine.analysis.long_expressions import analyzable, long_expression
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque, refuse_opaque_reads
 from spark_jobs.engine.analysis.plain_columns import qualified_column
 from spark_jobs.engine.runtime.names import column_of, find_name, qualify
@@ -159,7 +159,7 @@ class ExpressionAnalyzer:
     def _long(self, text: str, parsed: ParsedExpression, frame: DataFrame) -> LongExpression:
         name = f"{RESERVED_PREFIX}long_{len(self._analyzed)}"
         columns = {key: column_of(*owner) for key, owner in self._owners.items()}
-        return LongExpression(self._spark, text, name, analyzed_tree(frame, parsed, columns))
+        return long_expression(frame, parsed, columns, text, name)
 
     def _named(self, parsed: ParsedExpression, sees: str) -> Iterator[tuple[str, str]]:
         """The columns that a text names, also where Spark's analyzer knows the value without them.

@@ -40,12 +40,16 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class LongExpression:
-    """Spark's tree of the expression ``text``, with names of columns; ``name`` stands for it."""
+    """Spark's tree of the expression ``text``, with names of columns; ``name`` stands for it.
+
+    ``has_many_terms``: it is many terms, joined by AND.
+    """
 
     spark: SparkSession
     text: str
     name: str
     tree: Any
+    has_many_terms: bool
 
     @property
     def column(self) -> Column:

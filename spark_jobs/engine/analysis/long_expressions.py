@@ -37,15 +37,20 @@ def analyzable(frame: DataFrame, parsed: ParsedExpression) -> DataFrame:
     return frame.select(column_of_expression(parsed.spark, parsed.root).alias("value"))
 
 
-def analyzed_tree(frame: DataFrame, parsed: ParsedExpression, columns: Mapping[int, str]) -> Any:
-    """The tree of the expression that ``analyzable`` put into ``frame``.
+def long_expression(
+    frame: DataFrame, parsed: ParsedExpression, columns: Mapping[int, str], text: str, name: str
+) -> LongExpression:
+    """The expression that ``analyzable`` put into ``frame``.
 
-    ``columns`` are what texts call the columns of the frame, by id.
+    ``columns`` are what texts call the columns of the frame, by id; ``text`` and ``name`` are as in
+    ``LongExpression``.
     """
     spark = parsed.spark
     tree = _with_sets(spark, frame._jdf.queryExecution().analyzed(), parsed.root)
     names = [(node, parse_expression(spark, columns[key]).root) for key, node in attributes(tree)]
-    return tree.transform(_mapping(spark, names))
+    has_many_terms = class_name(tree) == "And" and tree.collectLeaves().size() > LONG_TERM
+    named = tree.transform(_mapping(spark, names))
+    return LongExpression(spark, text, name, named, has_many_terms)
 
 
 def selected(frame: DataFrame, texts: Iterable[str], long: Iterable[LongExpression]) -> DataFrame:

@@ -64,6 +64,9 @@ def filtered(merge: AnalyzedMerge, target: DataFrame) -> DataFrame:
     """
     # Spark does not take a bare NULL as boolean.
     where = merge.on.column.cast("boolean")
+    if merge.on.long is not None and merge.on.long.has_many_terms:
+        # Spark would hand each term to its Parquet reader, whose stack a thousand overflow.
+        where = F.coalesce(where, F.lit(False))
     return with_source_present(target.alias(merge.target_alias).where(where))
 
 
