@@ -159,7 +159,7 @@ class ExpressionAnalyzer:
     def _long(self, text: str, parsed: ParsedExpression, frame: DataFrame) -> LongExpression:
         name = f"{RESERVED_PREFIX}long_{len(self._analyzed)}"
         columns = {key: column_of(*owner) for key, owner in self._owners.items()}
-        return long_expression(frame, parsed, columns, text, name)
+        return long_expression(text, parsed, name, frame, columns)
 
     def _named(self, parsed: ParsedExpression, sees: str) -> Iterator[tuple[str, str]]:
         """The columns that a text names, also where Spark's analyzer knows the value without them.

@@ -40,7 +40,9 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class LongExpression:
-    """Spark's tree of the expression ``text``, with names of columns; ``name`` stands for it.
+    """What Spark's parser made of ``text``, perhaps with sets of constants.
+
+    ``name`` stands for it in other texts.
 
     ``has_many_terms``: it is many terms, joined by AND.
     """

@@ -1,9 +1,9 @@
-"""Long expressions, such as IN with thousands of constants, are parsed and analysed once.
+"""Long expressions, such as IN with thousands of constants, are parsed once.
 
 Spark parses and analyses a text wherever it is part of a frame, and each step that follows walks
-over everything below it again. So a long expression is handed on as Spark's tree: analysed, with
-the names of its columns in place of the columns. Long lists of constants in it are sets, as Spark's
-optimizer makes them (``InSet``), which have no parts to walk over.
+over everything below it again. So a long expression is handed on as the tree that Spark's parser
+made. Long lists of constants in it are sets, as Spark's optimizer makes them (``InSet``): these
+have no parts to analyse or to walk over.
 """
 
 from __future__ import annotations
@@ -38,19 +38,28 @@ def analyzable(frame: DataFrame, parsed: ParsedExpression) -> DataFrame:
 
 
 def long_expression(
-    frame: DataFrame, parsed: ParsedExpression, columns: Mapping[int, str], text: str, name: str
+    text: str, parsed: ParsedExpression, name: str, frame: DataFrame, columns: Mapping[int, str]
 ) -> LongExpression:
-    """The expression that ``analyzable`` put into ``frame``.
+    """The expression ``text``, for which ``name`` stands.
 
-    ``columns`` are what texts call the columns of the frame, by id; ``text`` and ``name`` are as in
-    ``LongExpression``.
+    ``parsed`` is the same text, perhaps without some of its qualifiers. ``frame`` has its value
+    alone; ``columns`` are what ``text`` may call the columns below, by id.
     """
-    spark = parsed.spark
-    tree = _with_sets(spark, frame._jdf.queryExecution().analyzed(), parsed.root)
-    names = [(node, parse_expression(spark, columns[key]).root) for key, node in attributes(tree)]
+    spark, plan = parsed.spark, frame._jdf.queryExecution().analyzed()
+    written = parsed.root if text == parsed.text else parse_expression(spark, text).root
+    analyzed = plan.projectList().apply(0).child()
+    sets = []
+    for before, after in _long_lists(spark, written, analyzed):
+        alone = plan.transformExpressions(_mapping(spark, [(analyzed, after)]))
+        try:
+            found = _as_set(spark, alone, after)
+        except (PySparkException, Py4JJavaError):
+            continue  # A constant does not fit: it is for Spark to decide whether that matters.
+        names = [(node, parse_expression(spark, columns[k]).root) for k, node in attributes(found)]
+        sets.append((before, found.transform(_mapping(spark, names))))
+    tree = written.transform(_mapping(spark, sets))
     has_many_terms = class_name(tree) == "And" and tree.collectLeaves().size() > LONG_TERM
-    named = tree.transform(_mapping(spark, names))
-    return LongExpression(spark, text, name, named, has_many_terms)
+    return LongExpression(spark, text, name, tree, has_many_terms)
 
 
 def selected(frame: DataFrame, texts: Iterable[str], long: Iterable[LongExpression]) -> DataFrame:
@@ -73,22 +82,6 @@ def _column(spark: SparkSession, text: str, long: Mapping[str, LongExpression]) 
     return column_of_expression(spark, whole.transform(_mapping(spark, trees)))
 
 
-def _with_sets(spark: SparkSession, plan: Any, written: Any) -> Any:
-    """The only expression of a projection, with its long lists of constants as sets.
-
-    ``written`` is the tree of its text.
-    """
-    tree = plan.projectList().apply(0).child()
-    sets = []
-    for node in _long_lists(spark, written, tree):
-        alone = plan.transformExpressions(_mapping(spark, [(tree, node)]))
-        try:
-            sets.append((node, _as_set(spark, alone, node)))
-        except (PySparkException, Py4JJavaError):
-            continue  # A constant does not fit: it is for Spark to decide whether that matters.
-    return tree.transform(_mapping(spark, sets))
-
-
 def _as_set(spark: SparkSession, plan: Any, node: Any) -> Any:
     """What Spark's optimizer makes of the list ``node``, which is all that ``plan`` evaluates.
 
@@ -102,10 +95,11 @@ def _as_set(spark: SparkSession, plan: Any, node: Any) -> Any:
     return plan.projectList().apply(0).child()
 
 
-def _long_lists(spark: SparkSession, written: Any, analyzed: Any) -> Iterator[Any]:
+def _long_lists(spark: SparkSession, written: Any, analyzed: Any) -> Iterator[tuple[Any, Any]]:
     """The nodes ``column IN (…)`` near the root whose many items are written as literals.
 
-    ``written`` is the tree of the text, ``analyzed`` what Spark's analyzer made of it.
+    ``written`` is the tree of the text, ``analyzed`` what Spark's analyzer made of it. Yields each
+    node as it is in either.
     """
     waiting = deque([(written, analyzed)])
     for _ in range(_MOST_NODES):
@@ -114,7 +108,7 @@ def _long_lists(spark: SparkSession, written: Any, analyzed: Any) -> Iterator[An
         before, after = waiting.popleft()
         if class_name(before) == class_name(after) == "In":
             if _is_long_list(before, after):
-                yield after
+                yield before, after
         elif contains(spark, after, _IN) and after.children().size() <= _MOST_NODES:
             pairs = zip(items(before.children()), items(after.children()), strict=False)
             waiting.extend(pairs)
