@@ -82,7 +82,9 @@ SETS = ["numbers of the type", "narrower numbers", "decimals", "texts", "texts f
 
 @pytest.fixture(scope="module")
 def rows(spark: SparkSession) -> DataFrame:
-    return spark.sql(_ROWS).alias("t")
+    session = spark.newSession()
+    session.conf.set("spark.sql.ansi.enabled", "true")  # as in jobs
+    return session.sql(_ROWS).alias("t")
 
 
 def analyzed(rows: DataFrame, text: str) -> Expression:

@@ -138,21 +138,6 @@ def unresolved_names(node: Any) -> Iterator[Any]:
     return (each for each in found if class_name(each) == "UnresolvedAttribute")
 
 
-def attributes(node: Any) -> Iterator[tuple[int, Any]]:
-    """The columns in an analysed expression, with their ids; one may have several spellings.
-
-    As in ``unresolved_names``, constants are not visited.
-    """
-    leaves = node.collectLeaves().distinct()
-    texts = str(leaves.mkString(_BETWEEN)).split(_BETWEEN)
-    if len(texts) != leaves.size():
-        found = items(leaves)  # a constant contains the separator
-    else:
-        found = (leaves.apply(i) for i, each in enumerate(texts) if _ATTRIBUTE.fullmatch(each))
-    columns = (each for each in found if class_name(each) == "AttributeReference")
-    return ((int(each.exprId().id()), each) for each in columns)
-
-
 def and_connected(node: Any) -> Iterator[Any]:
     """The parts of a condition that AND connects, from the left."""
     if class_name(node) != "And":

@@ -36,7 +36,7 @@ from spark_jobs.engine.analysis.expression_parser import (
     parse_expression,
 )
 from spark_jobs.engine.analysis.expressions import Expression, JoinKey, LongExpression, Side
-from spark_jobs.engine.analysis.long_expressions import analyzable, long_expression
+from spark_jobs.engine.analysis.long_expressions import long_expression, value_alone
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque, refuse_opaque_reads
 from spark_jobs.engine.analysis.plain_columns import qualified_column
 from spark_jobs.engine.runtime.names import column_of, find_name, qualify
@@ -152,14 +152,13 @@ class ExpressionAnalyzer:
     def _frame_of(self, text: str, parsed: ParsedExpression, sees: str) -> DataFrame:
         """A frame of the value of ``text``, which is ``parsed`` unless names were qualified."""
         if parsed.has_many_parts and text == parsed.text:
-            return analyzable(self._frames[sees], parsed)
+            return value_alone(self._frames[sees], parsed)
         # Behind the text, so that errors name positions in it; it may end in a comment.
         return self._frames[sees].selectExpr(f"{text}\n\n AS value")
 
     def _long(self, text: str, parsed: ParsedExpression, frame: DataFrame) -> LongExpression:
         name = f"{RESERVED_PREFIX}long_{len(self._analyzed)}"
-        columns = {key: column_of(*owner) for key, owner in self._owners.items()}
-        return long_expression(text, parsed, name, frame, columns)
+        return long_expression(text, parsed, name, frame)
 
     def _named(self, parsed: ParsedExpression, sees: str) -> Iterator[tuple[str, str]]:
         """The columns that a text names, also where Spark's analyzer knows the value without them.

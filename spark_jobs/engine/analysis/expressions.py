@@ -40,11 +40,9 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class LongExpression:
-    """What Spark's parser made of ``text``, perhaps with sets of constants.
+    """The ``tree`` that Spark's parser made of ``text``, with sets of constants for long lists.
 
-    ``name`` stands for it in other texts.
-
-    ``has_many_terms``: it is many terms, joined by AND.
+    ``name`` stands for it in other texts. ``has_many_terms``: it is many terms, joined by AND.
     """
 
     spark: SparkSession

@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.contract.identifiers import quote
-from spark_jobs.engine.analysis.catalyst_nodes import attributes, class_name, contains, items
+from spark_jobs.engine.analysis.catalyst_nodes import class_name, contains, items
 from spark_jobs.engine.analysis.expression_parser import ParsedExpression, parse_expression
 from spark_jobs.engine.analysis.expressions import LONG_TERM, LongExpression
 from spark_jobs.engine.runtime.java_names import java_class, scala_object
@@ -32,20 +32,20 @@ _MOST_NODES: Final = 64
 _NUMBERS: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 
 
-def analyzable(frame: DataFrame, parsed: ParsedExpression) -> DataFrame:
-    """``frame`` with the value of an expression alone, which is not parsed again."""
+def value_alone(frame: DataFrame, parsed: ParsedExpression) -> DataFrame:
+    """The value of an expression over ``frame``, as ``value``; it is not parsed again."""
     return frame.select(column_of_expression(parsed.spark, parsed.root).alias("value"))
 
 
 def long_expression(
-    text: str, parsed: ParsedExpression, name: str, frame: DataFrame, columns: Mapping[int, str]
+    text: str, parsed: ParsedExpression, name: str, value: DataFrame
 ) -> LongExpression:
     """The expression ``text``, for which ``name`` stands.
 
-    ``parsed`` is the same text, perhaps without some of its qualifiers. ``frame`` has its value
-    alone; ``columns`` are what ``text`` may call the columns below, by id.
+    ``parsed`` is the same text, perhaps without some of its qualifiers; ``value`` is the frame of
+    its value alone.
     """
-    spark, plan = parsed.spark, frame._jdf.queryExecution().analyzed()
+    spark, plan = parsed.spark, value._jdf.queryExecution().analyzed()
     written = parsed.root if text == parsed.text else parse_expression(spark, text).root
     analyzed = plan.projectList().apply(0).child()
     sets = []
@@ -55,8 +55,8 @@ def long_expression(
             found = _as_set(spark, alone, after)
         except (PySparkException, Py4JJavaError):
             continue  # A constant does not fit: it is for Spark to decide whether that matters.
-        names = [(node, parse_expression(spark, columns[k]).root) for k, node in attributes(found)]
-        sets.append((before, found.transform(_mapping(spark, names))))
+        name_of_column = _mapping(spark, [(_column_in(after), before.value())])
+        sets.append((before, found.transform(name_of_column)))
     tree = written.transform(_mapping(spark, sets))
     has_many_terms = class_name(tree) == "And" and tree.collectLeaves().size() > LONG_TERM
     return LongExpression(spark, text, name, tree, has_many_terms)
@@ -115,11 +115,14 @@ def _long_lists(spark: SparkSession, written: Any, analyzed: Any) -> Iterator[tu
 
 
 def _is_long_list(written: Any, analyzed: Any) -> bool:
-    value = analyzed.value()
-    if class_name(value) == "Cast":
-        value = value.child()
-    is_of_column = class_name(value) == "AttributeReference"
+    is_of_column = class_name(_column_in(analyzed)) == "AttributeReference"
     return is_of_column and written.list().size() > LONG_TERM and written.inSetConvertible()
+
+
+def _column_in(node: Any) -> Any:
+    """The column, perhaps cast, that is looked for in a list; may also be anything else."""
+    value = node.value()
+    return value.child() if class_name(value) == "Cast" else value
 
 
 def _mapping(spark: SparkSession, pairs: Iterable[tuple[Any, Any]]) -> Any:
