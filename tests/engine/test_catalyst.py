@@ -75,7 +75,9 @@ def test_text_that_is_no_expression(spark: SparkSession) -> None:
     ],
 )
 def test_parts_that_and_connects(spark: SparkSession, text: str, parts: list[str]) -> None:
-    assert [each.text for each in expression_parser.conjuncts(spark, text)] == parts
+    found = expression_parser.conjuncts(expression_parser.parse_expression(spark, text))
+
+    assert [each.parsed.text for each in found] == parts
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,8 @@ def test_parts_that_and_connects(spark: SparkSession, text: str, parts: list[str
 def test_sides_of_an_equality(
     spark: SparkSession, text: str, sides: tuple[str, str] | None
 ) -> None:
-    [conjunct] = expression_parser.conjuncts(spark, text)
+    parsed = expression_parser.parse_expression(spark, text)
+    [conjunct] = expression_parser.conjuncts(parsed)
 
     assert conjunct.sides == sides
 

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 
 from spark_jobs.engine.analysis.catalyst_nodes import (
     Operand,
+    and_connected,
     class_name,
     comparisons,
     ids,
@@ -66,6 +67,15 @@ def selected_expression(frame: DataFrame) -> SelectedExpression:
     expression = plan.projectList().apply(0)
     attributes = ids(expression.references())
     return SelectedExpression(attributes, bool(expression.deterministic()), operators)
+
+
+def selected_conjuncts(frame: DataFrame) -> list[SelectedExpression]:
+    """The parts, connected by AND, of the only expression in the ``select`` that made ``frame``."""
+    condition = frame._jdf.queryExecution().analyzed().projectList().apply(0).child()
+    return [
+        SelectedExpression(ids(part.references()), bool(part.deterministic()), ())
+        for part in and_connected(condition)
+    ]
 
 
 def filter_condition(frame: DataFrame) -> ReadingExpression:

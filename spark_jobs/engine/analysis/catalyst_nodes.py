@@ -138,6 +138,15 @@ def unresolved_names(node: Any) -> Iterator[Any]:
     return (each for each in found if class_name(each) == "UnresolvedAttribute")
 
 
+def and_connected(node: Any) -> Iterator[Any]:
+    """The parts of a condition that AND connects, from the left."""
+    if class_name(node) != "And":
+        yield node
+        return
+    for child in items(node.children()):
+        yield from and_connected(child)
+
+
 def ids(attributes: Any) -> tuple[int, ...]:
     """The ids of a set of attributes."""
     return tuple(key for key, _ in ids_and_names(attributes.toSeq()))

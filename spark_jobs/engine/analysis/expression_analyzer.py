@@ -11,16 +11,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, DataType
 
+from spark_jobs.contract.identifiers import RESERVED_PREFIX
 from spark_jobs.engine.analysis.bound_expressions import bound_value
 from spark_jobs.engine.analysis.catalyst import (
     ReadingExpression,
+    SelectedExpression,
     attribute_ids,
     compared_in_condition,
     compared_in_value,
     filter_condition,
+    selected_conjuncts,
     selected_expression,
     selected_value,
 )
@@ -32,7 +35,8 @@ from spark_jobs.engine.analysis.expression_parser import (
     conjuncts,
     parse_expression,
 )
-from spark_jobs.engine.analysis.expressions import Expression, JoinKey, Side
+from spark_jobs.engine.analysis.expressions import Expression, JoinKey, LongExpression, Side
+from spark_jobs.engine.analysis.long_expressions import long_expression, value_alone
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque, refuse_opaque_reads
 from spark_jobs.engine.analysis.plain_columns import qualified_column
 from spark_jobs.engine.runtime.names import column_of, find_name, qualify
@@ -49,6 +53,7 @@ class ExpressionAnalyzer:
         self._errors = ExpressionErrors(has_source=source is not None)
         self._sides = {"target": [target]}
         self._analyzed: dict[tuple[str, str], Expression] = {}
+        self._analyzed_frames: dict[tuple[str, str], DataFrame] = {}
         self._names: dict[str, bool] = {}
         self._trees: dict[str, ParsedExpression] = {}
         self._owners = _owned_by(target)
@@ -101,13 +106,13 @@ class ExpressionAnalyzer:
         return self._names[alias]
 
     def _analyzed_by_spark(self, text: str, sees: str, where: str) -> Expression:
-        parsed = self._parsed(text, where)
+        given, parsed = text, self._parsed(text, where)
         if parsed.has_subquery:
             raise self._errors.not_allowed(where, text, "a subquery")
         text = self._without_added(text, parsed, sees)
         try:
-            # Behind the text, so that errors name positions in it; it may end in a comment.
-            frame = self._frames[sees].selectExpr(f"{text}\n\n AS value")
+            frame = self._frame_of(text, parsed, sees)
+            self._analyzed_frames[given, sees] = frame
             value_type = frame.schema[0].dataType
         except (ParseException, AnalysisException) as error:
             self._refuse_opaque_names(parsed, sees, where)
@@ -116,11 +121,25 @@ class ExpressionAnalyzer:
         for operator in selected.operators:
             if operator in NOT_A_ROW_EXPRESSION:
                 raise self._errors.not_allowed(where, text, NOT_A_ROW_EXPRESSION[operator])
-        owned = [self._owners[key] for key in selected.attributes]
-        self._refuse_unusable(owned, where)
-        owned += self._named(parsed, sees)
+        self._refuse_unusable([self._owners[key] for key in selected.attributes], where)
         if not self._char_columns.keys().isdisjoint(selected.attributes):
             refuse_unpadded(compared_in_value(frame), self._char_columns, where)
+        found = self._expression(text, parsed, sees, value_type, selected)
+        if parsed.has_many_parts:
+            return replace(found, long=self._long(found.text, parsed, frame))
+        return found
+
+    def _expression(
+        self,
+        text: str,
+        parsed: ParsedExpression,
+        sees: str,
+        value_type: DataType,
+        selected: SelectedExpression,
+    ) -> Expression:
+        """The expression ``text``, for which Spark's analyzer has ``selected``."""
+        owned = [self._owners[key] for key in selected.attributes]
+        owned += self._named(parsed, sees)
         return Expression(
             text=self._qualified(text, parsed, sees),
             target_columns=frozenset(name for alias, name in owned if alias == self._target.alias),
@@ -129,6 +148,17 @@ class ExpressionAnalyzer:
             deterministic=selected.deterministic,
             is_long=parsed.is_long,
         )
+
+    def _frame_of(self, text: str, parsed: ParsedExpression, sees: str) -> DataFrame:
+        """A frame of the value of ``text``, which is ``parsed`` unless names were qualified."""
+        if parsed.has_many_parts and text == parsed.text:
+            return value_alone(self._frames[sees], parsed)
+        # Behind the text, so that errors name positions in it; it may end in a comment.
+        return self._frames[sees].selectExpr(f"{text}\n\n AS value")
+
+    def _long(self, text: str, parsed: ParsedExpression, frame: DataFrame) -> LongExpression:
+        name = f"{RESERVED_PREFIX}long_{len(self._analyzed)}"
+        return long_expression(text, parsed, name, frame)
 
     def _named(self, parsed: ParsedExpression, sees: str) -> Iterator[tuple[str, str]]:
         """The columns that a text names, also where Spark's analyzer knows the value without them.
@@ -247,10 +277,27 @@ class ExpressionAnalyzer:
 
         ``text`` has been analysed before.
         """
+        found = list(conjuncts(self._parsed(text, "condition")))
+        parts = self._parts(text, [each.parsed for each in found], sees)
+        return [(part, self._join_key(each, sees)) for part, each in zip(parts, found, strict=True)]
+
+    def _parts(self, text: str, parts: Sequence[ParsedExpression], sees: str) -> list[Expression]:
+        """The ``parts`` of a condition, which was analysed as a whole."""
+        if len(parts) == 1:
+            return [self.analyze(text, sees, "condition")]
+        analyzed = selected_conjuncts(self._analyzed_frames[text, sees])
+        if len(analyzed) != len(parts):  # before Spark 4, BETWEEN is two comparisons
+            return [self.analyze(each.text, sees, "condition") for each in parts]
         return [
-            (self.analyze(each.text, sees, "condition"), self._join_key(each, sees))
-            for each in conjuncts(self._spark, text)
+            self._plain(each.text, sees, "condition") or self._part(each, selected, sees)
+            for each, selected in zip(parts, analyzed, strict=True)
         ]
+
+    def _part(
+        self, parsed: ParsedExpression, selected: SelectedExpression, sees: str
+    ) -> Expression:
+        text = self._without_added(parsed.text, parsed, sees)
+        return self._expression(text, parsed, sees, BooleanType(), selected)
 
     def _join_key(self, conjunct: Conjunct, sees: str) -> JoinKey | None:
         if conjunct.sides is None or sees != "both":

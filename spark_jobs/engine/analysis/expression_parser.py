@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.engine.analysis.catalyst_nodes import (
     LAMBDA_FUNCTION,
     PLAN_EXPRESSION,
+    and_connected,
     class_name,
     contains,
     items,
@@ -38,7 +39,7 @@ class NameReference:
 class Conjunct:
     """One conjunct of a condition; ``sides`` are the two sides if it is an ``=``."""
 
-    text: str
+    parsed: ParsedExpression
     sides: tuple[str, str] | None
 
 
@@ -47,6 +48,7 @@ class ParsedExpression:
     """What the parser alone finds in an expression; ``root`` is its Catalyst tree."""
 
     spark: SparkSession
+    text: str
     root: Any
 
     @cached_property
@@ -62,9 +64,14 @@ class ParsedExpression:
         return contains(self.spark, self.root, PLAN_EXPRESSION)
 
     @cached_property
+    def has_many_parts(self) -> bool:
+        """Whether it has more than ``LONG_TERM`` constants and columns."""
+        return bool(self.root.collectLeaves().size() > LONG_TERM)
+
+    @cached_property
     def is_long(self) -> bool:
-        """Whether it is one term, not several joined by AND, with many constants and columns."""
-        return class_name(self.root) != "And" and self.root.collectLeaves().size() > LONG_TERM
+        """Whether it has many parts and is one term, not several joined by AND."""
+        return self.has_many_parts and class_name(self.root) != "And"
 
     @cached_property
     def is_named(self) -> bool:
@@ -79,80 +86,72 @@ def parse_expression(spark: SparkSession, text: str) -> ParsedExpression:
         ParseException: the text is not an expression.
     """
     parser = spark._jsparkSession.sessionState().sqlParser()
-    return ParsedExpression(spark, parser.parseExpression(text))
+    return ParsedExpression(spark, text, parser.parseExpression(text))
 
 
-def conjuncts(spark: SparkSession, text: str) -> list[Conjunct]:
-    """The conjuncts of a condition: joined by AND, they mean the same as ``text``."""
-    return list(_conjuncts(spark._jsparkSession.sessionState().sqlParser(), text))
+def conjuncts(condition: ParsedExpression) -> Iterator[Conjunct]:
+    """The conjuncts of a condition: joined by AND, they mean the same.
 
-
-def _conjuncts(parser: Any, text: str) -> Iterator[Conjunct]:
-    """Split ``text`` at the ANDs where the parts parse to the conjuncts of the whole.
+    Its text is split at the ANDs where the parts parse to the conjuncts of the whole.
 
     The positions that the parser reports do not help: those of a predicate (``x IN (1)``) leave out
     its operand, and BETWEEN contains an AND too. So each AND is tried.
     """
-    text = _without_parentheses(parser, text)
-    wanted = list(_and_connected(parser.parseExpression(text)))
+    whole = _without_parentheses(condition)
+    text, wanted = whole.text, list(and_connected(whole.root))
     if len(wanted) == 1:
-        yield Conjunct(text, _sides(parser, text, wanted[0]))
+        yield Conjunct(whole, _sides(whole))
         return
     start = 0
     for stop, after in [*_occurrences(_AND, text), (len(text), len(text))]:
-        part = text[start:stop]
-        node = _parsed(parser, part)
-        found = [] if node is None else list(_and_connected(node))
-        if found and _same(found, wanted[: len(found)]):
-            whole = part == text
-            yield from [Conjunct(text, None)] if whole else _conjuncts(parser, part)
+        part = _parsed(whole.spark, text[start:stop])
+        found = [] if part is None else list(and_connected(part.root))
+        if part and found and _same(found, wanted[: len(found)]):
+            yield from [Conjunct(whole, None)] if part.text == text else conjuncts(part)
             wanted, start = wanted[len(found) :], after
 
 
-def _sides(parser: Any, text: str, node: Any) -> tuple[str, str] | None:
+def _sides(equality: ParsedExpression) -> tuple[str, str] | None:
+    text, node = equality.text, equality.root
     if class_name(node) != "EqualTo":
         return None
+    wanted = list(items(node.children()))
     for stop, after in _occurrences(_EQUALS, text):
-        sides = (text[:stop], text[after:])
-        parsed = [_parsed(parser, side) for side in sides]
-        if _same(parsed, list(items(node.children()))):
-            left, right = (_without_parentheses(parser, side) for side in sides)
+        sides = [_parsed(equality.spark, side) for side in (text[:stop], text[after:])]
+        found = [side for side in sides if side is not None]
+        if _same([side.root for side in found], wanted):
+            left, right = (_without_parentheses(side).text for side in found)
             return left, right
     return None
 
 
-def _without_parentheses(parser: Any, text: str) -> str:
-    text = text.strip()
+def _without_parentheses(expression: ParsedExpression) -> ParsedExpression:
+    """The same expression without blanks and parentheses around it."""
+    spark, text = expression.spark, expression.text.strip()
+    if text != expression.text:
+        expression = parse_expression(spark, text)
     while text.startswith("(") and text.endswith(")"):
-        inner = text[1:-1].strip()
-        if not _same([_parsed(parser, inner)], [_parsed(parser, text)]):
+        inner = _parsed(spark, text[1:-1])
+        if inner is None or not _same([inner.root], [expression.root]):
             break
-        text = inner
-    return text
-
-
-def _and_connected(node: Any) -> Iterator[Any]:
-    if class_name(node) != "And":
-        yield node
-        return
-    for child in items(node.children()):
-        yield from _and_connected(child)
+        expression, text = inner, inner.text
+    return expression
 
 
 def _occurrences(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
     return [match.span() for match in pattern.finditer(text)]
 
 
-def _parsed(parser: Any, text: str) -> Any | None:
+def _parsed(spark: SparkSession, text: str) -> ParsedExpression | None:
     try:
-        return parser.parseExpression(text)
+        return parse_expression(spark, text.strip())
     except ParseException:
         return None
 
 
 def _same(found: list[Any], wanted: list[Any]) -> bool:
     return len(found) == len(wanted) and all(
-        one is not None and one.equals(other) for one, other in zip(found, wanted, strict=True)
+        one.equals(other) for one, other in zip(found, wanted, strict=True)
     )
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, NullType
+
+from spark_jobs.contract.identifiers import quote
+from spark_jobs.engine.runtime.older_spark import column_of_expression
 
 # Bounds of files are not asked about longer terms: a comparison costs some 10 ms.
 LONG_TERM: Final = 600
@@ -36,6 +39,25 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
+class LongExpression:
+    """The ``tree`` that Spark's parser made of ``text``, with sets of constants for long lists.
+
+    ``name`` stands for it in other texts. ``has_many_terms``: it is many terms, joined by AND.
+    """
+
+    spark: SparkSession
+    text: str
+    name: str
+    tree: Any
+    has_many_terms: bool
+
+    @property
+    def column(self) -> Column:
+        """The expression as a column of any frame that has its columns under their names."""
+        return column_of_expression(self.spark, self.tree)
+
+
+@dataclass(frozen=True, slots=True)
 class Expression:
     """An analysed expression.
 
@@ -44,7 +66,8 @@ class Expression:
     one. ``subquery_columns`` are the columns that its subqueries read, by view name; only WHERE and
     the values of UPDATE may have subqueries. ``given_fields``: the paths of the fields that an
     assignment to fields gives values; the other fields of the struct stay as they are.
-    ``is_long``: it is one term with more than ``LONG_TERM`` constants and columns.
+    ``is_long``: it is one term with more than ``LONG_TERM`` constants and columns. ``long``: its
+    tree, if it has so many, in one term or several.
     """
 
     text: str
@@ -56,11 +79,22 @@ class Expression:
     subquery_columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
     given_fields: tuple[tuple[str, ...], ...] = ()
     is_long: bool = False
+    long: LongExpression | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a tree of another text."""
+        if self.long is not None and self.long.text != self.text:
+            raise ValueError("the tree belongs to another expression")
 
     @property
     def column(self) -> Column:
         """The expression as a column of the joined frame."""
-        return F.expr(self.text)
+        return F.expr(self.text) if self.long is None else self.long.column
+
+    @property
+    def short_text(self) -> str:
+        """What stands for it in texts of ``long_expressions.selected``."""
+        return self.text if self.long is None else quote(self.long.name)
 
     def copied_column(self, wanted: DataType) -> str | None:
         """The source's column whose values it stores as they are in one declared as ``wanted``.

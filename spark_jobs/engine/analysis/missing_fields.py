@@ -30,6 +30,7 @@ def completed(value: Expression, wanted: DataType, old: Expression | None) -> Ex
     return replace(
         value,
         text=found.text,
+        long=None,
         type=found.type,
         target_columns=value.target_columns | kept,
     )

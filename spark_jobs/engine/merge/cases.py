@@ -5,14 +5,15 @@ After Trino's plan for MERGE: ``CASE WHEN present AND condition THEN …`` in so
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import AtomicType
 
 from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
-from spark_jobs.engine.analysis.expressions import NULL, Expression
+from spark_jobs.engine.analysis.expressions import NULL, Expression, LongExpression
+from spark_jobs.engine.analysis.long_expressions import selected
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, stored
 from spark_jobs.engine.runtime.names import column_of
 from spark_jobs.engine.runtime.sql_text import embedded, named, null_of, text_literal
@@ -33,14 +34,13 @@ def with_case_number(joined: DataFrame, merge: AnalyzedMerge) -> DataFrame:
     }
     branches = [
         f"WHEN {applies[case.when]}"
-        f"{'' if case.condition is None else f' AND {embedded(case.condition.text)}'}"
+        f"{'' if case.condition is None else f' AND {embedded(case.condition.short_text)}'}"
         f" THEN {case.number}"
         for case in merge.cases
     ]
     number = f"CASE {' '.join(branches)} ELSE {rows.NO_CASE} END"
-    return joined.selectExpr(
-        "*", named(applies["matched"], MATCHED), named(number, rows.CASE_NUMBER)
-    )
+    texts = "*", named(applies["matched"], MATCHED), named(number, rows.CASE_NUMBER)
+    return selected(joined, texts, _long(case.condition for case in merge.cases))
 
 
 def with_operation(joined: DataFrame, merge: AnalyzedMerge) -> DataFrame:
@@ -72,11 +72,11 @@ def with_values(
     """
     change = [rows.OPERATION, rows.CASE_NUMBER, rows.ROW_ID]
     old = {name: f"{RESERVED_PREFIX}old_{index}" for index, name in enumerate(travelling)}
-    evaluated = joined.selectExpr(
+    texts = (
         *change,
         named(_spread_seed(joined, merge) if spreads else "0L", SPREAD_SEED),
         *(
-            f"CASE WHEN {rows.CASE_NUMBER} = {number} THEN {embedded(value.text)} END"
+            f"CASE WHEN {rows.CASE_NUMBER} = {number} THEN {embedded(value.short_text)} END"
             f" AS {_raw_name(number, index)}"
             for number, assigned in values.items()
             for index, value in enumerate(assigned.values())
@@ -85,6 +85,8 @@ def with_values(
         *(named(column_of(merge.target_alias, name), name) for name in copied),
         *(named(column_of(merge.target_alias, name), old[name]) for name in travelling),
     )
+    long = _long(value for assigned in values.values() for value in assigned.values())
+    evaluated = selected(joined, texts, long)
     columns = [
         quote(name)
         if name in copied
@@ -93,6 +95,10 @@ def with_values(
         if name in copied or name in old or any(name in assigned for assigned in values.values())
     ]
     return evaluated.selectExpr(*change, SPREAD_SEED, *columns)
+
+
+def _long(expressions: Iterable[Expression | None]) -> list[LongExpression]:
+    return [each.long for each in expressions if each is not None and each.long is not None]
 
 
 def _raw_name(number: int, index: int) -> str:

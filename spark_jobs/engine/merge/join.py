@@ -24,7 +24,7 @@ from spark_jobs.contract.identifiers import quote
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.merge.cases import SOURCE_PRESENT
 from spark_jobs.engine.runtime.names import column_of
-from spark_jobs.engine.runtime.sql_text import embedded, named, null_of
+from spark_jobs.engine.runtime.sql_text import named, null_of
 from spark_jobs.spi import rows
 
 
@@ -63,9 +63,11 @@ def filtered(merge: AnalyzedMerge, target: DataFrame) -> DataFrame:
     They look like joined rows that all matched a source row.
     """
     # Spark does not take a bare NULL as boolean.
-    where = f"CAST({embedded(merge.on.text)} AS BOOLEAN)"
-    chosen = target.alias(merge.target_alias).where(where)
-    return with_source_present(chosen)
+    where = merge.on.column.cast("boolean")
+    if merge.on.long is not None and merge.on.long.has_many_terms:
+        # Spark would hand each term to its Parquet reader, whose stack a thousand overflow.
+        where = F.coalesce(where, F.lit(False))
+    return with_source_present(target.alias(merge.target_alias).where(where))
 
 
 def reduced(merge: AnalyzedMerge, target: DataFrame, source: DataFrame) -> DataFrame:

@@ -17,7 +17,7 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, IntegerType, StructField, StructType
 
@@ -73,11 +73,11 @@ class FileConditions:
         decidable = [name for name in columns if bounds_decide(self.types[name].simpleString())]
         if not self.files or not conditions or (columns and not decidable):
             return [UNKNOWN] * len(self.files)
-        text = " AND ".join(f"(\n{each.text}\n)" for each in conditions)
+        condition = reduce(and_, (each.column for each in conditions))
         facts = [self._facts(file, columns, decidable) for file in self.files]
         distinct = {fact: index for index, fact in enumerate(dict.fromkeys(facts))}
         try:
-            found = self._evaluated(text, columns, decidable, distinct)
+            found = self._evaluated(condition, columns, decidable, distinct)
         except (PySparkException, Py4JJavaError):
             # An expression that fails here also fails, or is never evaluated, when rows are read.
             return [UNKNOWN] * len(self.files)
@@ -106,7 +106,7 @@ class FileConditions:
 
     def _evaluated(
         self,
-        text: str,
+        condition: Column,
         columns: Sequence[str],
         decidable: Sequence[str],
         facts: Mapping[tuple[Any, ...], int],
@@ -119,7 +119,7 @@ class FileConditions:
             fields += [StructField(values, BooleanType()), StructField(nulls, BooleanType())]
         rows = [(index, *fact) for fact, index in facts.items()]
         frame = self.spark.createDataFrame(rows, StructType(fields)).alias(self.alias)
-        filtered = self.moment.fixed(frame.where(F.expr(text).cast("boolean")))
+        filtered = self.moment.fixed(frame.where(condition.cast("boolean")))
         if set(columns) <= set(self.partition_keys) and columns == decidable:
             holding = {row[0] for row in filtered.select(_INDEX).collect()}
             return {
