@@ -21,11 +21,13 @@ from airflow_provider_merge.rendering import (
     RENDERING_ERRORS,
     MappedValues,
     argument_of_group,
+    has_marks,
     mapped_values,
     prepare_environment,
     rendered_part,
     rendering_error,
     with_run_partition,
+    written_parts,
 )
 from airflow_provider_merge.task_errors import NamesItsTask, task_failure
 from airflow_provider_merge.templates import is_template, when_rendered
@@ -45,13 +47,15 @@ class ParameterOperator(NamesItsTask, BaseOperator):
     ``text_parameters`` the ones of them that are nothing but text. ``given`` are
     those that the task was given, ``from_defaults`` the ones of them that ``default_args`` gave.
     ``remedies`` are for parameters that are nothing. Without those in ``selects_rows``, a statement
-    changes every row.
+    changes every row. ``rendered_like``: template fields that hold parameters, with the name that
+    errors give them.
     """
 
     parameter_names: ClassVar[frozenset[str]] = frozenset()
     text_parameters: ClassVar[frozenset[str]] = frozenset()
     remedies: ClassVar[Mapping[str, str]] = {}
     selects_rows: ClassVar[tuple[str, ...]] = ()
+    rendered_like: ClassVar[Mapping[str, str]] = {}
 
     given: set[str]
     from_defaults: set[str]
@@ -112,6 +116,9 @@ class ParameterOperator(NamesItsTask, BaseOperator):
         if content.__class__ in (list, tuple):
             parts = enumerate(content)
             return [rendered_part(render, each, f"[{index}]") for index, each in parts]
+        if isinstance(content, str) and jinja_env and not has_marks(content, jinja_env):
+            # Jinja would change line ends, and drop the last one.
+            return content
         if isinstance(content, MappedArgument):
             value, is_literal = argument_of_group(content, context)
             return render(value) if is_literal else value
@@ -141,7 +148,7 @@ class ParameterOperator(NamesItsTask, BaseOperator):
             for name in template_fields:
                 if name in resolved:
                     setattr(self, name, listed(getattr(self, name)))
-                elif name in self.parameter_names:
+                elif name in self.parameter_names or name in self.rendered_like:
                     self._render_parameter(name, context, environment)
                 else:
                     self._render_other(name, context)
@@ -152,12 +159,14 @@ class ParameterOperator(NamesItsTask, BaseOperator):
             raise task_failure(error, context) from None
 
     def _render_parameter(self, name: str, context: Context, environment: Environment) -> None:
-        before = getattr(self, name)
+        before, place = getattr(self, name), self.rendered_like.get(name, name)
         try:
             super()._do_render_template_fields(self, (name,), context, environment, set())
         except RENDERING_ERRORS as error:
-            raise rendering_error(name, error, self._remedy(name)) from None
-        setattr(self, name, settled(before, getattr(self, name), name))
+            raise rendering_error(place, error, self._remedy(name)) from None
+        after = settled(before, getattr(self, name), place)
+        # What the DAG file gives to a mapped group may have templates and results inside, too.
+        setattr(self, name, settled(written_parts(before, context), after, place))
 
     def _render_other(self, name: str, context: Context) -> None:
         """A template field that a subclass of somebody's own adds may be nothing."""
@@ -169,6 +178,8 @@ class ParameterOperator(NamesItsTask, BaseOperator):
 
         One that another task returned also says which rows it means.
         """
+        for name in sorted(mapped.expanded & self.parameter_names - self.given):
+            raise is_nothing(name, f"left out in instance {mapped.map_index}", self._remedy(name))
         if not mapped.are_items:
             return
         missing = (mapped.names() & self.parameter_names) - self.given
@@ -204,6 +215,18 @@ class ParameterOperator(NamesItsTask, BaseOperator):
         return self.remedies.get(name, "")
 
 
+def _has_default(name: str, kwargs: dict[str, Any], defaults: Mapping[str, Any]) -> bool:
+    """Put the default of a parameter that is left out (``NOTSET``) into ``kwargs``, if it has one.
+
+    Airflow has not done so, because something is given.
+    """
+    del kwargs[name]
+    if name not in defaults:
+        return False
+    kwargs[name] = defaults[name]
+    return True
+
+
 def _noting(constructor: Callable[..., None], names: tuple[str, ...]) -> Callable[..., None]:
     """A constructor that notes which of its parameters ``names`` the operator is given.
 
@@ -222,10 +245,9 @@ def _noting(constructor: Callable[..., None], names: tuple[str, ...]) -> Callabl
             seen.add(name)
             if name not in kwargs:
                 continue
-            value = kwargs[name]
-            if isinstance(value, ArgNotSet):
-                del kwargs[name]
+            if isinstance(kwargs[name], ArgNotSet) and not _has_default(name, kwargs, defaults):
                 continue
+            value = kwargs[name]
             noted["given"].add(name)
             if name in defaults and defaults[name] is value:
                 noted["from_defaults"].add(name)

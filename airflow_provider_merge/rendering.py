@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from airflow.providers.common.compat.sdk import MappedOperator, XComNotFound
+from airflow.providers.common.compat.sdk import (
+    AirflowSkipException,
+    MappedOperator,
+    XComNotFound,
+)
+from airflow.sdk.definitions._internal.expandinput import MappedArgument
 from jinja2 import TemplateError, Undefined
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.nothing import is_nothing, listed
+from airflow_provider_merge.nothing import is_nothing
 from airflow_provider_merge.run_partition import run_partition
 from airflow_provider_merge.templates import is_resolved_later
 from spark_jobs.errors import RequestError
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
-    from airflow.sdk.definitions._internal.expandinput import MappedArgument
     from jinja2 import Environment
 
     from airflow_provider_merge.parameters import ParameterOperator
@@ -30,12 +34,23 @@ class NoValueError(Exception):
     """The run, or an item of a mapped task group, has no value of this name."""
 
 
-RENDERING_ERRORS: Final = (NothingRenderedError, NoValueError, TemplateError, XComNotFound)
+RENDERING_ERRORS: Final = (
+    NothingRenderedError,
+    NoValueError,
+    TemplateError,
+    XComNotFound,
+    # What expressions raise of values that they do not expect.
+    ArithmeticError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
 
 
 def prepare_environment(environment: Environment) -> Environment:
     """Add what templates of this provider have; an expression that is nothing is an error."""
     with_run_partition(environment)
+    environment.keep_trailing_newline = True
     own: Any = environment.finalize
     environment.finalize = _something if own is None else lambda value: _something(own(value))
     return environment
@@ -45,6 +60,18 @@ def with_run_partition(environment: Environment) -> Environment:
     """Add the function, unless the DAG has a macro of that name."""
     environment.globals.setdefault("run_partition", run_partition)
     return environment
+
+
+def has_marks(text: str, environment: Environment) -> bool:
+    """Whether Jinja would find anything to do in ``text``."""
+    marks = (
+        environment.variable_start_string,
+        environment.block_start_string,
+        environment.comment_start_string,
+        environment.line_statement_prefix,
+        environment.line_comment_prefix,
+    )
+    return any(mark in text for mark in marks if mark)
 
 
 def _something(value: Any) -> Any:
@@ -95,11 +122,24 @@ def argument_of_group(argument: MappedArgument, context: Context) -> tuple[Any, 
     return value, not is_resolved_later(written[context["ti"].map_index or 0])
 
 
+def written_parts(value: Any, context: Context) -> Any:
+    """``value`` with what the DAG file gives to a mapped group in place of its arguments."""
+    if isinstance(value, MappedArgument):
+        found, is_literal = argument_of_group(value, context)
+        return written_parts(found, context) if is_literal else value
+    if isinstance(value, Mapping):
+        return {key: written_parts(each, context) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [written_parts(each, context) for each in value]
+    return value
+
+
 class MappedValues:
     """What a mapped task gives one of its instances.
 
     ``resolved``: the names whose values other tasks returned: Airflow has them already, and their
-    text is never a template. ``are_items``: of ``expand_kwargs``, whose keys are only known now.
+    text is never a template. ``expanded``: the names in ``expand``. ``are_items``: of
+    ``expand_kwargs``, whose keys are only known now.
     """
 
     def __init__(self, mapped: MappedOperator, given: Collection[str], context: Context) -> None:
@@ -108,7 +148,9 @@ class MappedValues:
         self.map_index: int = context["ti"].map_index or 0
         self.are_items = not isinstance(self._value, Mapping)
         self.resolved: set[str] = set()
+        self.expanded: set[str] = set()
         if isinstance(self._value, Mapping):
+            self.expanded = set(self._value)
             self.resolved = {name for name, each in self._value.items() if is_resolved_later(each)}
         elif self.comes_from_a_task():
             self.resolved = set(given) - set(mapped.partial_kwargs)
@@ -123,10 +165,19 @@ class MappedValues:
         """The keys of all items of ``expand_kwargs``."""
         items = self._value
         if is_resolved_later(items):
-            items = listed(items.resolve(self._context))
+            items = _not_skipped(items.resolve(self._context))
         else:
             items = [e.resolve(self._context) if is_resolved_later(e) else e for e in items]
         return {name for each in items if isinstance(each, Mapping) for name in each}
+
+
+def _not_skipped(items: Sequence[Any]) -> Iterator[Any]:
+    """The items but those for which a function of ``map`` skips the instance."""
+    for index in range(len(items)):
+        try:
+            yield items[index]
+        except AirflowSkipException:
+            continue
 
 
 def mapped_values(operator: ParameterOperator, context: Context) -> MappedValues | None:

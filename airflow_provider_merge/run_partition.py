@@ -82,7 +82,8 @@ def _parts(timetable: Any) -> tuple[Any, ...]:
     """Timetables that one is made of: several crons, or a schedule beside assets."""
     found = [getattr(timetable, name, None) for name in ("timetable", "timetables", "_timetables")]
     lists = [each if isinstance(each, list | tuple) else [each] for each in found]
-    return tuple(each for one in lists for each in one if each is not None)
+    parts = [each for one in lists for each in one if each is not None]
+    return (*parts, *(inner for each in parts for inner in _parts(each)))
 
 
 def _failure(problem: str, remedy: str) -> Exception:

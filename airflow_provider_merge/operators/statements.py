@@ -87,6 +87,7 @@ class StatementsOperator(SparkJobOperator):
         **SparkJobOperator.template_fields_renderers,
         "statements": "json",
     }
+    rendered_like: ClassVar[Mapping[str, str]] = {"statement_defaults": "default_args"}
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ def whole_number(field: str, value: int | str | None) -> int | None:
     if value is None:
         return None
     try:
-        number = int(value)
+        number = 0 if isinstance(value, bool) else int(value)
     except (TypeError, ValueError, OverflowError):
         number = 0
     # int() cuts off a fraction.
