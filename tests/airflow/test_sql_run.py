@@ -68,7 +68,7 @@ def test_the_rendered_text_is_shown_as_sql(sql_file, submitter):
     assert file.dag().task_dict["merge"].template_fields_renderers["sql"] == "sql"
     (ti,) = file.run().get_task_instances()
     shown = RenderedTaskInstanceFields.get_templated_fields(ti)["sql"]
-    assert shown == TEXT.replace("{{ params.day }}", "2024-05-06").rstrip("\n")
+    assert shown == TEXT.replace("{{ params.day }}", "2024-05-06")
 
 
 def test_a_rendered_file_gives_an_asset_event_where_the_asset_is_an_outlet(sql_file, submitter):
