@@ -7,6 +7,7 @@ server, decides which of several writers makes the next one. Driver only.
 from __future__ import annotations
 
 import contextlib
+import errno
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -109,7 +110,8 @@ def _is_there(what: str, look_up: Callable[[], bool | None], failure: OSError) -
             f"Storing {what} got no answer ({failure}): it may still appear.",
             "Run the statement again: it looks for its own snapshot first.",
         ) from failure
-    if is_refused_write(failure):
+    # File systems without hard links refuse with EPERM.
+    if failure.errno in (errno.EACCES, errno.EROFS):
         raise denied(f"{failure}. Nothing was published.", "warehouse") from failure
     raise InternalError(
         ErrorCode.STORAGE_UNAVAILABLE,
