@@ -63,6 +63,16 @@ with DAG("{name}_open", schedule=None, start_date=datetime(2024, 1, 1)):
     Busy(task_id="busy")
 """
 _PAINTED = "return document.querySelectorAll('.plot .barlayer path').length > 0"
+# Of the parts of the page, which have moved since it was opened.
+_MOVED = """
+return new Promise((done) => {
+    const seen = [];
+    new PerformanceObserver((list) => seen.push(...list.getEntries()))
+        .observe({type: "layout-shift", buffered: true});
+    setTimeout(() => done(seen.flatMap((shift) => shift.sources)
+        .map((each) => each.node?.outerHTML?.slice(0, 200))), 500);
+});
+"""
 _TEXTS = "return [...document.querySelectorAll('.long')].map((each) => each.textContent)"
 _TOO_WIDE = """
 if (document.documentElement.scrollWidth <= innerWidth) return [];
@@ -207,6 +217,7 @@ def from_a_failed_run_to_the_snapshot_before(browser: Browser, url: str) -> None
     written_by = browser.text("//dt[.='Written by']/../dd/a")
     assert written_by == f"{NAME} / drop"
     wait_for("the picture", lambda: browser.run(_PAINTED))
+    assert browser.run(_MOVED) == []
     assert serious_problems(browser) == []
 
 

@@ -111,6 +111,8 @@ export async function calendar(place, column, days) {
 
 async function picture(place, caption, make, layout) {
   const drawn = el("div", { class: "plot", role: "img", "aria-label": caption });
+  // What stands below does not move when the picture comes.
+  drawn.style.height = `${layout().height}px`;
   place.replaceChildren(drawn, el("figcaption", { class: "hidden" }, caption));
   // The numbers are there first: to run the library takes the browser longer than everything else.
   const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));

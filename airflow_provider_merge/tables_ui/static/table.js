@@ -23,7 +23,7 @@ export async function tablePage() {
   fetchLibrary();
   const table = tableOf();
   document.title = `${table.database}.${table.table}`;
-  const head = el("section", { "aria-label": "The table now" }, el("p", { class: "muted" }, "Loading…"));
+  const head = el("section", { "aria-label": "The table now" });
   const body = el("section", { id: "part" });
   const tabs = el("nav", { class: "tabs", "aria-label": "Parts" });
   const show = (part) => {
@@ -34,8 +34,10 @@ export async function tablePage() {
     body.replaceChildren(el("p", { class: "muted" }, "Loading…"));
     return fill(body, () => parts[part][1](table));
   };
-  fill(head, () => now(table));
+  const headed = fill(head, () => now(table));
   show(query.get("tab") in parts ? query.get("tab") : "timeline");
+  // What is shown stays where it is: no link moves away from under the mouse.
+  await headed;
   return [title(table), head, tabs, body];
 }
 
