@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_jobs.contract.locations import WAREHOUSE_SCHEMES
-from spark_jobs.contract.paimon_options import FILESYSTEM, METASTORES
+from airflow_provider_merge.hooks.connection_forms import iceberg_form, paimon_form
 
 _NAME = "Lakehouse MERGE"
 
@@ -15,7 +14,7 @@ def get_provider_info() -> dict[str, Any]:
     return {
         "package-name": "airflow-provider-merge",
         "name": _NAME,
-        "description": "MERGE pipelines on lakehouse tables (Apache Paimon) with Spark.",
+        "description": "MERGE pipelines with Spark on tables of Apache Paimon and Apache Iceberg.",
         "integrations": [
             {
                 "integration-name": _NAME,
@@ -102,79 +101,8 @@ def get_provider_info() -> dict[str, Any]:
             "airflow_provider_merge.links.QuarantineLink",
             "airflow_provider_merge.links.SparkApplicationLink",
         ],
-        "connection-types": [_paimon_connection()],
+        "connection-types": [paimon_form(), iceberg_form()],
         "config": {"merge": _config()},
-    }
-
-
-def _paimon_connection() -> dict[str, Any]:
-    return {
-        "connection-type": "paimon",
-        "hook-class-name": "airflow_provider_merge.hooks.paimon.PaimonHook",
-        "hook-name": "Apache Paimon",
-        "ui-field-behaviour": {
-            "hidden-fields": ["host", "port", "schema"],
-            "relabeling": {"login": "Access key", "password": "Secret key"},
-            "placeholders": {"login": "leave empty for ambient credentials"},
-        },
-        "conn-fields": {
-            "metastore": {
-                "label": "Metastore",
-                "schema": {
-                    "type": "string",
-                    "enum": list(METASTORES),
-                    "default": FILESYSTEM,
-                },
-            },
-            "warehouse": {
-                "label": "Warehouse",
-                "description": (
-                    "An absolute path, or a URI of file, s3 or hdfs: s3://bucket/warehouse. To "
-                    "test the connection in a terminal: AIRFLOW__CORE__TEST_CONNECTION=Enabled "
-                    "airflow connections test CONN_ID"
-                ),
-                "schema": {
-                    "type": "string",
-                    "pattern": f"^(/|({'|'.join(WAREHOUSE_SCHEMES)})://).*$",
-                },
-            },
-            "workspace": {
-                "label": "Workspace",
-                "description": "Where jobs put results and temporary files. Empty: the warehouse.",
-                "schema": {"type": ["string", "null"]},
-            },
-            "uri": {
-                "label": "Metastore URI",
-                "description": "For a rest metastore; without a password.",
-                "schema": {"type": ["string", "null"]},
-            },
-            "endpoint": {
-                "label": "Object store endpoint",
-                "schema": {"type": ["string", "null"]},
-            },
-            "region": {"label": "Object store region", "schema": {"type": ["string", "null"]}},
-            "ui_url": {
-                "label": "Page of a snapshot",
-                "description": (
-                    "A task's link opens it, with {database}, {table} and {snapshot_id}, such as "
-                    "https://lake.example/{database}/{table}?snapshot={snapshot_id}."
-                ),
-                "schema": {"type": ["string", "null"]},
-            },
-            "quarantine-url": {
-                "label": "Page of quarantined rows",
-                "description": (
-                    "A task's link opens it, with {path}, the path or URI of a JSON Lines file, "
-                    "such as https://files.example/view?path={path}."
-                ),
-                "schema": {"type": ["string", "null"]},
-            },
-            "options": {
-                "label": "Further catalog options",
-                "description": 'A JSON object such as {"fs.s3.path-style-access": "true"}.',
-                "schema": {"type": ["object", "null"]},
-            },
-        },
     }
 
 

@@ -126,8 +126,8 @@ class CatalogHook(Protocol):
 
 # connection type → hook; a new table format adds its line here.
 _HOOKS: dict[str, Callable[..., CatalogHook]] = {
-    "iceberg": IcebergHook,
-    "paimon": PaimonHook,
+    **dict.fromkeys(IcebergHook.conn_types, IcebergHook),
+    **dict.fromkeys(PaimonHook.conn_types, PaimonHook),
 }
 
 

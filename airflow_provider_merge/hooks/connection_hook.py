@@ -31,11 +31,15 @@ class ConnectionSettings(Protocol):
 
 
 class ConnectionHook(ConnectionPages, MetadataReads, BaseHook):
-    """Reads a connection of the type ``conn_type``, and the metadata of its tables."""
+    """Reads a connection of one of the types ``conn_types``, and the metadata of its tables.
+
+    ``conn_type`` is the one whose form the provider brings.
+    """
 
     conn_name_attr = "catalog_conn_id"
     default_conn_name: str
     conn_type: str
+    conn_types: tuple[str, ...]
 
     def __init__(
         self, catalog_conn_id: str | None = None, connection: Connection | None = None
@@ -81,4 +85,4 @@ class ConnectionHook(ConnectionPages, MetadataReads, BaseHook):
         """The connection; raises RequestError without one."""
 
     def _connection(self) -> Connection:
-        return own_connection(self.catalog_conn_id, self.conn_type, self._given)
+        return own_connection(self.catalog_conn_id, self.conn_types, self._given)

@@ -36,13 +36,12 @@ def require_type(conn_id: str, connection: Connection, types: Collection[str]) -
     return str(connection.conn_type)
 
 
-def own_connection(conn_id: str, conn_type: str, given: Connection | None) -> Connection:
+def own_connection(conn_id: str, types: Collection[str], given: Connection | None) -> Connection:
     """The connection of a hook: the one that it was given, or that of ``conn_id``.
 
     Raises:
         RequestError: REQUEST_INVALID: there is none, or it is of another type.
     """
-    types = [conn_type]
     try:
         found = given or BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:

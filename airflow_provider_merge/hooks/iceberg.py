@@ -1,4 +1,4 @@
-"""The connection type ``iceberg`` of Airflow's own provider: an Apache Iceberg catalog."""
+"""The connection types ``lakehouse_iceberg``, and ``iceberg`` of Airflow's own provider."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from airflow_provider_merge.hooks.connection_hook import ConnectionHook
 from airflow_provider_merge.hooks.iceberg_connection import (
-    CONNECTION_TYPE,
+    CONNECTION_TYPES,
+    OWN_TYPE,
     WORKSPACE,
     IcebergConnection,
 )
@@ -28,10 +29,14 @@ from spark_jobs.contract.result import JobResult
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 
 _SHOWN: Final = 10
+_NO_WORKSPACE: Final = (
+    f" {WORKSPACE} is empty, which every operator needs, for results and temporary files of its "
+    "job; sensors and pages do not."
+)
 
 
 class IcebergHook(ConnectionHook):
-    """Reads an ``iceberg`` connection and the metadata of its tables, without Spark.
+    """Reads a connection to an Iceberg catalog, and the metadata of its tables, without Spark.
 
     Fields: host (the catalog's address), login and password (of an OAuth 2 client or a database, or
     a key of AWS), and as extra the properties of pyiceberg's catalogs; besides ``workspace`` (where
@@ -42,8 +47,9 @@ class IcebergHook(ConnectionHook):
     """
 
     default_conn_name = "iceberg_default"
-    conn_type = CONNECTION_TYPE
-    hook_name = "Iceberg"
+    conn_type = OWN_TYPE
+    conn_types = CONNECTION_TYPES
+    hook_name = "Apache Iceberg (Lakehouse MERGE)"
 
     def storage_options(self) -> dict[str, Any]:
         """Arguments of the fsspec file system of the warehouse; holds secrets."""
@@ -127,7 +133,7 @@ class IcebergHook(ConnectionHook):
 
     def _reached(self) -> str:
         settings, catalog = self._settings(), self._catalog
-        more = "" if settings.place() else f" Jobs need a {WORKSPACE}, which is empty."
+        more = "" if settings.place() else _NO_WORKSPACE
         if (workspace := settings.workspace()) is not None:
             require_folder(workspace, settings.workspace_options(), WORKSPACE)
         with reaching(catalog.place):

@@ -1,4 +1,4 @@
-"""A connection of the type ``iceberg`` as the options of a catalog and of its storage."""
+"""A connection to an Iceberg catalog as the options of a catalog and of its storage."""
 
 from __future__ import annotations
 
@@ -35,7 +35,11 @@ from spark_jobs.contract.locations import WAREHOUSE_SCHEMES, scheme_of
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import RequestError
 
-CONNECTION_TYPE: Final = "iceberg"
+# What a job calls the connector, and the connection type of Airflow's own provider.
+CONNECTOR: Final = "iceberg"
+# The type whose form has a field for each option that most catalogs need.
+OWN_TYPE: Final = "lakehouse_iceberg"
+CONNECTION_TYPES: Final = (OWN_TYPE, CONNECTOR)
 WORKSPACE: Final = "workspace"
 PAGES: Final = ("ui_url", "quarantine-url")
 # Who opens files is not the connection's to say; these two are what pyiceberg itself would take.
@@ -84,7 +88,7 @@ class IcebergConnection:
             raise self._invalid(WORKSPACE, f"jobs cannot leave results on {scheme}://", remedy)
         public = {name: each for name, each in options.items() if name in PUBLIC}
         try:
-            return CatalogSpec(CONNECTION_TYPE, warehouse, public, workspace)
+            return CatalogSpec(CONNECTOR, warehouse, public, workspace)
         except RequestError as error:
             raise self._named(error) from None
 
@@ -137,7 +141,8 @@ class IcebergConnection:
             raise self._invalid(FILE_IO, "names a class of your own, which opens no files here")
         options: dict[str, str] = {}
         for name, each in extra.items():
-            if each is not None:
+            # A form sends an empty text for a field that is left empty.
+            if each not in (None, ""):
                 options |= self._texts(name, each)
         if host := (self.connection.host or "").rstrip("/"):
             options[URI] = host

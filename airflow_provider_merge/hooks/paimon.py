@@ -52,6 +52,7 @@ class PaimonHook(ConnectionHook):
 
     default_conn_name = "paimon_default"
     conn_type = CONNECTION_TYPE
+    conn_types = (CONNECTION_TYPE,)
     hook_name = "Apache Paimon"
 
     def storage_options(self) -> dict[str, Any]:

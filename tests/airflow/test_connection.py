@@ -204,7 +204,7 @@ def test_refused_with_connection_and_field(hook, extra, message):
     ["/lake", "file:///lake", "s3://b/w", "s3a://b/w", "s3n://b/w", "hdfs://n/w", "oss://b/w"],
 )
 def test_the_form_takes_the_warehouses_that_jobs_take(hook, warehouse):
-    (form,) = get_provider_info()["connection-types"]
+    form, _ = get_provider_info()["connection-types"]
     pattern = form["conn-fields"]["warehouse"]["schema"]["pattern"]
     try:
         hook(warehouse=warehouse).catalog_spec()
@@ -215,7 +215,7 @@ def test_the_form_takes_the_warehouses_that_jobs_take(hook, warehouse):
 
 
 def test_the_form_offers_the_metastores_that_jobs_take(hook):
-    (form,) = get_provider_info()["connection-types"]
+    form, _ = get_provider_info()["connection-types"]
     for name in form["conn-fields"]["metastore"]["schema"]["enum"]:
         spec = hook(warehouse="/lake", metastore=name, uri="http://host").catalog_spec()
         assert spec.options["metastore"] == name

@@ -177,13 +177,33 @@ def test_what_is_refused(
     assert PASSWORD not in repr(lake._settings())
 
 
-def test_airflows_own_provider_registers_the_type() -> None:
+def test_airflows_own_type_stays_its_own() -> None:
     own, airflows = (
         [each["connection-type"] for each in info()["connection-types"]]
         for info in (get_provider_info, airflows_provider_info)
     )
     assert "iceberg" in airflows
     assert "iceberg" not in own
+    assert "lakehouse_iceberg" in own
+
+
+def test_a_form_in_which_only_some_fields_are_filled(monkeypatch: pytest.MonkeyPatch) -> None:
+    fields = next(
+        each["conn-fields"]
+        for each in get_provider_info()["connection-types"]
+        if each["connection-type"] == "lakehouse_iceberg"
+    )
+    filled = {"type": "rest", "warehouse": "prod", "workspace": "/work"}
+    plain = {"conn_type": "iceberg", "host": REST, "extra": filled}
+    connection(monkeypatch, "lake", **plain)
+    expected = catalog_hook("lake").catalog_spec()
+    for empty in ("", None):
+        extra = {name: filled.get(name, empty) for name in fields}
+        connection(monkeypatch, "lake", conn_type="lakehouse_iceberg", host=REST, extra=extra)
+        lake = catalog_hook("lake")
+        assert lake.catalog_spec() == expected
+        assert lake.credentials() == {}
+        assert lake.snapshot_page(TableName("db", "t"), 1) == ""
 
 
 def test_a_hook_without_a_connection_names_the_type() -> None:

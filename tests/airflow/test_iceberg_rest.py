@@ -69,7 +69,10 @@ def test_iceberg_s_own_server(
     assert hook.row_count(name_of(orders)) == 7
     assert hook.test_connection() == (
         True,
-        f"{server.uri} answers. Its namespaces: a. Jobs need a workspace, which is empty.",
+        (
+            f"{server.uri} answers. Its namespaces: a. workspace is empty, which every operator "
+            "needs, for results and temporary files of its job; sensors and pages do not."
+        ),
     )
     with pytest.raises(CatalogError) as error:
         hook.table("`a.b`.none")

@@ -16,6 +16,7 @@ from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
 from airflow.triggers.base import BaseTrigger
 
 from airflow_provider_merge.get_provider_info import get_provider_info
+from airflow_provider_merge.hooks.iceberg import IcebergHook
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 
@@ -65,11 +66,14 @@ def test_every_link_of_an_operator_is_listed():
     assert {type(link) for link in TableOperator.operator_extra_links} == listed
 
 
-def test_connection_type_is_the_hooks():
-    (entry,) = INFO["connection-types"]
-    assert entry["connection-type"] == PaimonHook.conn_type
-    assert entry["hook-name"] == PaimonHook.hook_name
-    assert imported(entry["hook-class-name"]) is PaimonHook
+@pytest.mark.parametrize(
+    ("entry", "hook"),
+    list(zip(INFO["connection-types"], [PaimonHook, IcebergHook], strict=True)),
+)
+def test_a_connection_type_is_the_hooks(entry, hook):
+    assert entry["connection-type"] == hook.conn_type
+    assert entry["hook-name"] == hook.hook_name
+    assert imported(entry["hook-class-name"]) is hook
 
 
 def imported(path):
@@ -78,6 +82,6 @@ def imported(path):
 
 
 def test_every_form_field_is_a_json_schema():
-    (entry,) = INFO["connection-types"]
-    for field in entry["conn-fields"].values():
+    fields = [each for form in INFO["connection-types"] for each in form["conn-fields"].values()]
+    for field in fields:
         jsonschema.Draft202012Validator.check_schema(field["schema"])

@@ -1,10 +1,11 @@
-"""The form of the connection type ``paimon`` in a real browser, and what it sends, by the API."""
+"""The forms of the connection types in a real browser, and what they send, by the API."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 from tests.live.browser import DOWN
 from tests.live.store import ACCESS_KEY, SECRET_KEY
@@ -13,6 +14,7 @@ from tests.support.waiting import wait_for
 
 EXTRA_FIELDS = "//button[contains(., 'Extra Fields') and not(contains(., 'JSON'))]"
 METASTORE = "//div[@id='element_metastore']"
+CATALOG = "//div[@id='element_type']"
 READ = "s3://lake can be read. It has 1 database: shop."
 
 
@@ -64,11 +66,42 @@ def test_the_form_is_filled_in_saved_and_tested(server, lake, browser):
     assert SECRET_KEY not in browser.run("return document.documentElement.outerHTML")
 
 
+def test_icebergs_form_needs_no_json(server, browser, tmp_path):
+    database = f"sqlite:///{tmp_path}/catalog.db"
+    SqlCatalog("iceberg_formed", uri=database).close()
+    browser.open(f"{server.client.url}/connections")
+    browser.click("//button[contains(., 'Add Connection')]")
+    browser.fill("//input[@name='connection_id']", "iceberg_formed")
+    browser.type("//input[@role='combobox']", "Lakehouse MERGE")
+    browser.click("//div[@role='option' and contains(., 'Apache Iceberg (Lakehouse MERGE)')]")
+    browser.fill("//label[starts-with(., 'Catalog URI')]/../..//input", database)
+    browser.click(EXTRA_FIELDS)
+    browser.type(f"{CATALOG}//input[@role='combobox']", DOWN)
+    assert browser.text("//div[@role='listbox']").split() == ["rest", "sql", "glue"]
+    browser.click("//div[@role='option' and .='sql']")
+    browser.fill("//input[@name='element_warehouse']", "prod")
+    browser.fill("//input[@name='element_s3.endpoint']", "http://127.0.0.1:9")
+    browser.picture(tmp_path / "form.png")
+    browser.click("//button[contains(., 'Save')]")
+
+    assert browser.text("//td[.='iceberg_formed']/following-sibling::td[1]") == "lakehouse_iceberg"
+    saved = server.client.call("GET", "/connections/iceberg_formed")
+    given = {name: value for name, value in json.loads(saved["extra"]).items() if value}
+    expected = {"type": "sql", "warehouse": "prod", "s3.endpoint": "http://127.0.0.1:9"}
+    assert (saved["host"], given) == (database, expected)
+    with_port_0(server.client, "iceberg_formed")
+    saved = server.client.call("GET", "/connections/iceberg_formed")
+    tested = server.client.call("POST", "/connections/test", saved)
+    assert tested["status"] is True
+    assert "workspace is empty, which every operator needs" in tested["message"]
+
+
 def with_port_0(client, conn_id):
     """What Airflow's page sends with a test when there is no port; Airflow 3.3.1 and 3.3.2 take it
     for another port than none and refuse (https://github.com/apache/airflow/pull/73298).
     """
-    body = {"connection_id": conn_id, "conn_type": "paimon", "port": 0}
+    conn_type = client.call("GET", f"/connections/{conn_id}")["conn_type"]
+    body = {"connection_id": conn_id, "conn_type": conn_type, "port": 0}
     client.call("PATCH", f"/connections/{conn_id}", body, update_mask="port")
 
 
