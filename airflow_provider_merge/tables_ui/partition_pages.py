@@ -6,9 +6,10 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final, Literal
 
-from airflow_provider_merge.metadata.model import CompactionFacts, PartitionFacts
+from airflow_provider_merge.metadata.model import CompactionFacts, PartitionFacts, TableSchema
 from airflow_provider_merge.tables_ui.answers import Day, Days, Partitions
 from airflow_provider_merge.tables_ui.opened import OpenTable
 from airflow_provider_merge.tables_ui.told import told_partition
@@ -17,6 +18,7 @@ SortKey = Literal["name", "rows", "files", "size", "small_files", "marked_share"
 
 # A day, or an hour of one.
 _DAY: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(-[0-9]{2})?")
+_NUMBERS: Final = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE")
 _MOST_DAYS: Final = 1100
 
 Compaction = Mapping[str, CompactionFacts] | None
@@ -38,7 +40,7 @@ def read_partitions(table: OpenTable, query: PartitionQuery) -> Partitions:
     compaction = table.known_compaction()
     wanted = query.search.lower()
     found = [each for each in table.partitions() if wanted in each.name.lower()]
-    key = _KEYS[query.sort]
+    key = _KEYS[query.sort] or _by_values(table.view.schema)
     known = [each for each in found if key(each, compaction) is not None]
     unknown = [each for each in found if key(each, compaction) is None]
     known.sort(key=lambda each: key(each, compaction), reverse=query.descending)
@@ -79,6 +81,30 @@ def read_days(table: OpenTable) -> Days:
     return Days(column=column, days=days)
 
 
+def _by_values(schema: TableSchema) -> Callable[[PartitionFacts, Compaction], Any]:
+    """The values of partitions in the order of their types; NULL comes last."""
+    types = {column.name: column.type for column in schema.columns}
+    # A transform, such as bucket, has no type of its own here: where it can, it counts as a number.
+    are_numbers = [
+        types.get(key, _NUMBERS[0]).startswith(_NUMBERS) for key in schema.partition_keys
+    ]
+    keys = list(zip(schema.partition_keys, are_numbers, strict=True))
+    return lambda each, _: [_sortable(each.values.get(key), number) for key, number in keys]
+
+
+def _sortable(value: str | None, is_number: bool) -> tuple[int, Decimal, str]:
+    """A number, else a text, else nothing."""
+    if value is None:
+        return 2, Decimal(), ""
+    try:
+        number = Decimal(value) if is_number else None
+    except InvalidOperation:
+        number = None
+    if number is None or not number.is_finite():
+        return 1, Decimal(), value
+    return 0, number, value
+
+
 def _is_days(found: Iterable[PartitionFacts], column: str) -> bool:
     values = {each.values.get(column) for each in found} - {None}
     return bool(values) and all(_DAY.fullmatch(value or "") for value in values)
@@ -94,8 +120,9 @@ def _marked_share(each: PartitionFacts, compaction: Compaction) -> float | None:
     return None if found is None else found.marked_share
 
 
-_KEYS: Final[Mapping[SortKey, Callable[[PartitionFacts, Compaction], Any]]] = {
-    "name": lambda each, _: each.name,
+# By name: by the values, which depends on their types.
+_KEYS: Final[Mapping[SortKey, Callable[[PartitionFacts, Compaction], Any] | None]] = {
+    "name": None,
     "rows": lambda each, _: each.rows,
     "files": lambda each, _: each.files,
     "size": lambda each, _: each.size,

@@ -61,8 +61,8 @@ _ENTRY = {
 class TableFiles:
     """The table ``<warehouse>/shop.db/<name>``, partitioned by the column ``day``.
 
-    Data can only be added to a table that is partitioned so, or not at all. ``day_type`` is DATE or
-    STRING.
+    Data can only be added to a table that is partitioned so, or not at all. ``day_type`` is DATE,
+    STRING or INT.
     """
 
     warehouse: Path
@@ -166,7 +166,8 @@ class TableFiles:
     def _partition(self, day: str | None) -> bytes:
         if not self.partition_keys:
             return _row(0)
-        return _row(1, _text(day) if self.day_type == "STRING" else _date(day))
+        binary = {"STRING": _text, "INT": _number, "DATE": _date}[self.day_type]
+        return _row(1, binary(day))
 
     def _list(self, manifests: list[dict[str, Any]]) -> str:
         return self._avro("manifest-list", _LIST, manifests)
@@ -211,6 +212,10 @@ def _date(day: str | None) -> bytes | None:
     if day is None:
         return None
     return struct.pack("<q", (date.fromisoformat(day) - date(1970, 1, 1)).days)
+
+
+def _number(text: str | None) -> bytes | None:
+    return None if text is None else struct.pack("<q", int(text))
 
 
 def _text(text: str | None) -> bytes | None:

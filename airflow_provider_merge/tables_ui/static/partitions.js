@@ -31,6 +31,12 @@ export async function partitionsPart(table) {
   return [picture, el("div", { class: "controls" }, labelled("Search", search)), results];
 }
 
+/** Why a list is empty. */
+function reasonForNone() {
+  const search = query.get("partition");
+  return search ? `No partition has "${search}" in its name.` : "The newest snapshot has no rows, or there is none yet.";
+}
+
 function list(found, offset, sorted, onsort, turn) {
   const columns = [
     { title: "Partition", sort: "name", cell: (each) => el("span", { class: "long" }, each.name || "the whole table") },
@@ -48,7 +54,7 @@ function list(found, offset, sorted, onsort, turn) {
       ["Partitions", number(found.total)], ["Rows", number(found.rows)], ["Files", number(found.files)],
       ["Small files", number(found.small_files)], ["Size", bytes(found.size)],
     ]),
-    grid("Partitions of the newest snapshot", columns, found.partitions, { sorted, onsort }),
+    found.total > 0 ? grid("Partitions of the newest snapshot", columns, found.partitions, { sorted, onsort }) : el("p", {}, reasonForNone()),
     pager(offset, limit, found.total, turn),
   ];
 }

@@ -1,7 +1,7 @@
 // Pictures, drawn by plotly, which has a package of its own; without it, the lists say the same.
 
 import { token } from "./theme.js";
-import { bytes, el, moment, number } from "./ui.js";
+import { bytes, byteUnit, el, moment, number } from "./ui.js";
 
 let loading = null;
 
@@ -35,11 +35,13 @@ export async function histogram(place, snapshots, choose, sizes) {
     type: "bar", name, x: positions, y: oldestFirst.map((each) => sign * (each.change[key] ?? 0)),
     marker: { color }, hovertext: oldestFirst.map(hover), hoverinfo: "text", textposition: "none",
   });
+  let size = ["B", 1];
   const marked = positions.filter((index) => oldestFirst[index].refs.length > 0);
   const make = (counted) => {
-    const line = (key, name, axis, color, text) => ({
+    size = byteUnit(Math.max(0, ...[...counted.values()].map((each) => each.size ?? 0)));
+    const line = (key, name, axis, color, text, factor) => ({
       type: "scatter", mode: "lines", name, x: positions, yaxis: axis, xaxis: "x",
-      y: oldestFirst.map((each) => counted.get(each.snapshot_id)?.[key] ?? null),
+      y: oldestFirst.map((each) => inUnits(counted.get(each.snapshot_id)?.[key], factor)),
       line: { color, width: 2 }, hoverinfo: "text",
       hovertext: oldestFirst.map((each) => `snapshot ${each.snapshot_id}: ${text(counted.get(each.snapshot_id)?.[key])}`),
     });
@@ -54,8 +56,8 @@ export async function histogram(place, snapshots, choose, sizes) {
       },
     ];
     if (counted.size > 0) {
-      traces.push(line("size", "size", "y2", token("--size"), (value) => bytes(value)));
-      traces.push(line("files", "files", "y3", token("--files"), (value) => `${number(value)} files`));
+      traces.push(line("size", "size", "y2", token("--size"), (value) => bytes(value), size[1]));
+      traces.push(line("files", "files", "y3", token("--files"), (value) => `${number(value)} files`, 1));
     }
     return traces;
   };
@@ -65,8 +67,8 @@ export async function histogram(place, snapshots, choose, sizes) {
     barmode: "relative", height: 360, bargap: 0.15,
     xaxis: { tickvals: ticks, ticktext: ticks.map((index) => moment(oldestFirst[index].time).slice(0, 16)), showgrid: false, anchor: "y2" },
     yaxis: { domain: [0.42, 1], title: { text: "rows" }, zeroline: true },
-    yaxis2: { domain: [0, 0.34], title: { text: "bytes" }, rangemode: "tozero" },
-    yaxis3: { overlaying: "y2", side: "right", title: { text: "files" }, rangemode: "tozero", showgrid: false },
+    yaxis2: { domain: [0, 0.34], title: { text: size[0] }, rangemode: "tozero", nticks: 5 },
+    yaxis3: { overlaying: "y2", side: "right", title: { text: "files" }, rangemode: "tozero", showgrid: false, nticks: 4, tickformat: ",d" },
   });
   const caption = `Rows that ${snapshots.length} snapshots changed, from ${moment(oldestFirst[0].time)} to ${moment(snapshots[0].time)}; the list has the same numbers.`;
   const plot = await picture(place, caption, () => make(new Map()), layout);
@@ -75,6 +77,10 @@ export async function histogram(place, snapshots, choose, sizes) {
   plot.on("plotly_click", chosen);
   const counted = await sizes.catch(() => null);
   if (counted) plot.redrawWith(() => make(new Map(counted.sizes.map((each) => [each.snapshot_id, each]))));
+}
+
+function inUnits(value, factor) {
+  return value === null || value === undefined ? null : value / factor;
 }
 
 function hover(each) {
@@ -99,6 +105,7 @@ export async function calendar(place, column, days) {
       const found = known.get(day);
       return `${day}: ${found ? `${number(found.rows)} rows, ${number(found.files)} files, ${bytes(found.size)}` : "nothing"}`;
     })),
+    colorbar: { title: { text: days.some((each) => each.rows !== null) ? "rows" : "files" } },
     colorscale: [[0, token("--heat-low")], [1, token("--heat-high")]],
   }];
   const layout = () => ({

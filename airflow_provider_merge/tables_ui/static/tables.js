@@ -12,7 +12,9 @@ export async function tablesPage() {
   const { connections } = await ask("connections");
   document.title = "Tables";
   if (connections.length === 0 && !query.get("connection")) {
-    return [el("h1", {}, "Tables"), el("p", {}, "There is no catalog connection that you may read.")];
+    return [el("h1", {}, "Tables"), el("p", {},
+      "There is no catalog connection that you may read. You see those for which you have the right to read the connection, and "
+      + "those that the option ui_connections names. One of a secrets backend is listed only if it is named there.")];
   }
   const known = new Map(connections.map((each) => [each.connection, each.type]));
   const chosen = query.get("connection") || connections[0].connection;
@@ -72,11 +74,19 @@ async function list(connection, turn) {
   const shown = [
     el("p", { class: "muted", role: "status" },
       `${number(found.total)} tables${found.complete ? "" : "; the catalog has more than can be listed: search by name"}`),
-    grid("Tables by name", columns, found.tables),
+    found.tables.length > 0 ? grid("Tables by name", columns, found.tables) : el("p", {}, reasonForNone(connection, found)),
     isFiltered ? filterPager(offset, found, turn) : pager(offset, limit, found.total, turn),
   ];
   count(connection, found.tables, place);
   return shown;
+}
+
+/** Why a list is empty. */
+function reasonForNone(connection, found) {
+  const search = query.get("search");
+  if (found.total === 0 && search) return `No table of ${connection} has "${search}" in its name.`;
+  if (found.total === 0) return `The catalog of ${connection} answers, and has no tables. Look at the connection's warehouse if it should have some.`;
+  return `None of the ${number(found.looked_at)} tables that were looked at passes the filters: last snapshot, and last written by.`;
 }
 
 /** With filters, a page is full when enough tables pass, however many have to be read. */

@@ -111,24 +111,27 @@ export function number(value) {
 /** A number of bytes for people. */
 export function bytes(value) {
   if (value === null || value === undefined) return "–";
-  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
-  let size = value;
-  let unit = 0;
-  while (Math.abs(size) >= 1000 && unit < units.length - 1) {
-    size /= 1000;
-    unit += 1;
-  }
-  return `${unit === 0 ? size : size.toFixed(size < 10 ? 1 : 0)} ${units[unit]}`;
+  const [unit, factor] = byteUnit(value);
+  const size = value / factor;
+  return `${factor === 1 ? size : size.toFixed(size < 10 ? 1 : 0)} ${unit}`;
 }
 
-/** How long ago a time is. */
+/** The unit in which people read a number of bytes, and how many bytes it has. */
+export function byteUnit(value) {
+  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
+  let power = 0;
+  while (Math.abs(value) >= 1000 ** (power + 1) && power < units.length - 1) power += 1;
+  return [units[power], 1000 ** power];
+}
+
+/** How long ago a time is, by this browser's clock; the writer's may be ahead of it. */
 export function age(time) {
   const seconds = (Date.now() - Date.parse(time)) / 1000;
   if (Number.isNaN(seconds)) return "–";
-  for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"]]) {
-    if (Math.abs(seconds) >= size) return `${Math.floor(seconds / size)} ${unit}`;
-  }
-  return `${Math.floor(seconds)} s`;
+  const units = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]];
+  const [size, unit] = units.find(([each]) => Math.abs(seconds) >= each) ?? [1, "second"];
+  const count = Math.floor(Math.abs(seconds) / size);
+  return `${number(count)} ${unit}${count === 1 ? "" : "s"}${seconds <= -1 ? " ahead" : ""}`;
 }
 
 /** A time in UTC, to the second. */
