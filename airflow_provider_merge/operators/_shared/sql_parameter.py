@@ -12,6 +12,7 @@ from jinja2 import TemplateNotFound
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.parameters import ParameterOperator
+from airflow_provider_merge.sql.beginning import begins_statement
 from airflow_provider_merge.task_errors import naming_task
 from airflow_provider_merge.templates import PLACEHOLDER, are_all_known, is_template, with_words
 from spark_jobs.errors import JobError, error_of
@@ -20,12 +21,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _SQL_FILE: Final = ".sql"
-# Of a statement, a comment or a query in parentheses.
-_STATEMENT: Final = re.compile(
-    r"\s*(?:--|/\*|\(|(?:alter|create|delete|drop|explain|from|insert|merge|select|table|truncate"
-    r"|update|values|with)\s)",
-    re.IGNORECASE,
-)
+_LINE_END: Final = re.compile(r"[\r\n]")
 
 
 class SqlOperator(ParameterOperator):
@@ -89,7 +85,7 @@ def names_sql_file(sql: Any) -> TypeGuard[str]:
     """Whether all of a text of the DAG file is the path of a file: one line, and no statement."""
     if are_all_known() or not isinstance(sql, str) or not sql.endswith(_SQL_FILE):
         return False
-    return "\n" not in sql and not _STATEMENT.match(sql)
+    return not _LINE_END.search(sql) and not begins_statement(sql)
 
 
 def sql_of_file(path: str, environment: Environment) -> str:
@@ -107,7 +103,8 @@ def sql_of_file(path: str, environment: Environment) -> str:
             "sql",
             f"there is no file {path!r}",
             "Give its path below the folder of the DAG file or below one of the DAG's "
-            f"template_searchpath: {', '.join(folders)}.",
+            f"template_searchpath: {', '.join(folders)}. If it is a statement, put a blank behind its "
+            "first word.",
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise invalid("sql", f"the file {path!r} cannot be read: {error}") from None
