@@ -28,7 +28,15 @@ BEGINNINGS = [
 ]
 ENDS = ["a.sql", " FROM a.sql", " -- see x.sql", " SET n = {{ params.n }}.sql", "{{ x }}.sql"]
 FOLDERS = [
-    *("", "sql/", "./", "../", "a b/", "{{ params.folder }}/", "{% if x %}a{% else %}b{% endif %}/"),
+    *(
+        "",
+        "sql/",
+        "./",
+        "../",
+        "a b/",
+        "{{ params.folder }}/",
+        "{% if x %}a{% else %}b{% endif %}/",
+    ),
     *("select/", "with-x/", "(old)/", "/opt/dags/", "tabelle ä/", "{{ ds }}-", "update.", "o'x/"),
 ]
 NAMES = ["x", "merge", "SELECT", "insert_1", "a b", "{{ params.name }}", "set-up", "x (1)", "täg"]
@@ -87,7 +95,9 @@ def accepts(read, text):
     try:
         read(text)
     except JobError as error:
-        return not any(told in error.message for told in ("starts no", "is no part", "expected CREATE"))
+        return not any(
+            told in error.message for told in ("starts no", "is no part", "expected CREATE")
+        )
     return True
 
 
@@ -118,5 +128,3 @@ def test_a_file_that_is_not_there_is_told_with_the_remedy(tmp_path):
         UpdateOperator(task_id="t", sql="SELECT-1 FROM a.sql")
     with pytest.raises(JobError, match=r"task 't': sql: there is no file .* a blank behind its"):
         dag.resolve_template_files()
-
-

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
@@ -63,6 +63,11 @@ class SqlOperator(ParameterOperator):
             self.sql_file = self.sql
             self.sql = sql_of_file(self.sql, self.get_template_env())
 
+    def drop_default_text(self, parts: Iterable[str]) -> None:
+        """Ignore a text of ``default_args`` if the task itself has parts of a statement."""
+        if "sql" in self.from_defaults and (self.given - self.from_defaults) & set(parts):
+            self.refuse("sql", "cannot be combined with the parts of a statement")
+
     def reads_later(self) -> bool:
         """Whether the text is not known yet."""
         return is_template(self.sql) or (not self.sql_file and names_sql_file(self.sql))
@@ -72,9 +77,11 @@ class SqlOperator(ParameterOperator):
         be read so.
         """
         text = with_words(self.sql) if isinstance(self.sql, str) else None
-        # A template that is the whole name has its database, too.
-        database = self.database if isinstance(self.database, str) else PLACEHOLDER
-        return None if text is None else (text, with_words(database))
+        return None if text is None else (text, self.readable_database())
+
+    def readable_database(self) -> str | None:
+        """The default database with words for templates; a name that is a template has its own."""
+        return with_words(self.database) if isinstance(self.database, str) else PLACEHOLDER
 
     def sql_label(self) -> str:
         """What errors call the text."""
@@ -103,8 +110,8 @@ def sql_of_file(path: str, environment: Environment) -> str:
             "sql",
             f"there is no file {path!r}",
             "Give its path below the folder of the DAG file or below one of the DAG's "
-            f"template_searchpath: {', '.join(folders)}. If it is a statement, put a blank behind its "
-            "first word.",
+            f"template_searchpath: {', '.join(folders)}. If it is a statement, put a blank behind "
+            "its first word.",
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise invalid("sql", f"the file {path!r} cannot be read: {error}") from None
