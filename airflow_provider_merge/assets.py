@@ -35,7 +35,7 @@ def table_asset(catalog_conn_id: str, table: str) -> Asset:
 
 def is_table(asset: Any) -> bool:
     """Whether a declared inlet or outlet is a table's asset."""
-    return urlsplit(_uri(asset)).scheme in SCHEMES
+    return _uri(asset).partition("://")[0] in SCHEMES
 
 
 def same_asset(declared: Iterable[Any], asset: Asset) -> Any:

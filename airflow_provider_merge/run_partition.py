@@ -37,7 +37,8 @@ def run_partition(
 
     Raises:
         AirflowFailException: none applies, ``param`` is not text, a whole number or a date, ``tz``
-            is no time zone, or a template was imported without its context.
+            is no time zone, one of them is given and is nothing, or a template was imported without
+            its context.
     """
     for name, value in (("param", param), ("tz", tz)):
         if not isinstance(value, ArgNotSet) and (kind := kind_of_nothing(name, value)):

@@ -327,7 +327,7 @@ def _as_dicts(statements: Any) -> Any:
     if not isinstance(statements, list | tuple):
         return statements
     return [
-        each if is_template(each) else listed_statement(each, at)
+        each if is_template(each) and not names_sql_file(each) else listed_statement(each, at)
         for at, each in enumerate(statements)
     ]
 

@@ -99,8 +99,12 @@ def sql_of_file(path: str, environment: Environment) -> str:
     """The text of a file, which may have templates.
 
     Raises:
-        RequestError: REQUEST_INVALID: there is no such file, or it cannot be read.
+        RequestError: REQUEST_INVALID: there is no such file, it cannot be read, or only a template
+            tells which one it is.
     """
+    if is_template(path):
+        remedy = "Write {% include 'sql/' ~ params.name ~ '.sql' %}, which is text."
+        raise invalid("sql", f"the path {path!r} is a template", remedy)
     assert environment.loader is not None  # noqa: S101 - Airflow's environments have one
     try:
         return environment.loader.get_source(environment, path)[0]
