@@ -151,7 +151,8 @@ class ParameterOperator(NamesItsTask, BaseOperator):
             if mapped is not None:
                 self._require_keys(mapped)
             resolved = mapped.resolved if mapped is not None else set()
-            for name in self._own_fields(template_fields) - resolved:
+            own = self._own_fields(template_fields)
+            for name in own - resolved:
                 self._take_arguments(name, context)
             self.before_rendering(resolved)
             # Not Airflow's, which is that of the DAG: it may render native objects.
@@ -159,7 +160,7 @@ class ParameterOperator(NamesItsTask, BaseOperator):
             for name in template_fields:
                 if name in resolved:
                     setattr(self, name, listed(getattr(self, name)))
-                elif name in self._own_fields(template_fields):
+                elif name in own:
                     self._render_parameter(name, context, environment)
                 else:
                     self._render_other(name, context)
@@ -170,7 +171,7 @@ class ParameterOperator(NamesItsTask, BaseOperator):
             raise task_failure(error, context) from None
 
     def _own_fields(self, names: Iterable[str]) -> set[str]:
-        return (self.parameter_names | self.rendered_like.keys()) & set(names)
+        return set(names) & (self.parameter_names | self.rendered_like.keys())
 
     def _take_arguments(self, name: str, context: Context) -> None:
         """Put in what the DAG file gives to a mapped group, as if it were written here."""

@@ -54,7 +54,7 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
 
 def _file_document(written: dict[str, Any], field: str) -> dict[str, Any]:
     """The contract's document of a file source, out of what people write and templates render."""
-    places = {
+    places: dict[str, Any] = {
         name: _path_text(f"{field}.{name}", written[name])
         for name in ("path", "quarantine")
         if name in written

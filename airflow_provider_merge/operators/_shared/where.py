@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Final, cast
 
 from airflow_provider_merge.operators._shared.names import check_row_names
 from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
@@ -17,6 +18,9 @@ from airflow_provider_merge.templates import has_template, is_template, with_wor
 from spark_jobs.contract.request import Source, TableName
 from spark_jobs.contract.statements import DeleteSpec, UpdateSpec
 from spark_jobs.errors import JobError
+
+# No subquery reads a table without one of these.
+_READS: Final = re.compile(r"\b(?:FROM|TABLE)\b", re.IGNORECASE)
 
 
 class WhereOperator(StatementOperator):
@@ -82,9 +86,11 @@ class WhereOperator(StatementOperator):
         names, database = self.source_names(), self.readable_database()
         found: list[Source] = []
         for text in texts:
-            words = with_words(text) if isinstance(text, str) else None
+            if not isinstance(text, str) or not _READS.search(text):
+                continue  # to read a text at all takes time
+            words = with_words(text)
             with suppress(JobError):  # the rendered text decides
-                found += parse(words, names, database)[1] if words else ()
+                found += () if words is None else parse(words, names, database)[1]
         return tuple(found)
 
     def where_text(self) -> str | None:
