@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from airflow.sdk import Asset
+from airflow.sdk.definitions.asset import AssetNameRef, AssetUriRef
 
 from airflow_provider_merge.table_names import parse_table_name
 from spark_jobs.contract.request import TableName
@@ -34,13 +35,16 @@ def table_asset(catalog_conn_id: str, table: str) -> Asset:
 
 def is_table(asset: Any) -> bool:
     """Whether a declared inlet or outlet is a table's asset."""
-    return isinstance(asset, Asset) and urlsplit(asset.uri).scheme in SCHEMES
+    return _uri(asset).partition("://")[0] in SCHEMES
 
 
-def same_asset(declared: Iterable[Any], asset: Asset) -> Asset | None:
-    """The declared asset of the same table, which may have a name or a scheme of its own."""
-    assets = (each for each in declared if isinstance(each, Asset))
-    return next((each for each in assets if _neutral(each.uri) == _neutral(asset.uri)), None)
+def same_asset(declared: Iterable[Any], asset: Asset) -> Any:
+    """The declared asset of the same table, or reference to it; None where there is none.
+
+    It may have a name or a scheme of its own.
+    """
+    wanted = _neutral(asset.uri)
+    return next((each for each in declared if _neutral(_uri(each)) == wanted), None)
 
 
 def create_asset(*, catalog_conn_id: str, table: str, extra: dict[str, Any] | None = None) -> Asset:
@@ -79,6 +83,13 @@ def dataset_name(uri: str) -> tuple[str, str]:
     parts = urlsplit(uri)
     name = ".".join(unquote(part) for part in parts.path.strip("/").split("/"))
     return f"{SCHEME}://{parts.netloc}", name
+
+
+def _uri(declared: Any) -> str:
+    """The URI of an asset or of a reference; an asset without a name of its own has it as name."""
+    if isinstance(declared, AssetNameRef):
+        return declared.name
+    return declared.uri if isinstance(declared, Asset | AssetUriRef) else ""
 
 
 def _neutral(uri: str) -> str:

@@ -8,12 +8,14 @@ parameters are rendered, before anything else. That is decided here, once for al
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.providers.common.compat.sdk import BaseOperator
 from airflow.sdk.definitions._internal.expandinput import MappedArgument
 from airflow.sdk.definitions._internal.types import ArgNotSet
+from airflow.sdk.definitions.param import DagParam
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import is_nothing, kind_of_nothing, listed, settled
@@ -26,6 +28,8 @@ from airflow_provider_merge.rendering import (
     prepare_environment,
     rendered_part,
     rendering_error,
+    value_of_run,
+    values_of_names,
     with_run_partition,
     written_parts,
 )
@@ -47,14 +51,16 @@ class ParameterOperator(NamesItsTask, BaseOperator):
     ``text_parameters`` the ones of them that are nothing but text. ``given`` are
     those that the task was given, ``from_defaults`` the ones of them that ``default_args`` gave.
     ``remedies`` are for parameters that are nothing. Without those in ``selects_rows``, a statement
-    changes every row. ``rendered_like``: template fields that hold parameters, with the name that
-    errors give them.
+    changes every row. ``unusable_defaults``: which values of ``default_args`` mean something to
+    other operators only, and are ignored. ``rendered_like``: template fields that hold parameters,
+    with the name that errors give them.
     """
 
     parameter_names: ClassVar[frozenset[str]] = frozenset()
     text_parameters: ClassVar[frozenset[str]] = frozenset()
     remedies: ClassVar[Mapping[str, str]] = {}
     selects_rows: ClassVar[tuple[str, ...]] = ()
+    unusable_defaults: ClassVar[Mapping[str, Callable[[Any], bool]]] = {}
     rendered_like: ClassVar[Mapping[str, str]] = {}
 
     given: set[str]
@@ -122,7 +128,10 @@ class ParameterOperator(NamesItsTask, BaseOperator):
         if isinstance(content, MappedArgument):
             value, is_literal = argument_of_group(content, context)
             return render(value) if is_literal else value
-        return super().render_template(content, context, jinja_env, seen_oids)
+        if isinstance(content, DagParam):
+            return value_of_run(content, context)
+        with values_of_names():
+            return super().render_template(content, context, jinja_env, seen_oids)
 
     def _do_render_template_fields(
         self,
@@ -142,13 +151,16 @@ class ParameterOperator(NamesItsTask, BaseOperator):
             if mapped is not None:
                 self._require_keys(mapped)
             resolved = mapped.resolved if mapped is not None else set()
+            own = self._own_fields(template_fields)
+            for name in own - resolved:
+                self._take_arguments(name, context)
             self.before_rendering(resolved)
             # Not Airflow's, which is that of the DAG: it may render native objects.
             environment = self.get_template_env()
             for name in template_fields:
                 if name in resolved:
                     setattr(self, name, listed(getattr(self, name)))
-                elif name in self.parameter_names or name in self.rendered_like:
+                elif name in own:
                     self._render_parameter(name, context, environment)
                 else:
                     self._render_other(name, context)
@@ -158,15 +170,29 @@ class ParameterOperator(NamesItsTask, BaseOperator):
         except JobError as error:
             raise task_failure(error, context) from None
 
+    def _own_fields(self, names: Iterable[str]) -> set[str]:
+        return set(names) & (self.parameter_names | self.rendered_like.keys())
+
+    def _take_arguments(self, name: str, context: Context) -> None:
+        """Put in what the DAG file gives to a mapped group, as if it were written here."""
+        with self._naming(name):
+            setattr(self, name, written_parts(getattr(self, name), context))
+
     def _render_parameter(self, name: str, context: Context, environment: Environment) -> None:
-        before, place = getattr(self, name), self.rendered_like.get(name, name)
-        try:
+        before = getattr(self, name)
+        with self._naming(name):
             super()._do_render_template_fields(self, (name,), context, environment, set())
+        place = self.rendered_like.get(name, name)
+        setattr(self, name, settled(before, getattr(self, name), place))
+
+    @contextmanager
+    def _naming(self, name: str) -> Iterator[None]:
+        """Errors of templates name the parameter."""
+        try:
+            yield
         except RENDERING_ERRORS as error:
+            place = self.rendered_like.get(name, name)
             raise rendering_error(place, error, self._remedy(name)) from None
-        after = settled(before, getattr(self, name), place)
-        # What the DAG file gives to a mapped group may have templates and results inside, too.
-        setattr(self, name, settled(written_parts(before, context), after, place))
 
     def _render_other(self, name: str, context: Context) -> None:
         """A template field that a subclass of somebody's own adds may be nothing."""
@@ -199,6 +225,14 @@ class ParameterOperator(NamesItsTask, BaseOperator):
             if name not in self.given and "sql" not in self.given:
                 raise invalid(name, problem, self._remedy(name))
 
+    def _require_given(self, name: str, value: Any) -> None:
+        """Check a parameter of the DAG file, of which a template is seen later."""
+        if not is_template(value):
+            self.require_usable(name, value)
+        elif name not in self.template_fields:
+            problem = "cannot be a template or the result of a task"
+            raise invalid(name, problem, "Write its value in the DAG file.")
+
     def require_usable(self, name: str, value: Any) -> None:
         """Check that a value that is given is something, and text where only that can be used.
 
@@ -227,6 +261,10 @@ def _has_default(name: str, kwargs: dict[str, Any], defaults: Mapping[str, Any])
     return True
 
 
+def _never(value: Any) -> bool:
+    return False
+
+
 def _noting(constructor: Callable[..., None], names: tuple[str, ...]) -> Callable[..., None]:
     """A constructor that notes which of its parameters ``names`` the operator is given.
 
@@ -248,15 +286,13 @@ def _noting(constructor: Callable[..., None], names: tuple[str, ...]) -> Callabl
             if isinstance(kwargs[name], ArgNotSet) and not _has_default(name, kwargs, defaults):
                 continue
             value = kwargs[name]
-            noted["given"].add(name)
             if name in defaults and defaults[name] is value:
+                if self.unusable_defaults.get(name, _never)(value):
+                    del kwargs[name]
+                    continue
                 noted["from_defaults"].add(name)
-            if is_template(value):
-                if name not in self.template_fields:
-                    problem = "cannot be a template or the result of a task"
-                    raise invalid(name, problem, "Write its value in the DAG file.")
-            else:
-                self.require_usable(name, value)
+            noted["given"].add(name)
+            self._require_given(name, value)
         constructor(self, *args, **kwargs)
 
     return noting

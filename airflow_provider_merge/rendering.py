@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow.providers.common.compat.sdk import (
+    AirflowNotFoundException,
     AirflowSkipException,
     MappedOperator,
     XComNotFound,
 )
 from airflow.sdk.definitions._internal.expandinput import MappedArgument
+from airflow.sdk.definitions.param import DagParam
+from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from jinja2 import TemplateError, Undefined
 
 from airflow_provider_merge.exceptions import invalid
@@ -31,8 +35,19 @@ class NothingRenderedError(Exception):
 
 
 class NoValueError(Exception):
-    """The run, or an item of a mapped task group, has no value of this name."""
+    """There is no value of this name: in the run, in an item of a mapped task group, in Airflow.
 
+    ``remedy`` says where to give it.
+    """
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.remedy = remedy
+
+
+_GIVE: Final = "Give the run, or every item of the mapped group, a value for it."
+_DEFINE: Final = "Define it in Airflow, or correct its name in the template."
+_NOT_FOUND: Final = (ErrorType.VARIABLE_NOT_FOUND, ErrorType.CONNECTION_NOT_FOUND)
 
 RENDERING_ERRORS: Final = (
     NothingRenderedError,
@@ -98,9 +113,32 @@ def rendering_error(name: str, error: Exception, remedy: str) -> RequestError:
     if isinstance(error, NothingRenderedError):
         return is_nothing(place, f"nothing: {error}", remedy)
     if isinstance(error, NoValueError):
-        given = "Give the run, or every item of the mapped group, a value for it."
-        return invalid(place, f"has no value: {error}", given)
+        return invalid(place, f"has no value: {error}", error.remedy)
     return invalid(place, f"cannot be rendered: {error}", "Check the names in its template.")
+
+
+@contextmanager
+def values_of_names() -> Iterator[None]:
+    """Turn what Airflow raises of variables and connections that it lacks into ``NoValueError``.
+
+    Its other errors may pass, and stay as they are.
+    """
+    try:
+        yield
+    except AirflowNotFoundException as error:
+        raise NoValueError(str(error), _DEFINE) from None
+    except AirflowRuntimeError as error:
+        if error.error.error not in _NOT_FOUND:
+            raise
+        raise NoValueError(str((error.error.detail or {}).get("message", error)), _DEFINE) from None
+
+
+def value_of_run(param: DagParam, context: Context) -> Any:
+    """The value of ``dag.param(…)`` in this run."""
+    try:
+        return param.resolve(context)
+    except RuntimeError as error:
+        raise NoValueError(str(error), _GIVE) from None
 
 
 def argument_of_group(argument: MappedArgument, context: Context) -> tuple[Any, bool]:
@@ -111,7 +149,7 @@ def argument_of_group(argument: MappedArgument, context: Context) -> tuple[Any, 
     try:
         value = argument.resolve(context)
     except KeyError as error:
-        raise NoValueError(f"no argument {error} in this item") from None
+        raise NoValueError(f"no argument {error} in this item", _GIVE) from None
     # Airflow tells only the value.
     written: Any = argument._input.value  # noqa: SLF001
     name = argument._key  # noqa: SLF001

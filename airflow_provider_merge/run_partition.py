@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from airflow.sdk.definitions._internal.types import NOTSET, ArgNotSet
 from jinja2 import pass_context
 
 from airflow_provider_merge.exceptions import airflow_exception, invalid
+from airflow_provider_merge.nothing import kind_of_nothing
 
 # Runs whose date the schedule decides, regardless of their parameters.
 _SCHEDULED = ("scheduled", "backfill")
@@ -17,7 +19,9 @@ _SCHEDULED = ("scheduled", "backfill")
 
 @pass_context
 def run_partition(
-    context: Mapping[str, Any], param: str = "partition", tz: str | dt.tzinfo | None = None
+    context: Mapping[str, Any],
+    param: str = "partition",
+    tz: str | dt.tzinfo | ArgNotSet = NOTSET,
 ) -> str:
     """The partition that a run is for, as text.
 
@@ -33,8 +37,12 @@ def run_partition(
 
     Raises:
         AirflowFailException: none applies, ``param`` is not text, a whole number or a date, ``tz``
-            is no time zone, or a template was imported without its context.
+            is no time zone, one of them is given and is nothing, or a template was imported without
+            its context.
     """
+    for name, value in (("param", param), ("tz", tz)):
+        if not isinstance(value, ArgNotSet) and (kind := kind_of_nothing(name, value)):
+            raise _failure(f"{name} is {kind}", f"Give {name} a value, or leave it out.")
     run = context.get("dag_run")
     if run is None:
         raise _failure(
@@ -59,7 +67,7 @@ def run_partition(
 
 
 def _date(moment: dt.datetime, tz: Any, context: Mapping[str, Any]) -> str:
-    zone = _dag_zone(context) if tz is None else tz
+    zone = _dag_zone(context) if isinstance(tz, ArgNotSet) else tz
     try:
         zone = zone if isinstance(zone, dt.tzinfo) else ZoneInfo(str(zone))
     except (ValueError, OSError, LookupError):

@@ -8,7 +8,6 @@ its code runs in ``all_known``.
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -65,7 +64,8 @@ def is_resolved_later(value: Any) -> bool:
     """True for what has its value only when the task runs, such as the result of another task."""
     if callable(value):
         return True
-    return hasattr(value, "resolve") and not isinstance(value, os.PathLike)
+    # Paths, too, can be resolved.
+    return hasattr(value, "resolve") and not hasattr(value, "joinpath")
 
 
 def has_template(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
@@ -10,6 +10,7 @@ from airflow_provider_merge.operators._shared.partitions import partition_specs
 from airflow_provider_merge.operators._shared.values import (
     byte_size,
     flag,
+    is_number_of_bytes,
     share,
     text,
     whole_number,
@@ -68,6 +69,9 @@ class CompactOperator(DryRunOperator):
         "partitions": "json",
     }
     emits_asset_event = False
+    unusable_defaults: ClassVar[Mapping[str, Callable[[Any], bool]]] = {
+        "target_file_size": is_number_of_bytes
+    }
     remedies: ClassVar[Mapping[str, str]] = {
         "partitions": "To compact all partitions, leave it out in the DAG file; where there may be "
         "none, skip the task."

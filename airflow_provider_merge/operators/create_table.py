@@ -123,6 +123,7 @@ class CreateTableOperator(SqlOperator, TableOperator):
 
     def check_parameters(self) -> None:
         """Check what has no template when the DAG is parsed."""
+        self.drop_default_text(_PARTS)
         if self.sql is None:
             self._require_parts()
             document = self._document()

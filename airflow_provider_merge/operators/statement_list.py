@@ -39,7 +39,12 @@ from airflow_provider_merge.operators.truncate_table import TruncateTableOperato
 from airflow_provider_merge.operators.update import UpdateOperator
 from airflow_provider_merge.sql.parser import parse_statement
 from airflow_provider_merge.task_errors import task_prefix
-from airflow_provider_merge.templates import is_template
+from airflow_provider_merge.templates import (
+    PLACEHOLDER,
+    is_resolved_later,
+    is_template,
+    with_words,
+)
 from spark_jobs.errors import JobError, error_of
 
 ListedStatement = dict[str, Any]
@@ -112,6 +117,11 @@ def statement_parameters() -> frozenset[str]:
     return frozenset(names - _OF_THE_TASK)
 
 
+def default_parameters() -> frozenset[str]:
+    """Those of which ``default_args`` may have a value: one text is not that of all statements."""
+    return statement_parameters() - {"sql"}
+
+
 def listed_statement(statement: Any, index: int) -> ListedStatement:
     """One item of a list: a dict as it is; the path of a ``.sql`` file by the name of the file.
 
@@ -129,6 +139,9 @@ def listed_statement(statement: Any, index: int) -> ListedStatement:
     if not is_template(name) and not (isinstance(name, str) and _NAME.fullmatch(name)):
         problem = f"{name!r} is not a name of letters, digits, _, . and -"
         raise invalid(f"{place}.name", problem, "Write a name such as daily-orders.")
+    if is_resolved_later(operation):
+        problem = "cannot be the result of a task"
+        raise invalid(f"{place}.operation", problem, "Write it in the DAG file.")
     if operation not in (*_OPERATORS, _ANY_TEXT):
         known = ", ".join((*_OPERATORS, _ANY_TEXT))
         raise invalid(f"{place}.operation", f"{operation!r} is not one of: {known}")
@@ -196,14 +209,33 @@ def _operator_class(operation: str, parameters: Mapping[str, Any]) -> type[Table
         if is_template(sql):
             return None
         raise invalid("sql", f"expected text, found {type(sql).__name__}", "Put it in quotes.")
-    if is_template(sql) or names_sql_file(sql) or is_template(sources) or is_template(database):
+    if names_sql_file(sql) or is_template(sources):
         return None
+    if is_template(sql) or is_template(database):
+        return _readable_class(sql, sources)
     with of_parameter("sql"):
         found = type(parse_statement(sql, tuple(sources or ()), database).statement)
+    kind = _class_of(found)
+    if kind is None:
+        raise invalid("sql", f"{found.kind} is not supported in a list of statements")
+    return kind
+
+
+def _readable_class(sql: str, sources: Any) -> type[TableOperator] | None:
+    """That of a text with templates, if it is known whatever they become."""
+    text = with_words(sql)
+    try:
+        parsed = parse_statement(text or "", tuple(sources or ()), PLACEHOLDER)
+    except JobError:
+        return None  # the rendered text decides
+    return _class_of(type(parsed.statement))
+
+
+def _class_of(found: type) -> type[TableOperator] | None:
     for kind in _OPERATORS.values():
         if issubclass(kind, StatementOperator) and kind.spec_type is found:
             return kind
-    raise invalid("sql", f"{found.kind} is not supported in a list of statements")
+    return None
 
 
 def _require_known(kind: type[TableOperator], parameters: Mapping[str, Any]) -> None:

@@ -31,10 +31,10 @@ from airflow_provider_merge.operators._shared.table_operator import TableOperato
 from airflow_provider_merge.operators._shared.values import flag, whole_number
 from airflow_provider_merge.operators.statement_list import (
     ListedStatement,
+    default_parameters,
     listed_statement,
     of_statement,
     operator_of,
-    statement_parameters,
 )
 from airflow_provider_merge.submit.surroundings import shares_local_files
 from airflow_provider_merge.table_pages import page_before, page_of_result
@@ -104,14 +104,9 @@ class StatementsOperator(SparkJobOperator):
         self.statement_defaults = {
             name: value
             for name, value in (kwargs.get("default_args") or {}).items()
-            if name in statement_parameters()
+            if name in default_parameters()
         }
-        self.statements: Any = statements
-        if isinstance(statements, list | tuple):
-            self.statements = [
-                each if is_template(each) else listed_statement(each, at)
-                for at, each in enumerate(statements)
-            ]
+        self.statements: Any = _as_dicts(statements)
         # The places of those that other tasks return.
         self._returned: set[int] | None = set()
         self.max_parallel = max_parallel
@@ -120,8 +115,8 @@ class StatementsOperator(SparkJobOperator):
         self.dry_run = dry_run  # type: ignore[method-assign,assignment]
         self.after_ended_try = after_ended_try
         self._outcome: BatchOutcome | None = None
-        # By the names of statements.
-        self._files: dict[str, str] = {}
+        # By the places of statements.
+        self._files: dict[int, str] = {}
         self._check_parameters()
 
     def resolve_template_files(self) -> None:
@@ -135,6 +130,8 @@ class StatementsOperator(SparkJobOperator):
         if "statements" in resolved or not isinstance(self.statements, list):
             self._returned = None
         else:
+            # What the DAG file gives to a mapped group is a list only now.
+            self.statements = _as_dicts(self.statements)
             self._read_files()
             later = {at for at, each in enumerate(self.statements) if is_template(each)}
             self._returned = later
@@ -238,7 +235,7 @@ class StatementsOperator(SparkJobOperator):
         found = [
             operator_of(
                 each,
-                file=self._files.get(each["name"], ""),
+                file=self._files.get(at, ""),
                 is_written=self._returned is not None and at not in self._returned,
                 catalog_conn_id=self.catalog_conn_id,
                 after_ended_try=self.after_ended_try,
@@ -248,7 +245,8 @@ class StatementsOperator(SparkJobOperator):
             )
             for at, each in listed.items()
         ]
-        named = zip((each["name"] for each in listed.values()), found, strict=True)
+        # While the DAG is parsed, a name may be the result of another task, too.
+        named = zip((str(each["name"]) for each in listed.values()), found, strict=True)
         return {name: operator for name, operator in named if operator is not None}
 
     def _require_valid(
@@ -263,7 +261,7 @@ class StatementsOperator(SparkJobOperator):
         ]
         check = MetadataCheck(hook, shares_local_files(self.spark_settings()), made)
         for name, operator in operators.items():
-            with of_statement(name, self._files.get(name, "")):
+            with of_statement(name, operator.sql_file):
                 operator.require_valid(requests[name], check)
 
     def _batch(self, context: Context, requests: Mapping[str, JobRequest]) -> JobBatch:
@@ -306,14 +304,14 @@ class StatementsOperator(SparkJobOperator):
 
     def _read_files(self) -> None:
         if isinstance(self.statements, list):
-            self.statements = [self._with_text(each) for each in self.statements]
+            self.statements = [self._with_text(*each) for each in enumerate(self.statements)]
 
-    def _with_text(self, statement: ListedStatement) -> ListedStatement:
+    def _with_text(self, at: int, statement: ListedStatement) -> ListedStatement:
         # While the DAG is parsed, a statement may be the result of another task.
         path = None if is_template(statement) else statement.get("sql")
-        if not names_sql_file(path) or statement["name"] in self._files:
+        if not names_sql_file(path) or at in self._files:
             return statement
-        self._files[statement["name"]] = path
+        self._files[at] = path
         with of_parameter(f"statement {statement['name']!r}"):
             return {**statement, "sql": sql_of_file(path, self.get_template_env())}
 
@@ -322,6 +320,16 @@ class StatementsOperator(SparkJobOperator):
 
     def _is_dry_run(self) -> bool:
         return flag("dry_run", cast("bool | str", self.dry_run))
+
+
+def _as_dicts(statements: Any) -> Any:
+    """The statements of a list that are known, as dicts."""
+    if not isinstance(statements, list | tuple):
+        return statements
+    return [
+        each if is_template(each) and not names_sql_file(each) else listed_statement(each, at)
+        for at, each in enumerate(statements)
+    ]
 
 
 def _with_assets(declared: Sequence[Any], found: Sequence[Any]) -> list[Any]:

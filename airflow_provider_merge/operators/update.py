@@ -68,7 +68,9 @@ class UpdateOperator(WhereOperator):
             return super().check_parts()
         _assignments(with_placeholders(self.set))
         if has_template([self.set, self.database]) or is_template(self.sources):
-            return super().check_parts()
+            values: Any = self.set
+            read = self.readable_sources(values.values(), parse_value)
+            return (*super().check_parts(), *read)
         return (*super().check_parts(), *self._read_by_values())
 
     def texts(self) -> list[str]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_merge.compaction_gate import CompactionGate
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators._shared.values import flag, share, text, whole_number
+from airflow_provider_merge.operators._shared.partitions import partition_texts
+from airflow_provider_merge.operators._shared.values import (
+    flag,
+    is_number_of_bytes,
+    share,
+    text,
+    whole_number,
+)
 from airflow_provider_merge.sensors.base import TableSensor
 from airflow_provider_merge.templates import has_template
-from spark_jobs.contract.partition_names import partition_text
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -44,6 +50,10 @@ class CompactionSensor(TableSensor):
         *_COUNTED,
     )
 
+    unusable_defaults: ClassVar[Mapping[str, Callable[[Any], bool]]] = {
+        "target_file_size": is_number_of_bytes
+    }
+
     def __init__(
         self,
         *,
@@ -74,9 +84,7 @@ class CompactionSensor(TableSensor):
         return self._gate()
 
     def _gate(self) -> CompactionGate:
-        if not isinstance(self.partition, Mapping | None):
-            raise invalid("partition", f"expected values of columns, found {self.partition!r}")
-        texts = {str(k): partition_text(v) for k, v in (self.partition or {}).items()}
+        texts = partition_texts("partition", self.partition)
         found = CompactionGate(
             min_small_files=_count("min_small_files", self.min_small_files),
             min_sorted_runs=_count("min_sorted_runs", self.min_sorted_runs),

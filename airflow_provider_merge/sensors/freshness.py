@@ -7,11 +7,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_merge.durations import seconds_of
-from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.gates import FreshnessGate
+from airflow_provider_merge.operators._shared.partitions import partition_texts
 from airflow_provider_merge.sensors.base import TableSensor
-from airflow_provider_merge.templates import is_template
-from spark_jobs.contract.partition_names import partition_text
+from airflow_provider_merge.templates import has_template, is_template
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -41,11 +40,11 @@ class FreshnessSensor(TableSensor):
         self.partition = partition
         if not is_template(max_age):
             seconds_of("max_age", max_age)
+        if not has_template(partition):
+            partition_texts("partition", partition)
 
     def gate(self, context: Context) -> FreshnessGate:
         """A change that is recent enough."""
         seconds = seconds_of("max_age", self.max_age)
-        if not isinstance(self.partition, Mapping | None):
-            raise invalid("partition", f"expected values of columns, found {self.partition!r}")
-        texts = {str(k): partition_text(v) for k, v in (self.partition or {}).items()}
+        texts = partition_texts("partition", self.partition)
         return FreshnessGate(seconds, texts or None)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.gates import PartitionGate
+from airflow_provider_merge.operators._shared.partitions import partition_texts
 from airflow_provider_merge.sensors.base import TableSensor, whole
 from airflow_provider_merge.sensors.times import millis_of
 from airflow_provider_merge.templates import has_template
-from spark_jobs.contract.partition_names import partition_text
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -70,35 +70,37 @@ class PartitionSensor(TableSensor):
 
     def _partitions(self) -> tuple[dict[str, str | None], ...]:
         wanted = self.partition
-        given = [wanted] if isinstance(wanted, Mapping) else list(wanted or ())
-        if not given or not all(hasattr(each, "items") and each for each in given):
+        given = list(wanted or ()) if isinstance(wanted, list | tuple) else [wanted]
+        if not given or not all(given):
             raise invalid(
                 "partition", "names no partition", 'Write values of columns: {"day": "2026-01-31"}.'
             )
+        is_one = len(given) == 1
+        places = ["partition" if is_one else f"partition[{at}]" for at in range(len(given))]
+        texts = tuple(map(partition_texts, places, given))
         if self.through is None:
-            return tuple({str(k): partition_text(v) for k, v in each.items()} for each in given)
-        if len(given) != 1:
+            return texts
+        if not is_one:
             raise invalid("through", "needs a single partition, not a list")
-        if not isinstance(self.through, Mapping):
-            raise invalid("through", f"expected values of columns, found {self.through!r}")
-        return tuple(partition_range(given[0], self.through))
+        return tuple(partition_range(texts[0], partition_texts("through", self.through)))
 
 
-def partition_range(first: Mapping[str, Any], last: Mapping[str, Any]) -> list[dict[str, Any]]:
+def partition_range(
+    first: Mapping[str, str | None], last: Mapping[str, str | None]
+) -> list[dict[str, str | None]]:
     """Every partition from the first to the last one, which differ in one column.
 
     Raises:
         RequestError: REQUEST_INVALID: not a range of dates or whole numbers.
     """
-    differing = [name for name in first if first[name] != last.get(name)]
+    differing = [name for name in first if name not in last or first[name] != last[name]]
     if first.keys() != last.keys() or len(differing) > 1:
         raise invalid("through", "must have the columns of partition and differ in one of them")
-    texts = {str(name): partition_text(value) for name, value in first.items()}
     if not differing:
-        return [texts]
+        return [dict(first)]
     (column,) = differing
     values = _between(str(first[column]), str(last[column]))
-    return [{**texts, str(column): value} for value in values]
+    return [{**first, column: value} for value in values]
 
 
 def _between(first: str, last: str) -> list[str]:

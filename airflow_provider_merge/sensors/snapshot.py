@@ -11,9 +11,11 @@ from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
 from airflow_provider_merge.assets import same_asset, table_asset
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.gates import SnapshotGate
+from airflow_provider_merge.nothing import is_nothing, kind_of_nothing
+from airflow_provider_merge.operators._shared.values import text
 from airflow_provider_merge.sensors.base import TableSensor, whole
 from airflow_provider_merge.sensors.times import millis_of
-from airflow_provider_merge.templates import is_template
+from airflow_provider_merge.templates import has_template, is_template
 from spark_jobs.errors import NotSupportedError
 
 if TYPE_CHECKING:
@@ -65,6 +67,10 @@ class SnapshotSensor(TableSensor):
         self.after_last = after_last
         self.statements = statements
         self.properties = properties
+        if not has_template(statements):
+            self._kinds()
+        if not has_template(properties):
+            self._wanted_properties()
         if after_last and not is_template(table) and not is_template(self.catalog_conn_id):
             asset = table_asset(self.catalog_conn_id, table)
             if same_asset(self.inlets, asset) is None:
@@ -77,16 +83,28 @@ class SnapshotSensor(TableSensor):
         if self.after_last:
             last = self._last(context)["after"]
             after_id, after_millis = last["snapshot_id"], last["time_millis"]
+        return SnapshotGate(after_id, after_millis, self._kinds(), self._wanted_properties())
+
+    def _kinds(self) -> tuple[str, ...]:
         given: Any = self.statements
         statements = (given,) if isinstance(given, str) else given
+        remedy = "Write ['merge', 'update']."
         if not isinstance(statements, list | tuple):
             problem = f"expected a list of statements, found {type(given).__name__}"
-            raise invalid("statements", problem, "Write ['merge', 'update'].")
+            raise invalid("statements", problem, remedy)
+        for at, each in enumerate(statements):
+            _require_text(f"statements[{at}]", each, remedy)
+        return tuple(statements)
+
+    def _wanted_properties(self) -> dict[str, str]:
         properties: Any = self.properties
+        remedy = "Write {'merge.dag-id': 'ingest'}."
         if not isinstance(properties, Mapping | None):
             problem = f"expected a dict of properties, found {type(properties).__name__}"
-            raise invalid("properties", problem, "Write {'merge.dag-id': 'ingest'}.")
-        return SnapshotGate(after_id, after_millis, tuple(statements), dict(properties or {}))
+            raise invalid("properties", problem, remedy)
+        for name, value in (properties or {}).items():
+            _require_text(f"properties.{name}", value, remedy)
+        return dict(properties or {})
 
     def remember(self, context: Context, facts: Mapping[str, Any]) -> None:
         """Store the snapshot for ``after_last``."""
@@ -125,3 +143,9 @@ class SnapshotSensor(TableSensor):
     def _key(self, context: Context) -> str:
         ti = context["ti"]
         return f"snapshot-sensor {ti.dag_id} {ti.task_id} {ti.map_index}"
+
+
+def _require_text(place: str, value: Any, remedy: str) -> None:
+    if kind := kind_of_nothing(place, value):
+        raise is_nothing(place, kind, remedy)
+    text(place, value)

@@ -65,7 +65,7 @@ WRONG = {
     "files of a partition that is text": (
         CompactionSensor,
         {"min_small_files": 5, "partition": "day=1"},
-        "partition: expected values of columns, found 'day=1'",
+        "partition: expected a dict of partition column -> value, found str",
     ),
 }
 
@@ -78,7 +78,7 @@ def test_wrong_parameters_are_refused_when_the_dag_is_parsed(sensor, parameters,
 
 OF_A_WRONG_TYPE = {
     "no partition": (PartitionSensor, {"partition": None}, "partition: is None"),
-    "range": (PartitionSensor, {"partition": {"d": 1}, "through": "2"}, "through: expected values"),
+    "range": (PartitionSensor, {"partition": {"d": 1}, "through": "2"}, "through: expected a dict"),
     "age": (
         FreshnessSensor,
         {"max_age": "{{ params.age }}"},

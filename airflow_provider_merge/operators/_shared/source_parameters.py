@@ -54,12 +54,16 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
 
 def _file_document(written: dict[str, Any], field: str) -> dict[str, Any]:
     """The contract's document of a file source, out of what people write and templates render."""
-    places = {name: written.get(name) for name in ("path", "quarantine")}
+    places: dict[str, Any] = {
+        name: _path_text(f"{field}.{name}", written[name])
+        for name in ("path", "quarantine")
+        if name in written
+    }
     seen = {name: place for name, place in places.items() if isinstance(place, str)}
     refuse_secrets(field, seen, _ACCESS)
     document: dict[str, Any] = {
         name: _FITTING[name] if name in _FITTING and value == PLACEHOLDER else value
-        for name, value in written.items()
+        for name, value in {**written, **places}.items()
     }
     for name in ("on_bad_rows", "quarantine"):
         document[name] = text(f"{field}.{name}", document.get(name))
@@ -69,15 +73,25 @@ def _file_document(written: dict[str, Any], field: str) -> dict[str, Any]:
         document["on_bad_rows"] = "quarantine" if asked else None
     if isinstance(document.get("options"), dict):
         document["options"] = {
-            name: _option(name, value) for name, value in document["options"].items()
+            name: _option(f"{field}.options", name, value)
+            for name, value in document["options"].items()
         }
     return document
 
 
-def _option(name: str, value: Any) -> Any:
+def _path_text(field: str, value: Any) -> Any:
+    """The text of a path object, such as an ``ObjectStoragePath``."""
+    if not hasattr(value, "joinpath"):
+        return value
+    if getattr(value, "conn_id", None):
+        raise invalid(field, "names a connection of Airflow, which Spark cannot use", _ACCESS)
+    return str(value)
+
+
+def _option(field: str, name: str, value: Any) -> str:
     if value == PLACEHOLDER and name.lower() == "mode":
         return "FAILFAST"
-    return conf_text(value) if isinstance(value, bool | int | float) else value
+    return conf_text(f"{field}.{name}", value)
 
 
 def _table(value: dict[str, Any], field: str, name: str) -> TableSource:

@@ -24,7 +24,7 @@ def spark_conf(conf: Any) -> dict[str, str]:
     """
     if not isinstance(conf, Mapping):
         raise invalid("conf", f"expected a dict of settings, found {type(conf).__name__}")
-    texts = {name: conf_text(value) for name, value in conf.items()}
+    texts = {name: conf_text(f"conf.{name}", value) for name, value in conf.items()}
     for name in deciding(texts):
         raise invalid(f"conf.{name}", "can change what a statement means", instead_of(name))
     for name in _LEAVING & texts.keys():

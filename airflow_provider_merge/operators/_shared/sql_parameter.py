@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
@@ -12,6 +12,7 @@ from jinja2 import TemplateNotFound
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.parameters import ParameterOperator
+from airflow_provider_merge.sql.beginning import begins_statement
 from airflow_provider_merge.task_errors import naming_task
 from airflow_provider_merge.templates import PLACEHOLDER, are_all_known, is_template, with_words
 from spark_jobs.errors import JobError, error_of
@@ -20,12 +21,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _SQL_FILE: Final = ".sql"
-# Of a statement, a comment or a query in parentheses.
-_STATEMENT: Final = re.compile(
-    r"\s*(?:--|/\*|\(|(?:alter|create|delete|drop|explain|from|insert|merge|select|table|truncate"
-    r"|update|values|with)\s)",
-    re.IGNORECASE,
-)
+_LINE_END: Final = re.compile(r"[\r\n]")
 
 
 class SqlOperator(ParameterOperator):
@@ -67,6 +63,11 @@ class SqlOperator(ParameterOperator):
             self.sql_file = self.sql
             self.sql = sql_of_file(self.sql, self.get_template_env())
 
+    def drop_default_text(self, parts: Iterable[str]) -> None:
+        """Ignore a text of ``default_args`` if the task itself has parts of a statement."""
+        if "sql" in self.from_defaults and (self.given - self.from_defaults) & set(parts):
+            self.refuse("sql", "cannot be combined with the parts of a statement")
+
     def reads_later(self) -> bool:
         """Whether the text is not known yet."""
         return is_template(self.sql) or (not self.sql_file and names_sql_file(self.sql))
@@ -76,9 +77,11 @@ class SqlOperator(ParameterOperator):
         be read so.
         """
         text = with_words(self.sql) if isinstance(self.sql, str) else None
-        # A template that is the whole name has its database, too.
-        database = self.database if isinstance(self.database, str) else PLACEHOLDER
-        return None if text is None else (text, with_words(database))
+        return None if text is None else (text, self.readable_database())
+
+    def readable_database(self) -> str | None:
+        """The default database with words for templates; a name that is a template has its own."""
+        return with_words(self.database) if isinstance(self.database, str) else PLACEHOLDER
 
     def sql_label(self) -> str:
         """What errors call the text."""
@@ -89,15 +92,19 @@ def names_sql_file(sql: Any) -> TypeGuard[str]:
     """Whether all of a text of the DAG file is the path of a file: one line, and no statement."""
     if are_all_known() or not isinstance(sql, str) or not sql.endswith(_SQL_FILE):
         return False
-    return "\n" not in sql and not _STATEMENT.match(sql)
+    return not _LINE_END.search(sql) and not begins_statement(sql)
 
 
 def sql_of_file(path: str, environment: Environment) -> str:
     """The text of a file, which may have templates.
 
     Raises:
-        RequestError: REQUEST_INVALID: there is no such file, or it cannot be read.
+        RequestError: REQUEST_INVALID: there is no such file, it cannot be read, or only a template
+            tells which one it is.
     """
+    if is_template(path):
+        remedy = "Write {% include 'sql/' ~ params.name ~ '.sql' %}, which is text."
+        raise invalid("sql", f"the path {path!r} is a template", remedy)
     assert environment.loader is not None  # noqa: S101 - Airflow's environments have one
     try:
         return environment.loader.get_source(environment, path)[0]
@@ -107,7 +114,8 @@ def sql_of_file(path: str, environment: Environment) -> str:
             "sql",
             f"there is no file {path!r}",
             "Give its path below the folder of the DAG file or below one of the DAG's "
-            f"template_searchpath: {', '.join(folders)}.",
+            f"template_searchpath: {', '.join(folders)}. If it is a statement, put a blank behind "
+            "its first word.",
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise invalid("sql", f"the file {path!r} cannot be read: {error}") from None

@@ -195,6 +195,7 @@ class StatementOperator(SqlOperator, DryRunOperator):
         return not (self.reads_later() or is_template(self.database) or is_template(self.sources))
 
     def _require_one_way(self) -> None:
+        self.drop_default_text(self.parts)
         if self.sql is None:
             for name in self.required_parts:
                 if getattr(self, name) is None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.operators._shared.configured_limits import configured_limits, limited
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id, task_origin
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
-from airflow_provider_merge.operators._shared.values import share, whole_number
+from airflow_provider_merge.operators._shared.values import (
+    is_size_with_unit,
+    share,
+    whole_number,
+)
 from airflow_provider_merge.table_names import parse_table_name
 from airflow_provider_merge.templates import has_template, is_template
 from spark_jobs.contract.request import (
@@ -53,6 +57,9 @@ class TableRequestOperator(SparkJobOperator):
         "max_new_partitions",
     )
 
+    unusable_defaults: ClassVar[Mapping[str, Callable[[Any], bool]]] = {
+        "target_file_size": is_size_with_unit
+    }
     after_ended_try: str = "fail"
 
     def __init__(

@@ -6,7 +6,8 @@ import math
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from decimal import Decimal
+from typing import Any, cast
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import is_nothing
@@ -14,6 +15,7 @@ from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.durations import parse_duration, parse_limit
 from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.sizes import parse_size
+from spark_jobs.errors import RequestError
 
 _IDENTIFIER = re.compile(r"[\w$-]+|`(?:[^`]|``)+`")
 
@@ -101,6 +103,22 @@ def byte_size(field: str, value: object) -> str | None:
     return _parsed(field, value, parse_size, "Write a size such as '128 mb' or '1 gb'.")
 
 
+def is_number_of_bytes(value: object) -> bool:
+    """Whether statements take this for a size: whole bytes, without a unit."""
+    try:
+        return whole_number("bytes", cast("int", value)) is not None
+    except RequestError:
+        return False
+
+
+def is_size_with_unit(value: object) -> bool:
+    """Whether compactions take this for a size."""
+    try:
+        return isinstance(value, str) and parse_size(value) > 0
+    except ValueError:
+        return False
+
+
 def limit(field: str, value: str | None) -> str | None:
     """A duration back from now, or a timestamp, as text; None where the parameter was left out.
 
@@ -151,6 +169,15 @@ def flag(field: str, value: bool | str | None) -> bool:
     return text == "true"
 
 
-def conf_text(value: Any) -> str:
-    """A value of Spark's configuration or options as Spark reads it: ``True`` is ``true``."""
+def conf_text(field: str, value: Any) -> str:
+    """A value of Spark's configuration or options as Spark reads it: ``True`` is ``true``.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming ``field``: it is no text, number or boolean.
+    """
+    if value is None:
+        raise is_nothing(field, "None")
+    if not isinstance(value, str | int | float | Decimal):
+        problem = f"expected text, found {type(value).__name__}"
+        raise invalid(field, problem, "Write text, a number, true or false.")
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, cast
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, ClassVar, Final, cast
 
 from airflow_provider_merge.operators._shared.names import check_row_names
 from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
@@ -12,9 +14,13 @@ from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators._shared.values import identifier
 from airflow_provider_merge.operators.clauses import ALL_ROWS
 from airflow_provider_merge.sql.parser import parse_where
-from airflow_provider_merge.templates import has_template, is_template
+from airflow_provider_merge.templates import has_template, is_template, with_words
 from spark_jobs.contract.request import Source, TableName
 from spark_jobs.contract.statements import DeleteSpec, UpdateSpec
+from spark_jobs.errors import JobError
+
+# No subquery reads a table without one of these.
+_READS: Final = re.compile(r"\b(?:FROM|TABLE)\b", re.IGNORECASE)
 
 
 class WhereOperator(StatementOperator):
@@ -57,8 +63,8 @@ class WhereOperator(StatementOperator):
 
         Returns what its subqueries read, as known.
         """
-        if has_template([self.where, self.database]) or is_template(self.sources):
-            return ()
+        if is_template(self.where) or is_template(self.database) or is_template(self.sources):
+            return self.readable_sources([self.where], parse_where)
         return self._parsed_where()[1]
 
     def texts(self) -> list[str]:
@@ -70,6 +76,22 @@ class WhereOperator(StatementOperator):
         if self.alias is None:
             return self.target_table().table
         return identifier("alias", self.alias)
+
+    def readable_sources(
+        self, texts: Iterable[Any], parse: Callable[..., tuple[str, tuple[Source, ...]]]
+    ) -> tuple[Source, ...]:
+        """What subqueries read in texts of which some have templates, as far as it is known."""
+        if is_template(self.sources):
+            return ()
+        names, database = self.source_names(), self.readable_database()
+        found: list[Source] = []
+        for text in texts:
+            if not isinstance(text, str) or not _READS.search(text):
+                continue  # to read a text at all takes time
+            words = with_words(text)
+            with suppress(JobError):  # the rendered text decides
+                found += () if words is None else parse(words, names, database)[1]
+        return tuple(found)
 
     def where_text(self) -> str | None:
         """The condition, with views for the tables of its subqueries."""
