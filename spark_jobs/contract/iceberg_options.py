@@ -7,13 +7,15 @@ each secret has a value of its own, which is hidden wherever it shows up.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.contract import s3_options
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.paimon_files import BRANCH_MARK, MAIN_BRANCH
-from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.request import TableName
 
 TYPE: Final = "type"
 URI: Final = "uri"

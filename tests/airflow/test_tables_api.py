@@ -110,6 +110,15 @@ def test_partitions_by_what_they_hold(orders, admin):
     ]
 
 
+def test_partitions_are_in_the_order_of_their_type(warehouse, admin):
+    table = TableFiles(warehouse, day_type="INT").create()
+    table.add({"10": 1, "9": 1, "-2": 1, None: 1})
+    told = admin.told("partitions")["partitions"]
+    assert [each["name"] for each in told] == [
+        "day=-2", "day=9", "day=10", "day=NULL",
+    ]  # fmt: skip
+
+
 def test_days_are_found_in_partitions(orders, admin):
     told = admin.told("days")
     assert told["column"] == "day"

@@ -82,6 +82,24 @@ def test_small_output_batches_store_no_row_twice(lake: Lake) -> None:
     assert len(read(lake.connector)) == 42
 
 
+@pytest.mark.parametrize("name", ["maxPartitionBytes", "openCostInBytes"])
+def test_sizes_of_splits_below_zero_hide_no_row(lake: Lake, tmp_path: Path, name: str) -> None:
+    """Spark makes no split then, reads no row, and says nothing."""
+    trial = Trial(f"spark.sql.files.{name}", "-1")
+    pq.write_table(pa.table({"id": range(40)}), tmp_path / "rows.parquet")
+    source = FileSource("s", str(tmp_path / "rows.parquet"), "parquet")
+
+    assert len(lake.rows(trial, "SELECT id FROM s", source)) == 40
+
+
+@pytest.mark.parametrize("name", ["maxPartitionBytes", "openCostInBytes"])
+def test_sizes_of_splits_below_zero_change_every_row(lake: Lake, name: str) -> None:
+    trial = Trial(f"spark.sql.files.{name}", "-1")
+    lake.run(trial, UpdateSpec("t", (Assignment("v", "concat(v, '!')"),)))
+
+    assert {row["v"] for row in read(lake.connector)} == {"12!", "b!"}
+
+
 def test_small_output_batches_give_a_query_no_row_twice(lake: Lake, tmp_path: Path) -> None:
     trial = Trial("spark.sql.execution.arrow.maxBytesPerOutputBatch", "1")
     pq.write_table(pa.table({"id": range(40)}), tmp_path / "rows.parquet")

@@ -12,6 +12,7 @@ from spark_jobs.contract.operation_files import new_scratch_folder
 from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest, TableName
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.runtime.older_spark import collected_as_arrow
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
@@ -54,7 +55,7 @@ def rows_of(
     try:
         with fixed_settings(spark, meaningful_settings("UTC")):
             frame = evaluated(spark, connector, target, source)[source.name].frame
-            found = frame.toArrow().to_pylist()
+            found = collected_as_arrow(frame).to_pylist()
     except Exception as error:
         raise translated(error) from error
     finally:

@@ -46,7 +46,8 @@ def fixed_meaning(spark: SparkSession | None, session_time_zone: str) -> Iterato
     """Run a block in which no setting of the cluster changes what a statement means.
 
     Within it, the session has ``meaningful_settings``, which the block gets, and Spark's defaults
-    for everything else that ``spark_settings`` does not allow a cluster to set.
+    for everything else that ``spark_settings`` does not allow a cluster to set, and for sizes
+    under which Spark reads nothing.
 
     Raises:
         NotSupportedError: something that cannot be set once there is a session decides otherwise.
@@ -56,12 +57,22 @@ def fixed_meaning(spark: SparkSession | None, session_time_zone: str) -> Iterato
         yield settings
         return
     require_plain_surroundings(spark)
-    names = mapping(spark, spark._jsparkSession.sessionState().conf().settings())
-    foreign = deciding(names.keys() - settings.keys())
+    conf = spark._jsparkSession.sessionState().conf()
+    names = mapping(spark, conf.settings())
+    foreign = [*deciding(names.keys() - settings.keys()), *_impossible_sizes(conf)]
     if foreign:
         log.info("not in effect, as they can change rows: %s", ", ".join(foreign))
     with fixed_settings(spark, {**dict.fromkeys(foreign), **settings}):
         yield settings
+
+
+def _impossible_sizes(conf: Any) -> list[str]:
+    """Sizes with which Spark makes no splits of files: it reads no row, and says nothing."""
+    sizes = {
+        "spark.sql.files.maxPartitionBytes": conf.filesMaxPartitionBytes() - 1,
+        "spark.sql.files.openCostInBytes": conf.filesOpenCostInBytes(),
+    }
+    return [name for name, size in sizes.items() if size < 0]
 
 
 @contextmanager
