@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import zipfile
+from functools import lru_cache
 from pathlib import Path
 
 NAME = "spark_jobs"
@@ -49,7 +50,13 @@ def require_no_other_package() -> None:
         ShadowedPackageError: names both paths.
     """
     require_own_package()
-    for entry in sys.path:
+    _require_no_other(tuple(sys.path))
+
+
+# Each operator asks, and a DAG file has hundreds.
+@lru_cache(maxsize=1)
+def _require_no_other(entries: tuple[str, ...]) -> None:
+    for entry in entries:
         for candidate in (
             Path(entry or ".") / NAME / "__init__.py",
             Path(entry or ".", NAME + ".py"),

@@ -11,9 +11,10 @@ import pytest
 from tests.architecture.layout import modules, source_of
 
 FORMATS = ("paimon", "iceberg")
-# The modules of one format, and what tells Airflow of its connection type.
+# The modules of one format, and what tells Airflow of the connection types.
 MODULES_OF_A_FORMAT = (
     "airflow_provider_merge.get_provider_info",
+    "airflow_provider_merge.hooks.connection_forms",
     "airflow_provider_merge.hooks.iceberg",
     "airflow_provider_merge.hooks.iceberg_connection",
     "airflow_provider_merge.hooks.paimon",
@@ -35,8 +36,8 @@ EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     "airflow_provider_merge.hooks.catalog": (
         "from airflow_provider_merge.hooks.iceberg import IcebergHook",
         "from airflow_provider_merge.hooks.paimon import PaimonHook",
-        '"iceberg": IcebergHook,',
-        '"paimon": PaimonHook,',
+        "**dict.fromkeys(IcebergHook.conn_types, IcebergHook),",
+        "**dict.fromkeys(PaimonHook.conn_types, PaimonHook),",
     ),
     "airflow_provider_merge.operators._shared.spark_job": (_CATALOG, _DEFAULT),
     "airflow_provider_merge.operators.statements": (_CATALOG,),
