@@ -92,9 +92,12 @@ def test_sizes_of_splits_below_zero_hide_no_row(lake: Lake, tmp_path: Path, name
     assert len(lake.rows(trial, "SELECT id FROM s", source)) == 40
 
 
-@pytest.mark.parametrize("name", ["maxPartitionBytes", "openCostInBytes"])
-def test_sizes_of_splits_below_zero_change_every_row(lake: Lake, name: str) -> None:
-    trial = Trial(f"spark.sql.files.{name}", "-1")
+@pytest.mark.parametrize(
+    "name",
+    ["files.maxPartitionBytes", "files.openCostInBytes", "parquet.columnarReaderBatchSize"],
+)
+def test_with_a_size_below_zero_every_row_changes(lake: Lake, name: str) -> None:
+    trial = Trial(f"spark.sql.{name}", "-1")
     lake.run(trial, UpdateSpec("t", (Assignment("v", "concat(v, '!')"),)))
 
     assert {row["v"] for row in read(lake.connector)} == {"12!", "b!"}

@@ -47,7 +47,7 @@ def fixed_meaning(spark: SparkSession | None, session_time_zone: str) -> Iterato
 
     Within it, the session has ``meaningful_settings``, which the block gets, and Spark's defaults
     for everything else that ``spark_settings`` does not allow a cluster to set, and for sizes
-    under which Spark reads nothing.
+    with which Spark reads nothing.
 
     Raises:
         NotSupportedError: something that cannot be set once there is a session decides otherwise.
@@ -67,12 +67,14 @@ def fixed_meaning(spark: SparkSession | None, session_time_zone: str) -> Iterato
 
 
 def _impossible_sizes(conf: Any) -> list[str]:
-    """Sizes with which Spark makes no splits of files: it reads no row, and says nothing."""
-    sizes = {
-        "spark.sql.files.maxPartitionBytes": conf.filesMaxPartitionBytes() - 1,
-        "spark.sql.files.openCostInBytes": conf.filesOpenCostInBytes(),
-    }
-    return [name for name, size in sizes.items() if size < 0]
+    """Sizes with which Spark's readers of files fail, or read no row and say nothing."""
+    sizes = (
+        ("files.maxPartitionBytes", conf.filesMaxPartitionBytes(), 1),
+        ("files.openCostInBytes", conf.filesOpenCostInBytes(), 0),
+        ("orc.columnarReaderBatchSize", conf.orcVectorizedReaderBatchSize(), 1),
+        ("parquet.columnarReaderBatchSize", conf.parquetVectorizedReaderBatchSize(), 1),
+    )
+    return [f"spark.sql.{name}" for name, size, least in sizes if size < least]
 
 
 @contextmanager
