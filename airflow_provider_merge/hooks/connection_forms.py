@@ -8,6 +8,8 @@ from spark_jobs.contract.iceberg_options import CATALOGS, REST
 from spark_jobs.contract.locations import WAREHOUSE_SCHEMES
 from spark_jobs.contract.paimon_options import FILESYSTEM, METASTORES
 
+# An absolute path, or a URI of a scheme that jobs open.
+_LOCATION: Final = f"^(/|({'|'.join(WAREHOUSE_SCHEMES)})://).*$"
 _TEXT: Final = {"type": ["string", "null"]}
 _TEST: Final = (
     "To test the connection in a terminal: AIRFLOW__CORE__TEST_CONNECTION=Enabled "
@@ -37,10 +39,7 @@ def paimon_form() -> dict[str, Any]:
                     "An absolute path, or a URI of file, s3 or hdfs: s3://bucket/warehouse. "
                     f"{_TEST}"
                 ),
-                "schema": {
-                    "type": "string",
-                    "pattern": f"^(/|({'|'.join(WAREHOUSE_SCHEMES)})://).*$",
-                },
+                "schema": {"type": "string", "pattern": _LOCATION},
             },
             "workspace": _field(
                 "Workspace", "Where jobs put results and temporary files. Empty: the warehouse."
@@ -93,10 +92,7 @@ def iceberg_form() -> dict[str, Any]:
                     "Where jobs put results and temporary files: an absolute path, or a URI of "
                     "file, s3 or hdfs. Operators need it, unless the warehouse is such a location."
                 ),
-                "schema": {
-                    "type": ["string", "null"],
-                    "pattern": f"^$|^(/|({'|'.join(WAREHOUSE_SCHEMES)})://).*$",
-                },
+                "schema": {**_TEXT, "pattern": f"^$|{_LOCATION}"},
             },
             "catalog-name": _field(
                 "Name of the catalog",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from airflow.sdk import DAG, task
 from airflow.sdk.api.datamodels import _generated as models
 from airflow.sdk.execution_time import comms, task_runner
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+from airflow.serialization.serialized_objects import DagSerialization
 
 DAY = datetime(2026, 1, 31, tzinfo=UTC)
 
@@ -78,3 +81,29 @@ class Server:
         if isinstance(msg, comms.GetXComSequenceSlice):
             return comms.XComSequenceSliceResult(root=list(found or ()))
         raise AssertionError(f"rendering asks for {msg!r}")
+
+
+def rendered_task(
+    make: Callable[[Any], object],
+    map_index: int = -1,
+    conf: dict[str, Any] | None = None,
+    **dag: Any,
+) -> Any:
+    """The task ``t`` that ``make`` defines with the result of the task ``up``, rendered."""
+    with DAG("d", schedule=None, start_date=DAY, **dag) as found:
+
+        @task(task_id="up")
+        def up() -> None: ...
+
+        @task(task_id="ups")
+        def ups(number: int) -> None: ...
+
+        ups.expand(number=[1, 2])
+        make(up())
+    found.resolve_template_files()
+    json.dumps(DagSerialization.to_dict(found))
+    (name,) = (each for each in found.task_dict if each.split(".")[-1] == "t")
+    operator = found.task_dict[name].prepare_for_execution()
+    context = context_of(operator, map_index=map_index, conf=conf)
+    operator.render_template_fields(context, found.get_template_env())
+    return context["task"]

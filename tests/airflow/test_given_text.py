@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from airflow.sdk import DAG, TaskGroup, literal, task
+from airflow.sdk import DAG, TaskGroup, literal
 
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
 from airflow_provider_merge.operators.drop_partitions import DropPartitionsOperator
@@ -17,7 +17,7 @@ from airflow_provider_merge.sensors.freshness import FreshnessSensor
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.templates import all_known
 from spark_jobs.errors import RequestError
-from tests.airflow.contexts import DAY, Server, context_of
+from tests.airflow.contexts import DAY, Server, rendered_task
 
 BRACES = "a {{ b"
 
@@ -25,25 +25,6 @@ BRACES = "a {{ b"
 @pytest.fixture
 def server(monkeypatch):
     return Server(monkeypatch)
-
-
-def run(make, map_index=-1, conf=None, **dag):
-    """The rendered task that ``make`` defines with the result of the task ``up``."""
-    with DAG("d", schedule=None, start_date=DAY, **dag) as found:
-
-        @task(task_id="up")
-        def up(): ...
-
-        @task(task_id="ups")
-        def ups(number): ...
-
-        ups.expand(number=[1, 2])
-        make(up())
-    found.resolve_template_files()
-    operator = found.task_dict["t"].prepare_for_execution()
-    context = context_of(operator, map_index=map_index, conf=conf)
-    operator.render_template_fields(context, found.get_template_env())
-    return context["task"]
 
 
 def statements(operator):
@@ -57,7 +38,7 @@ SQL = "UPDATE a.b SET n = '{{ params.n }}'"
 @pytest.mark.parametrize("n", [BRACES, "{% raw", "{# x", "{{ 7 * 7 }}"])
 def test_as_many_statements_as_are_written(server, n):
     listed = [sql_statement("one", SQL), update("two", target="a.b", set={"n": "'{{ params.n }}'"})]
-    operator = run(
+    operator = rendered_task(
         lambda up: StatementsOperator(task_id="t", statements=listed),
         params={"n": ""},
         conf={"n": n},
@@ -67,7 +48,9 @@ def test_as_many_statements_as_are_written(server, n):
 
 def test_the_only_statement_with_braces(server):
     raw = "UPDATE a.b SET n = '{% raw %}{{ x }}{% endraw %}'"
-    operator = run(lambda up: StatementsOperator(task_id="t", statements=[sql_statement("s", raw)]))
+    operator = rendered_task(
+        lambda up: StatementsOperator(task_id="t", statements=[sql_statement("s", raw)])
+    )
 
     (statement,) = statements(operator)
     assert statement.assignments[0].value == "'{{ x }}'"
@@ -97,7 +80,7 @@ ENDING = {
 @pytest.mark.parametrize("make", ENDING.values(), ids=ENDING)
 def test_text_that_ends_like_a_file(server, make):
     written = make()
-    rendered = run(lambda up: make())
+    rendered = rendered_task(lambda up: make())
 
     for name in written.template_fields:
         assert getattr(rendered, name) == getattr(written, name)
@@ -115,7 +98,7 @@ def test_sql_names_a_file(server, tmp_path):
                 UpdateOperator.partial(task_id="t").expand(sql=sql)
 
         at = 0 if isinstance(sql, list) else -1
-        operator = run(make, at, template_searchpath=str(tmp_path))
+        operator = rendered_task(make, at, template_searchpath=str(tmp_path))
         assert operator.sql == "UPDATE a.b SET x = 2 -- like x.sql"
         assert operator.sql_file == "a b.sql"
 
@@ -124,17 +107,19 @@ def test_what_a_task_returns_is_neither_rendered_nor_a_path(server):
     server.results = {"up": [{"where": BRACES}, {"where": "{{ 1 }}"}]}
     partial = DeleteFromOperator.partial
     make = lambda up: partial(task_id="t", target="a.b").expand_kwargs(up)  # noqa: E731
-    assert run(make, 1).where == "{{ 1 }}"
+    assert rendered_task(make, 1).where == "{{ 1 }}"
     server.results = {
         "up": [[{"name": "s", "operation": "sql", "sql": f"UPDATE a.b SET n = '{BRACES}'"}]]
     }
-    operator = run(lambda up: StatementsOperator.partial(task_id="t").expand(statements=up), 0)
+    operator = rendered_task(
+        lambda up: StatementsOperator.partial(task_id="t").expand(statements=up), 0
+    )
     assert statements(operator)[0].assignments[0].value == f"'{BRACES}'"
 
 
 def test_a_row_of_a_query_as_a_partition(server):
     server.results = {"up": BRACES}
-    operator = run(
+    operator = rendered_task(
         lambda up: DropPartitionsOperator(task_id="t", target="a.b", partitions=[{"name": up}])
     )
     with all_known():
@@ -176,7 +161,7 @@ LISTS = {
 @pytest.mark.parametrize(("name", "make", "items"), [(n, *v) for n, v in LISTS.items()], ids=LISTS)
 def test_results_of_mapped_tasks_are_lists(server, name, make, items):
     server.results = {"ups": items}
-    operator = run(lambda up: make(ups(up.operator)))
+    operator = rendered_task(lambda up: make(ups(up.operator)))
 
     assert getattr(operator, name) == items
 
@@ -201,13 +186,13 @@ def test_on_is_given_later(server, how):
             when=[{"when": "matched", "action": "delete"}],
         )
 
-    operator = run(make, params={"on": "t.id = s.id"})
+    operator = rendered_task(make, params={"on": "t.id = s.id"})
     assert operator.statement().on == "t.id = s.id"
 
 
 def test_a_statement_of_a_list_takes_the_result_of_a_task(server):
     server.results = {"up": "n = 5"}
-    operator = run(
+    operator = rendered_task(
         lambda up: StatementsOperator(
             task_id="t",
             catalog_conn_id=up,
@@ -234,7 +219,7 @@ def test_defaults_reach_the_statements_of_a_list(server):
         ),
         sql_statement("text", "UPDATE orders SET n = 1"),
     ]
-    operator = run(
+    operator = rendered_task(
         lambda up: StatementsOperator(task_id="t", statements=listed), default_args=DEFAULTS
     )
     with all_known():
@@ -255,7 +240,7 @@ def test_defaults_that_an_operator_cannot_use_are_ignored(server):
             when=[{"when": "matched", "action": "delete"}],
         )
 
-    assert run(make, default_args=DEFAULTS).database is None
+    assert rendered_task(make, default_args=DEFAULTS).database is None
 
 
 def test_a_task_group_has_defaults_of_its_own(server):
@@ -272,7 +257,7 @@ def test_a_task_group_has_defaults_of_its_own(server):
 
 
 def test_a_dry_run_has_no_output_from_its_start(server):
-    operator = run(
+    operator = rendered_task(
         lambda up: DeleteFromOperator(
             task_id="t", target="a.b", where="n = 1", dry_run="{{ 1 == 1 }}"
         )
@@ -283,4 +268,6 @@ def test_a_dry_run_has_no_output_from_its_start(server):
 
 def test_a_parameter_that_is_needed_when_the_dag_is_parsed(server):
     with pytest.raises(RequestError, match=r"deferrable: cannot be a template.* Remedy: Write its"):
-        run(lambda up: FreshnessSensor(task_id="t", table="a.b", max_age=60, deferrable=up))
+        rendered_task(
+            lambda up: FreshnessSensor(task_id="t", table="a.b", max_age=60, deferrable=up)
+        )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from airflow.sdk import DAG, Asset, ObjectStoragePath, task, task_group
+from airflow.sdk import DAG, Asset, ObjectStoragePath, task_group
 from airflow.sdk.exceptions import AirflowFailException
-from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_provider_merge.assets import is_table, table_asset
 from airflow_provider_merge.operators.compact import CompactOperator
@@ -31,33 +29,12 @@ from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.sensors.snapshot import SnapshotSensor
 from airflow_provider_merge.templates import all_known
 from spark_jobs.errors import RequestError
-from tests.airflow.contexts import DAY, Server, context_of
+from tests.airflow.contexts import Server, rendered_task
 
 
 @pytest.fixture(autouse=True)
 def server(monkeypatch):
     return Server(monkeypatch)
-
-
-def rendered(make, map_index=-1, **dag):
-    """The task ``t`` that ``make`` defines with the result of the task ``up``, rendered."""
-    with DAG("d", schedule=None, start_date=DAY, **dag) as found:
-
-        @task(task_id="up")
-        def up(): ...
-
-        @task(task_id="ups")
-        def ups(number): ...
-
-        ups.expand(number=[1, 2])
-        make(up())
-    found.resolve_template_files()
-    json.dumps(DagSerialization.to_dict(found))
-    (name,) = (each for each in found.task_dict if each.split(".")[-1] == "t")
-    operator = found.task_dict[name].prepare_for_execution()
-    context = context_of(operator, map_index=map_index)
-    operator.render_template_fields(context, found.get_template_env())
-    return context["task"]
 
 
 def known(operator):
@@ -155,12 +132,12 @@ def test_a_name_without_a_value_names_the_parameter(give):
         AirflowFailException,
         match=r"(?s)where: has no value: .*nowhere.*Where: task d\.t\nRemedy: ",
     ):
-        rendered(lambda up: delete(where=give(up.operator.dag)))
+        rendered_task(lambda up: delete(where=give(up.operator.dag)))
 
 
 def test_the_name_of_a_statement_is_the_result_of_a_task(server):
     server.results = {"up": "daily"}
-    operator = rendered(
+    operator = rendered_task(
         lambda up: StatementsOperator(task_id="t", statements=[delete_from(up, target="a.b")])
     )
     with all_known():
@@ -172,7 +149,7 @@ def test_a_result_that_is_no_name_of_a_statement(server, name):
     server.results = {"up": name}
     with pytest.raises((AirflowFailException, RequestError), match=r"statements\[0\]\.name: "):
         known(
-            rendered(
+            rendered_task(
                 lambda up: StatementsOperator(
                     task_id="t", statements=[delete_from(up, target="a.b")]
                 )
@@ -204,16 +181,16 @@ def test_a_size_of_nobody_is_an_error():
 
 
 def test_a_text_by_default_is_ignored_beside_parts():
-    operator = rendered(lambda up: delete(), default_args={"sql": "x.sql"})
+    operator = rendered_task(lambda up: delete(), default_args={"sql": "x.sql"})
     assert operator.statement().where == "n = 1"
-    listed = rendered(
+    listed = rendered_task(
         lambda up: StatementsOperator(
             task_id="t", statements=[delete_from("s", target="a.b", where="n = 2")]
         ),
         default_args={"sql": "x.sql"},
     )
     assert known(listed)[0].statement().where == "n = 2"
-    table = rendered(
+    table = rendered_task(
         lambda up: CreateTableOperator(task_id="t", target="a.b", columns=[column("a", "INT")]),
         default_args={"sql": "x.sql"},
     )
@@ -222,7 +199,7 @@ def test_a_text_by_default_is_ignored_beside_parts():
 
 def test_a_text_by_default_is_used_where_the_task_has_no_parts(tmp_path):
     (tmp_path / "x.sql").write_text("DELETE FROM a.b WHERE n = 3")
-    operator = rendered(
+    operator = rendered_task(
         lambda up: DeleteFromOperator(task_id="t"),
         default_args={"sql": "x.sql"},
         template_searchpath=str(tmp_path),
@@ -249,7 +226,7 @@ def listed(argument):
 
 def test_statements_that_the_dag_file_gives_to_a_mapped_group():
     make = in_group(listed, lambda up: [delete_from("s", target="a.b")])
-    assert known(rendered(make, 0))[0].statement().where is None
+    assert known(rendered_task(make, 0))[0].statement().where is None
 
 
 def test_statements_that_another_task_gives_to_a_mapped_group(server):
@@ -263,7 +240,7 @@ def test_statements_that_another_task_gives_to_a_mapped_group(server):
         group.expand(argument=up)
 
     with pytest.raises(RequestError, match="where: is missing in a statement that another task"):
-        known(rendered(make, 0))
+        known(rendered_task(make, 0))
 
 
 PATHS = {
@@ -278,7 +255,7 @@ PATHS = {
 @pytest.mark.parametrize(("operator", "value"), PATHS.values(), ids=PATHS)
 def test_paths_that_the_dag_file_gives_to_a_mapped_group(tmp_path, operator, value):
     (tmp_path / "x.sql").write_text("UPDATE a.b SET n = {{ 1 + 1 }}")
-    found = rendered(in_group(operator, value), 0, template_searchpath=str(tmp_path))
+    found = rendered_task(in_group(operator, value), 0, template_searchpath=str(tmp_path))
     one = known(found)[0] if isinstance(found, StatementsOperator) else found
     assert one.statement().assignments[0].value == "2"
     assert one.sql_file == "x.sql"
@@ -291,7 +268,7 @@ def test_results_of_mapped_tasks_in_arguments_of_a_mapped_group(server):
         columns = up.operator.dag.task_dict["ups"].output
         return [insert_into("s", target="a.b", source=table_source("a.s"), columns=columns)]
 
-    operator = known(rendered(in_group(listed, value), 0))[0]
+    operator = known(rendered_task(in_group(listed, value), 0))[0]
     assert operator.statement().columns == ("x", "y")
 
 
@@ -316,12 +293,12 @@ ANNOUNCED = {
 def test_plain_names_beside_templates_are_announced(tmp_path, make):
     text = "DELETE FROM a.b WHERE n = {{ 1 }} AND n IN (SELECT n FROM a.s)"
     (tmp_path / "x.sql").write_text(text)
-    operator = rendered(lambda up: make(), template_searchpath=str(tmp_path))
+    operator = rendered_task(lambda up: make(), template_searchpath=str(tmp_path))
     assert (uris(operator.inlets), uris(operator.outlets)) == ([READ], [TABLE])
 
 
 def test_names_that_are_templates_are_not_announced():
-    operator = rendered(
+    operator = rendered_task(
         lambda up: delete(where="n IN (SELECT n FROM a.s{{ 1 }}) AND n IN (SELECT n FROM x)"),
     )
     assert operator.inlets == []
@@ -352,7 +329,7 @@ def test_a_reference_to_something_else_is_not_the_table():
 
 @pytest.mark.parametrize("path", [ObjectStoragePath("s3://b/x"), Path("/land/x")], ids=str)
 def test_path_objects_are_paths(path):
-    operator = rendered(
+    operator = rendered_task(
         lambda up: InsertIntoOperator(task_id="t", target="a.b", source=file_source(path, "csv"))
     )
     assert operator.request_sources()[0].path == str(path)
@@ -362,15 +339,15 @@ def test_path_objects_are_paths(path):
 def test_run_partition_is_given_nothing(given):
     name = given.partition("=")[0]
     with pytest.raises(AirflowFailException, match=f"run_partition: {name} is (None|empty)"):
-        rendered(lambda up: delete(where=f"day = '{{{{ run_partition({given}) }}}}'"))
+        rendered_task(lambda up: delete(where=f"day = '{{{{ run_partition({given}) }}}}'"))
 
 
 def test_a_path_is_no_template(tmp_path):
     (tmp_path / "x.sql").write_text("UPDATE a.b SET n = {{ 1 + 1 }}")
     for make in (lambda sql: UpdateOperator(task_id="t", sql=sql), lambda sql: listed([sql])):
         with pytest.raises(RequestError, match=r"the path '{{ params.n }}.sql' is a template"):
-            rendered(lambda up, make=make: make("{{ params.n }}.sql"), params={"n": "x"})
-    operator = rendered(
+            rendered_task(lambda up, make=make: make("{{ params.n }}.sql"), params={"n": "x"})
+    operator = rendered_task(
         lambda up: UpdateOperator(task_id="t", sql="{% include params.n ~ '.sql' %}"),
         params={"n": "x"},
         template_searchpath=str(tmp_path),

@@ -10,7 +10,6 @@ from airflow.sdk import (
     DAG,
     AssetOrTimeSchedule,
     MultipleCronTriggerTimetable,
-    task,
     task_group,
 )
 from airflow.sdk.definitions._internal.types import NOTSET
@@ -25,7 +24,7 @@ from airflow_provider_merge.operators.statements import StatementsOperator
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.run_partition import run_partition
 from airflow_provider_merge.templates import all_known
-from tests.airflow.contexts import DAY, Server, context_of
+from tests.airflow.contexts import DAY, Server, context_of, rendered_task
 
 
 @pytest.fixture(autouse=True)
@@ -33,26 +32,11 @@ def server(monkeypatch):
     return Server(monkeypatch)
 
 
-def rendered(make, map_index=-1, **dag):
-    """The task ``t`` that ``make`` defines with the result of the task ``up``, rendered."""
-    with DAG("d", schedule=None, start_date=DAY, **dag) as found:
-
-        @task(task_id="up")
-        def up(): ...
-
-        make(up())
-    (name,) = (each for each in found.task_dict if each.split(".")[-1] == "t")
-    operator = found.task_dict[name].prepare_for_execution()
-    context = context_of(operator, map_index=map_index)
-    operator.render_template_fields(context, found.get_template_env())
-    return context["task"]
-
-
 DEFAULTS = {"dry_run": True, "where": "n = 1"}
 
 
 def test_notset_is_the_default_of_the_dag():
-    task = rendered(
+    task = rendered_task(
         lambda _: DeleteFromOperator(task_id="t", target="a.b", where=NOTSET, dry_run=NOTSET),
         default_args=DEFAULTS,
     )
@@ -60,7 +44,7 @@ def test_notset_is_the_default_of_the_dag():
 
 
 def test_notset_in_a_list_of_statements_is_it_too():
-    task = rendered(
+    task = rendered_task(
         lambda _: StatementsOperator(
             task_id="t",
             statements=[delete_from("s", target="a.b", where=NOTSET)],
@@ -78,7 +62,7 @@ def test_notset_in_a_mapped_task_is_nothing():
         DeleteFromOperator.partial(task_id="t", target="a.b").expand(where=[NOTSET, "n = 1"])
 
     with pytest.raises(AirflowFailException, match="where: is left out in instance 0"):
-        rendered(make, map_index=0)
+        rendered_task(make, map_index=0)
 
 
 LIST_DEFAULTS = {
@@ -96,7 +80,7 @@ OF_LISTS = {
 @pytest.mark.parametrize("undefined", [jinja2.StrictUndefined, jinja2.Undefined])
 def test_defaults_of_statements_are_never_nothing(name, given, problem, undefined):
     with pytest.raises(AirflowFailException, match=f"default_args.{name}: {problem}"):
-        rendered(
+        rendered_task(
             lambda _: StatementsOperator(task_id="t", statements=[OF_LISTS[name]]),
             params={"n": None},
             default_args={name: given},
@@ -115,7 +99,7 @@ def test_a_result_inside_a_default_of_statements_is_never_nothing(server):
         )
 
     with pytest.raises(AirflowFailException, match=r"default_args.partition.day: is None"):
-        rendered(make)
+        rendered_task(make)
 
 
 GROUPS = {
@@ -156,7 +140,7 @@ def test_a_result_inside_an_argument_of_a_mapped_group_is_never_nothing(
         group.expand(a=[value(up)])
 
     with pytest.raises(AirflowFailException, match=problem):
-        rendered(make, map_index=0)
+        rendered_task(make, map_index=0)
 
 
 def test_an_item_that_is_skipped_leaves_the_others(server):
@@ -170,27 +154,28 @@ def test_an_item_that_is_skipped_leaves_the_others(server):
     def make(up):
         DeleteFromOperator.partial(task_id="t", target="a.b").expand_kwargs(up.map(chosen))
 
-    assert rendered(make, map_index=1).where == "n = 2"
+    assert rendered_task(make, map_index=1).where == "n = 2"
     with pytest.raises(AirflowSkipException):
-        rendered(make, map_index=0)
+        rendered_task(make, map_index=0)
 
 
 @pytest.mark.parametrize("text", ["n = 'a\r\nb'", "n = 'a\rb'", "n = 1\n", "\n n = 1"])
 def test_a_text_without_templates_stays_as_it_is(text):
     assert (
-        rendered(lambda _: DeleteFromOperator(task_id="t", target="a.b", where=text)).where == text
+        rendered_task(lambda _: DeleteFromOperator(task_id="t", target="a.b", where=text)).where
+        == text
     )
 
 
 def test_the_end_of_a_text_with_a_template_stays():
     text = "n = '{{ 1 }}'\n"
-    task = rendered(lambda _: DeleteFromOperator(task_id="t", target="a.b", where=text))
+    task = rendered_task(lambda _: DeleteFromOperator(task_id="t", target="a.b", where=text))
     assert task.where == "n = '1'\n"
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_the_separator_of_lines(end):
-    task = rendered(
+    task = rendered_task(
         lambda _: InsertIntoOperator(
             task_id="t", target="a.b", source=file_source("/x", "csv", options={"lineSep": end})
         )
@@ -203,7 +188,7 @@ def test_the_separator_of_lines(end):
 )
 def test_an_expression_that_fails_names_the_parameter(template):
     with pytest.raises(AirflowFailException, match=r"(?s)where: .*Remedy: "):
-        rendered(
+        rendered_task(
             lambda _: DeleteFromOperator(task_id="t", target="a.b", where=f"n = {template}"),
             params={"n": None},
         )

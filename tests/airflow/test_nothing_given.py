@@ -6,7 +6,6 @@ import re
 
 import jinja2
 import pytest
-from airflow.sdk import DAG, task
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_merge.operators.clauses import (
@@ -28,7 +27,7 @@ from airflow_provider_merge.operators.truncate_table import TruncateTableOperato
 from airflow_provider_merge.operators.update import UpdateOperator
 from airflow_provider_merge.templates import all_known
 from spark_jobs.errors import JobError, RequestError
-from tests.airflow.contexts import DAY, Server, context_of
+from tests.airflow.contexts import Server, rendered_task
 
 MERGE = {"target": "a.b", "source": table_source("a.s"), "on": "t.id = s.id"}
 
@@ -36,20 +35,6 @@ MERGE = {"target": "a.b", "source": table_source("a.s"), "on": "t.id = s.id"}
 @pytest.fixture
 def server(monkeypatch):
     return Server(monkeypatch)
-
-
-def run(make, map_index=-1, **dag):
-    """The rendered task that ``make`` defines with the result of the task ``up``."""
-    with DAG("d", schedule=None, start_date=DAY, **dag) as found:
-
-        @task(task_id="up")
-        def up(): ...
-
-        make(up())
-    operator = found.task_dict["t"].prepare_for_execution()
-    context = context_of(operator, map_index=map_index)
-    operator.render_template_fields(context, found.get_template_env())
-    return context["task"]
 
 
 NOTHING = {
@@ -96,7 +81,7 @@ NOTHING = {
 @pytest.mark.parametrize(("name", "make"), NOTHING.items(), ids=NOTHING)
 def test_a_task_that_was_skipped(server, name, make):
     with pytest.raises(AirflowFailException) as raised:
-        run(make)
+        rendered_task(make)
 
     place = name.partition(" ")[0]
     assert str(raised.value).startswith(f"REQUEST_INVALID: {place}: is None\n")
@@ -106,7 +91,7 @@ def test_a_task_that_was_skipped(server, name, make):
 @pytest.mark.parametrize("name", ["where", "where of an update"])
 def test_every_row_is_said_in_words(server, name):
     server.results = {"up": ALL_ROWS}
-    operator = run(NOTHING[name])
+    operator = rendered_task(NOTHING[name])
 
     assert operator.statement().where is None
 
@@ -122,7 +107,7 @@ def test_every_row_in_a_list(server):
 
 @pytest.mark.parametrize("kind", [DeleteFromOperator, TruncateTableOperator])
 def test_only_what_the_dag_file_leaves_out_has_its_default(server, kind):
-    assert run(lambda up: kind(task_id="t", target="a.b")).statement()
+    assert rendered_task(lambda up: kind(task_id="t", target="a.b")).statement()
 
 
 @pytest.mark.parametrize("value", [None, "", " "])
@@ -158,7 +143,7 @@ def test_null_is_a_value_of_a_partition_that_the_dag_file_names():
 
 def test_a_list_with_nothing_in_it(server):
     server.results = {"up": [{"day": "1"}, None]}
-    operator = run(NOTHING["partitions"])
+    operator = rendered_task(NOTHING["partitions"])
 
     with all_known(), pytest.raises(JobError, match=r"partitions\[1\]: is None"):
         operator.statement()
@@ -170,17 +155,17 @@ def mapped(**values):
 
 @pytest.mark.parametrize("values", [["n = 1", None], ["n = 1", ""]])
 def test_nothing_among_mapped_values(server, values):
-    assert run(mapped(where=values), map_index=0).where == "n = 1"
+    assert rendered_task(mapped(where=values), map_index=0).where == "n = 1"
     with pytest.raises(AirflowFailException, match=r"where: is (None|empty)"):
-        run(mapped(where=values), map_index=1)
+        rendered_task(mapped(where=values), map_index=1)
 
 
 def test_nothing_among_values_of_a_task(server):
     server.results = {"up": ["n = 1", None]}
     make = lambda up: mapped(where=up)(up)  # noqa: E731
-    assert run(make, map_index=0).where == "n = 1"
+    assert rendered_task(make, map_index=0).where == "n = 1"
     with pytest.raises(AirflowFailException, match="where: is None"):
-        run(make, map_index=1)
+        rendered_task(make, map_index=1)
 
 
 def of_items(items, **partial):
@@ -193,22 +178,22 @@ ITEMS = [{"where": "n = 1"}, {"alias": "x"}]
 
 def test_a_key_that_is_left_out_of_an_item_of_the_dag_file(server):
     with pytest.raises(AirflowFailException, match="where: is missing in item 1 of expand_kwargs"):
-        run(of_items(ITEMS), map_index=1)
+        rendered_task(of_items(ITEMS), map_index=1)
 
 
 def test_a_key_that_another_task_leaves_out(server):
     server.results = {"up": ITEMS}
     with pytest.raises(AirflowFailException, match="alias: is missing in item 0"):
-        run(of_items(None), map_index=0)
+        rendered_task(of_items(None), map_index=0)
     server.results = {"up": [{"alias": "x"}]}
     with pytest.raises(AirflowFailException, match=r"where: is missing in item 0.*another task"):
-        run(of_items(None), map_index=0)
-    assert run(of_items(None, where=ALL_ROWS), map_index=0).alias == "x"
+        rendered_task(of_items(None), map_index=0)
+    assert rendered_task(of_items(None, where=ALL_ROWS), map_index=0).alias == "x"
 
 
 def test_a_statement_that_another_task_returns_says_which_rows(server):
     server.results = {"up": [{"name": "s", "operation": "delete_from", "target": "a.b"}]}
-    operator = run(lambda up: StatementsOperator(task_id="t", statements=up))
+    operator = rendered_task(lambda up: StatementsOperator(task_id="t", statements=up))
 
     with all_known(), pytest.raises(JobError, match="statement 's': where: is missing"):
         operator._known_operators()
@@ -228,7 +213,7 @@ def test_a_statement_that_another_task_returns_says_which_rows(server):
 )
 def test_a_template_without_a_value(server, where, problem, undefined):
     with pytest.raises(AirflowFailException, match=f"^REQUEST_INVALID: {problem}"):
-        run(
+        rendered_task(
             lambda up: DeleteFromOperator(task_id="t", target="a.b", where=where),
             params={"n": None},
             template_undefined=undefined,
@@ -236,7 +221,7 @@ def test_a_template_without_a_value(server, where, problem, undefined):
 
 
 def test_a_dag_may_say_what_nothing_reads_like(server):
-    operator = run(
+    operator = rendered_task(
         lambda up: DeleteFromOperator(task_id="t", target="a.b", where="n = {{ params.n }}"),
         params={"n": None},
         jinja_environment_kwargs={"finalize": lambda value: 0 if value is None else value},
@@ -254,7 +239,7 @@ def test_templates_are_text_in_a_dag_of_native_objects(server, map_index):
             DeleteFromOperator.partial(task_id="t", where=where).expand(target=["a.b"])
 
     native = {"render_template_as_native_obj": True, "params": {"n": 5}}
-    assert run(make, map_index, **native).where == "n = 5"
+    assert rendered_task(make, map_index, **native).where == "n = 5"
 
 
 class Audited(DeleteFromOperator):
@@ -269,7 +254,9 @@ class Audited(DeleteFromOperator):
 
 @pytest.mark.parametrize(("note", "rendered"), [(None, None), ("", ""), ("{{ none }}", "None")])
 def test_parameters_of_a_subclass_are_its_own(server, note, rendered):
-    operator = run(lambda up: Audited(task_id="t", target="a.b", where="n = 1", note=note))
+    operator = rendered_task(
+        lambda up: Audited(task_id="t", target="a.b", where="n = 1", note=note)
+    )
 
     assert operator.note == rendered
     with pytest.raises(RequestError, match="where: is None"):
