@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from airflow_provider_merge.sql.grammar import StatementReader
 from airflow_provider_merge.sql.select import read_query
@@ -48,6 +49,14 @@ def parse_statement(
         AnalysisError: EXPRESSION_NOT_ALLOWED for a subquery where none can stand.
         NotSupportedError: recursive common table expressions, former versions of a table.
     """
+    return _parsed_statement(sql, tuple(source_names), database)
+
+
+# A list asks for the kind of a statement, then its operator for all of it.
+@lru_cache(maxsize=1)
+def _parsed_statement(
+    sql: str, source_names: tuple[str, ...], database: str | None
+) -> ParsedStatement:
     text = SqlText(sql)
     views = Views(text, source_names, database)
     reader = StatementReader(text, views)
