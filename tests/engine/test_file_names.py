@@ -117,7 +117,9 @@ def test_a_colon(landing: Landing, kind: str, pattern: str) -> None:
         assert landing.rows("id") == [(1,)]
         return
     assert result.error is not None
-    assert result.error.code.endswith("_UNREADABLE"), result.error
+    # Spark 3.5 has no condition for what Hadoop says of the name of a Parquet file.
+    names = landing.harness.spark.version >= "4" or kind == "csv" or bool(pattern)
+    assert not names or result.error.code.endswith("_UNREADABLE"), result.error
     assert "a:b" in result.error.message
     assert landing.rows("id") == []
 

@@ -116,5 +116,6 @@ def test_calls_and_jobs_of_a_statement(
 
     found = cost(harness, clauses, source, plan, 2)
 
-    assert found.calls <= calls
+    # Python makes more calls for the same frame in PySpark 3.5.
+    assert found.calls <= (calls if spark.version >= "4" else 1.25 * calls)
     assert found.jobs <= jobs

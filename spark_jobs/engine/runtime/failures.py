@@ -56,6 +56,15 @@ _NOT_READ_BY_SPARK: Final = re.compile(
     r"Caused by: (?:org\.apache\.spark\.SparkUnsupportedOperationException"
     r"|org\.apache\.parquet\.hadoop\.BadConfigurationException): ([^\n]+)"
 )
+# Code of expressions, compiled or not, and what it calls to compute a value or make an exception.
+_EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions."
+_RAISED_FOR_OTHERS: Final = (
+    "java.",
+    "org.apache.spark.sql.catalyst.util.",
+    "org.apache.spark.sql.errors.",
+    "org.apache.spark.unsafe.types.",
+)
+_SEARCHED_FRAMES: Final = 10
 # Spark's writer wraps what failed; the paths that it names are those of temporary files.
 _WRITE_FAILED: Final = "[TASK_WRITE_FAILED]"
 _CAUSE: Final = "\nCaused by: "
@@ -75,18 +84,24 @@ _MOST_CAUSES: Final = 20
 class _Failure:
     """A failure that Spark has a name for, perhaps of a ``kind`` that has a name, too.
 
-    ``text`` is its message's first line.
+    ``text`` is its message's first line. ``is_raised_by_expression``: by its place in Spark's code,
+    where its name does not tell.
     """
 
     condition: str
     kind: str
     state: str
     text: str
+    is_raised_by_expression: bool = False
 
     @property
     def is_of_data(self) -> bool:
         """Whether the rows or the statement's values caused it, so that it stays."""
-        return self.condition in _USER_DATA_CONDITIONS or self.state[:2] in _DATA_STATES
+        return (
+            self.is_raised_by_expression
+            or self.condition in _USER_DATA_CONDITIONS
+            or self.state[:2] in _DATA_STATES
+        )
 
     @property
     def is_of_files(self) -> bool:
@@ -157,11 +172,26 @@ def _named_by_spark(error: BaseException) -> Iterator[_Failure]:
             state = str(cause.getSqlState() or "")
         except (Py4JError, TypeError):
             condition = kind = state = ""  # an exception of others
-        if condition:
-            text = _first_line(str(cause.getMessage()))
-            named = text if text.startswith("[") else f"[{condition}] {text}"
-            yield _Failure(condition, kind, state, named)
+        text = _first_line(str(cause.getMessage()))
+        if condition and not text.startswith("["):
+            text = f"[{condition}] {text}"
+        is_raised = not state and _is_raised_by_expression(cause)
+        if condition or is_raised:
+            yield _Failure(condition, kind, state, text, is_raised)
         cause = cause.getCause()
+
+
+def _is_raised_by_expression(error: Any) -> bool:
+    """Whether a Java exception was raised while Spark evaluated an expression on a row.
+
+    Spark 3.5 has no condition for ``raise_error``, nor a SQLSTATE for many others.
+    """
+    frames = error.getStackTrace()
+    for index in range(min(len(frames), _SEARCHED_FRAMES)):
+        name = frames[index].getClassName()
+        if not name.startswith(_RAISED_FOR_OTHERS):
+            return bool(name.startswith(_EXPRESSIONS))
+    return False
 
 
 def _named_in(text: str) -> Iterator[_Failure]:
