@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_jobs.engine.runtime.failures import translated
@@ -23,7 +25,7 @@ _SPLIT = {"use_dictionary": False, "column_encoding": {"v": "BYTE_STREAM_SPLIT"}
     [
         ({"compression": "brotli"}, "v INT", "BrotliCodec"),
         (_SPLIT, "v INT", "BYTE_STREAM_SPLIT"),
-        ({}, "v STRING", "Expected Spark type string, actual Parquet type INT32"),
+        ({}, "v STRING", "INT32"),
     ],
     ids=["codec", "encoding", "type"],
 )
@@ -33,7 +35,7 @@ def test_a_whole_file(
     path = tmp_path / "whole.parquet"
     pq.write_table(pa.table({"v": pa.array(range(100), pa.int32())}), path, **options)
 
-    with pytest.raises(Exception, match="FAILED_READ_FILE") as raised:
+    with pytest.raises((Py4JError, PySparkException)) as raised:
         spark.read.schema(schema).parquet(str(path)).collect()
 
     error = translated(raised.value)
@@ -49,7 +51,7 @@ def test_a_damaged_file(spark: SparkSession, tmp_path: Path) -> None:
     content[4:60] = bytes(56)
     path.write_bytes(content)
 
-    with pytest.raises(Exception, match="FAILED_READ_FILE") as raised:
+    with pytest.raises((Py4JError, PySparkException)) as raised:
         spark.read.schema("v INT").parquet(str(path)).collect()
 
     assert translated(raised.value).code is ErrorCode.DATA_FILE_UNREADABLE

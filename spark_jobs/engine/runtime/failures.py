@@ -43,7 +43,13 @@ _USER_DATA_CONDITIONS: Final = (
     "SCALAR_SUBQUERY_TOO_MANY_ROWS",
     "USER_RAISED_EXCEPTION",
 )
-_FILE_CONDITIONS: Final = ("CANNOT_READ_FILE_FOOTER", "FAILED_READ_FILE", "PATH_NOT_FOUND")
+# The last one is what Spark 3.5 calls the second.
+_FILE_CONDITIONS: Final = (
+    "CANNOT_READ_FILE_FOOTER",
+    "FAILED_READ_FILE",
+    "PATH_NOT_FOUND",
+    "_LEGACY_ERROR_TEMP_2064",
+)
 # Classes of SQLSTATEs about data: cardinality, data exception, constraint, limits of values.
 _DATA_STATES: Final = ("21", "22", "23", "54")
 # Spark 3.5 has no error conditions for these failures; the path stands behind or before them.
@@ -52,8 +58,10 @@ _CORRUPTED: Final = "corrupted file: "
 _NO_PARQUET: Final = " is not a Parquet file"
 # What Spark's reader raises for files that are whole: a type, an encoding, a codec.
 _OTHER_TYPE: Final = "PARQUET_COLUMN_DATA_TYPE_MISMATCH"
+_OTHER_TYPES_OF_OLD: Final = ("_LEGACY_ERROR_TEMP_2063", "_LEGACY_ERROR_TEMP_2240")
 _NOT_READ_BY_SPARK: Final = re.compile(
     r"Caused by: (?:org\.apache\.spark\.SparkUnsupportedOperationException"
+    r"|java\.lang\.UnsupportedOperationException"
     r"|org\.apache\.parquet\.hadoop\.BadConfigurationException): ([^\n]+)"
 )
 # Code of expressions, compiled or not, and what it calls to compute a value or make an exception.
@@ -106,7 +114,12 @@ class _Failure:
     @property
     def is_of_files(self) -> bool:
         """Whether a file could not be read."""
-        return self.condition in _FILE_CONDITIONS
+        return self.condition in (*_FILE_CONDITIONS, *_OTHER_TYPES_OF_OLD)
+
+    @property
+    def is_of_types(self) -> bool:
+        """Whether a file holds another type than Spark reads."""
+        return self.kind == _OTHER_TYPE or self.condition in _OTHER_TYPES_OF_OLD
 
 
 def translated(error: BaseException) -> JobError:
@@ -124,7 +137,8 @@ def translated(error: BaseException) -> JobError:
             "Install its package into the Spark environment.",
         )
     text = _without_writer(excerpt(whole, _SEARCHED))
-    for failure in list(_named_by_spark(error)) or _named_in(text):
+    failures = list(_named_by_spark(error)) or list(_named_in(text))
+    for failure in failures:
         if failure.is_of_data:
             return DataError(
                 ErrorCode.EXPRESSION_FAILED,
@@ -133,7 +147,7 @@ def translated(error: BaseException) -> JobError:
             )
         if failure.is_of_files:
             problem, unread = failure.text.partition("]")[2], _NOT_READ_BY_SPARK.search(text)
-            if unread or failure.kind == _OTHER_TYPE:
+            if unread or any(each.is_of_types for each in failures):
                 return _file_of_another_form(problem, unread[1] if unread else "")
             return denied_in(text) or _unreadable_file(problem)
     return refused_by_system(error, text) or _without_name(error, text)
