@@ -2,7 +2,8 @@
 
 ``python -m tests.races.iceberg_race --minutes 10`` lets them race for long. A race begins when all
 writers are ready. The checker replays the snapshots in their order, as ``tests.races.checker`` does
-for Paimon: each must be what its statement makes of the one before; a compaction keeps all rows.
+for Paimon: each must be what its statement makes of its parent; a compaction keeps all rows. What
+was the table's state, one after the other, must be each other's child, or a rollback.
 """
 
 from __future__ import annotations
@@ -23,15 +24,20 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
+from pyiceberg.catalog import load_catalog
+from pyiceberg.table.snapshots import ancestors_of
+
 from tests.judge.iceberg_server import IcebergRest, iceberg_rest_catalog, iceberg_toolchain
 from tests.races.checker import Report
-from tests.races.iceberg_writer import DONE, READY, SCHEMA, table_of
+from tests.races.iceberg_table import made_anew, table_of
+from tests.races.racer import DONE, READY
 from tests.races.statements import KEYS, PARTITIONS, Row, Statement, as_rows
 from tests.support.faketime import clock
 from tests.support.paimon_tables import NAME
 
 _ROOT = Path(__file__).resolve().parents[2]
 WHO = ("ours", "ours", "pyiceberg", "spark")
+_DISTURBER = "disturber"
 _GRACE_SECONDS = 60
 _LONGEST_SECONDS = 150.0
 _SAMPLE = 25
@@ -45,6 +51,7 @@ class _Story:
     statement: Statement
     by: str
     ends: list[str | None]
+    began: float
     snapshot: int | None = None
     text: str = ""
 
@@ -59,10 +66,8 @@ class Writers:
 
     @classmethod
     @contextmanager
-    def ready(
-        cls, server: IcebergRest, folder: Path, who: Sequence[str] = WHO, days: float = 0
-    ) -> Iterator[Self]:
-        """One of each of ``who``, for as long as the context lasts.
+    def ready(cls, server: IcebergRest, folder: Path, days: float = 0) -> Iterator[Self]:
+        """One of each of ``WHO`` and one that disturbs them, for as long as the context lasts.
 
         ``days``: the clocks of ours are so many days ahead, or behind. (Iceberg lets no snapshot be
         older than its table was changed: other writers then fail.)
@@ -73,8 +78,9 @@ class Writers:
         (folder / "workspace").mkdir()
         with ExitStack() as stack:
             processes = {}
-            for number, by in enumerate(who):
-                command = [sys.executable, "-W", "ignore", "-m", "tests.races.iceberg_writer"]
+            for number, by in enumerate((*WHO, _DISTURBER)):
+                program = "iceberg_disturber" if by == _DISTURBER else "iceberg_writer"
+                command = [sys.executable, "-W", "ignore", "-m", f"tests.races.{program}"]
                 wrong = days * (-1) ** number if by == "ours" else 0
                 process = subprocess.Popen(
                     command,
@@ -87,7 +93,8 @@ class Writers:
                 processes[f"{by}-{number}"] = stack.enter_context(process)
                 stack.callback(_closed, process)
             writers = cls(server, folder, processes)
-            for name, by in zip(processes, who, strict=True):
+            for name in processes:
+                by = name.partition("-")[0]
                 writers._tell(
                     name,
                     by=by,
@@ -99,8 +106,8 @@ class Writers:
             writers._hear(READY)
             yield writers
 
-    def race(self, title: str, seconds: float, partitions: int, seed: int) -> list[Path]:
-        """Let them all race; their journals.
+    def race(self, title: str, seed: int, **plan: Any) -> list[Path]:
+        """Let them all race as the ``plan`` says; their journals.
 
         Raises:
             RuntimeError: one of them broke off.
@@ -111,9 +118,8 @@ class Writers:
             self._tell(
                 name,
                 journal=str(journals[-1]),
-                seconds=seconds,
-                partitions=partitions,
                 seed=f"{seed} {name} {random.Random(seed).random()}",
+                **plan,
             )
         self._hear(DONE)
         return journals
@@ -145,52 +151,46 @@ def _closed(process: subprocess.Popen[str]) -> None:
 
 @dataclass(frozen=True)
 class IcebergRace:
-    """``marks``: the table is merged on read."""
+    """``marks``: the table is merged on read. ``disturbed``: it is rolled back and made anew."""
 
     writers: Writers
     marks: bool = False
     partitions: int = PARTITIONS
     seed: int = 0
+    disturbed: bool = False
 
     def run(self, seconds: float) -> Report:
         """Let the writers race, then check what they left; raises as ``Writers.race``."""
         first = self._new_table()
         title = f"{self.seed}-{'marked' if self.marks else 'copied'}"
-        journals = self.writers.race(title, seconds, self.partitions, self.seed)
-        return self._checked(_stories(journals), first)
+        journals = self.writers.race(
+            title,
+            self.seed,
+            seconds=seconds,
+            partitions=self.partitions,
+            marks=self.marks,
+            disturbed=self.disturbed,
+        )
+        return self._checked(journals, first)
 
     @property
-    def _table(self) -> Any:
-        from pyiceberg.catalog import load_catalog
-
+    def _catalog(self) -> Any:
         return load_catalog("rest", **self.writers.server.properties)
 
     def _new_table(self) -> list[Row]:
-        from pyiceberg.exceptions import NoSuchTableError
-
-        catalog, name = self._table, (NAME.database, NAME.table)
+        catalog = self._catalog
         catalog.create_namespace_if_not_exists(NAME.database)
-        with suppress(NoSuchTableError):
-            catalog.drop_table(name)
-        mode = "merge-on-read" if self.marks else "copy-on-write"
-        properties = {
-            "format-version": "2",
-            "commit.retry.num-retries": "50",
-            "commit.retry.max-wait-ms": "200",
-            **{f"write.{each}.mode": mode for each in ("merge", "update", "delete")},
-        }
-        table = catalog.create_table(name, SCHEMA, properties=properties)
-        with table.update_spec() as spec:
-            spec.add_identity("p")
         rows = [(n, n, p) for n in range(0, KEYS, 2) for p in range(PARTITIONS)]
-        table.append(table_of(rows))
+        made_anew(catalog, marks=self.marks).append(table_of(rows))
         return rows
 
-    def _checked(self, stories: Mapping[str, _Story], rows: list[Row]) -> Report:
-        table = self._table.load_table((NAME.database, NAME.table))
-        snapshots = sorted(table.snapshots(), key=lambda each: each.sequence_number)
-        report = Report(snapshots=len(snapshots) - 1, statements=len(stories))
-        made = _replayed(table, snapshots, stories, rows, report)
+    def _checked(self, journals: Sequence[Path], first: list[Row]) -> Report:
+        stories, recreations = _stories(journals), _recreations(journals)
+        table = self._catalog.load_table((NAME.database, NAME.table))
+        report = Report(snapshots=len(table.snapshots()) - 1, statements=len(stories))
+        report.disturbances.update(["recreation"] * len(recreations))
+        made = _replayed(table, stories, first, report)
+        _look_at_line(table, report)
         for operation_id, story in stories.items():
             report.attempts += len(story.ends)
             report.conflicts += story.ends.count("COMMIT_CONFLICT")
@@ -200,7 +200,8 @@ class IcebergRace:
             if last not in (None, "COMMIT_CONFLICT"):
                 report.surprises.add(f"{story.by}: {story.text}")
             found = made.get(operation_id, [])
-            if not _is_told(story, found, last):
+            is_gone = not found and any(over > story.began for over in recreations)
+            if not is_gone and not _is_told(story, found, last):
                 report.problems.append(
                     f"{story.by}: {operation_id} ({story.statement.kind}) ended with {last}, "
                     f"snapshot {story.snapshot}, but made {found}"
@@ -220,47 +221,68 @@ def _is_told(story: _Story, found: Sequence[int], last: str | None) -> bool:
 
 
 def _replayed(
-    table: Any,
-    snapshots: Sequence[Any],
-    stories: Mapping[str, _Story],
-    rows: list[Row],
-    report: Report,
+    table: Any, stories: Mapping[str, _Story], first: list[Row], report: Report
 ) -> dict[str, list[int]]:
+    """The snapshots of each operation; all of the table's are compared with what they must be."""
     made: dict[str, list[int]] = {}
-    for index, (before, snapshot) in enumerate(pairwise(snapshots), 1):
+    rows: dict[int | None, list[Row]] = {None: []}
+    snapshots = sorted(table.snapshots(), key=lambda each: each.sequence_number)
+    for index, snapshot in enumerate(snapshots):
         number, operation = snapshot.snapshot_id, snapshot.summary.operation.value
-        if snapshot.parent_snapshot_id != before.snapshot_id:
-            report.problems.append(f"snapshot {number} does not follow {before.snapshot_id}")
+        before = rows[snapshot.parent_snapshot_id]
         maker = snapshot.summary.get(_KEY)
         story = stories.get(maker)
-        is_last = snapshot is snapshots[-1]
         if operation == "replace":
             report.compacted += 1
-        elif story is None:
+        elif story is None and (index > 0 or maker is not None):
             report.problems.append(f"snapshot {number} was made by {maker}, which nobody is")
-            continue
         if story is not None:
             made.setdefault(maker, []).append(number)
             report.kinds[f"{story.statement.kind} of {story.by}"] += 1
-            rows = story.statement.applied(rows)
-        if operation == "replace" or index % _SAMPLE == 0 or is_last:
+            rows[number] = story.statement.applied(before)
+        else:
+            rows[number] = first if index == 0 else before
+        if operation == "replace" or index % _SAMPLE == 0 or snapshot is snapshots[-1]:
             found = as_rows(table.scan(snapshot_id=number).to_arrow().to_pylist())
-            rows = report.compare(number, found, rows)
+            rows[number] = report.compare(number, found, rows[number])
     return made
+
+
+def _look_at_line(table: Any, report: Report) -> None:
+    """Each state of the table must be a child of the one before, or an ancestor: a rollback."""
+    states = [each.snapshot_id for each in table.history()]
+    for before, after in pairwise(states):
+        snapshot = table.snapshot_by_id(after)
+        if snapshot.parent_snapshot_id == before:
+            continue
+        line = ancestors_of(table.snapshot_by_id(before), table.metadata)
+        if after not in {each.snapshot_id for each in line}:
+            report.problems.append(f"snapshot {after} does not follow {before}")
+        report.disturbances["rollback"] += 1
 
 
 def _stories(journals: Sequence[Path]) -> dict[str, _Story]:
     stories: dict[str, _Story] = {}
     for line in (line for path in journals for line in path.read_text().splitlines()):
         entry = json.loads(line)
+        if "disturbed" in entry:
+            continue
         if "statement" in entry:
             values = {**entry["statement"], "ids": tuple(entry["statement"]["ids"])}
-            stories[entry["operation"]] = _Story(Statement(**values), entry["by"], [])
+            story = _Story(Statement(**values), entry["by"], [], entry["began"])
+            stories[entry["operation"]] = story
             continue
         story = stories[entry["operation"]]
         story.ends.append(entry.get("failed"))
         story.text, story.snapshot = entry.get("text", ""), entry.get("done")
     return stories
+
+
+def _recreations(journals: Sequence[Path]) -> list[float]:
+    """When each was over."""
+    lines = [line for path in journals for line in path.read_text().splitlines()]
+    entries = [json.loads(line) for line in lines]
+    return [e["over"] for e in entries if e.get("disturbed") == "recreation" and "over" in e]
 
 
 def shares(report: Report) -> Counter[str]:
@@ -277,6 +299,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--days", type=float, default=0, help="how wrong our clocks are")
+    parser.add_argument("--disturb", action="store_true", help="rollbacks and new tables")
     chosen = parser.parse_args()
     left, problems, number = chosen.minutes * 60, 0, 0
     # At least one race of each kind.
@@ -284,11 +307,11 @@ def main() -> int:
     with (
         iceberg_rest_catalog(iceberg_toolchain()) as server,
         tempfile.TemporaryDirectory() as folder,
-        Writers.ready(server, Path(folder), days=chosen.days) as writers,
+        Writers.ready(server, Path(folder), chosen.days) as writers,
     ):
         while left > 0:
             seconds = min(left, longest)
-            race = IcebergRace(writers, number % 2 == 1, 2, chosen.seed + number)
+            race = IcebergRace(writers, number % 2 == 1, 2, chosen.seed + number, chosen.disturb)
             report = race.run(seconds)
             kind = "merge-on-read" if race.marks else "copy-on-write"
             sys.stdout.write(f"seed {race.seed}, {seconds:.0f} s, {kind}\n{report}\n\n")

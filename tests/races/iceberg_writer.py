@@ -4,20 +4,18 @@
 without Spark and engine; ``pyiceberg`` appends; ``spark`` is Spark with Iceberg's own runtime. What
 it is about to do, and what came of it, goes to a journal; each snapshot names its statement.
 
-It says ``READY`` when it can begin, and then waits for races, one a line of its standard input; of
-each it says ``DONE``.
+It takes part in races as ``tests.races.racer`` says.
 """
 
 from __future__ import annotations
 
-import json
 import random
-import sys
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +32,14 @@ from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.spi.writes import MergeWrite, Operation
 from tests.judge.iceberg_spark import CATALOG, IcebergSpark, IcebergSparkError
+from tests.races.iceberg_table import SCHEMA, table_of
 from tests.races.journal import journal_of
-from tests.races.statements import MODULUS, Row, Statement, random_append, random_statement
+from tests.races.racer import take_part
+from tests.races.statements import MODULUS, Statement, random_append, random_statement
 from tests.support.faketime import mend_sleep
 from tests.support.iceberg_changes import deleted, inserted, updated
 from tests.support.paimon_tables import NAME
 
-READY = "ready to race"
-DONE = "done with a race"
 _ATTEMPTS = 8
 _WARM = ("append", "append", "merge", "delete", "compact")
 # What Iceberg's Java says of them.
@@ -52,16 +50,10 @@ _CONFLICTS = (
     "Found new conflicting",
     "missing data files",
 )
-SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("p", pa.int32())])
 
 
 class ConflictError(Exception):
     """Somebody else has committed what the statement read; nothing was published."""
-
-
-def table_of(rows: Iterable[Row]) -> pa.Table:
-    """The rows as pyiceberg takes them."""
-    return pa.Table.from_pylist([dict(zip(SCHEMA.names, r, strict=True)) for r in rows], SCHEMA)
 
 
 class Ours:
@@ -249,7 +241,8 @@ def race(writer: Any, plan: dict[str, Any]) -> None:
         while time.monotonic() < until:
             statement = writer.statement(chance, plan["partitions"])
             operation_id = f"op-{uuid.uuid4().hex}"
-            note(operation=operation_id, statement=asdict(statement), by=plan["by"])
+            began = time.monotonic()
+            note(operation=operation_id, statement=asdict(statement), by=plan["by"], began=began)
             for number in range(1, writer.attempts + 1):
                 try:
                     snapshot_id = writer.attempt(statement, operation_id)
@@ -267,23 +260,15 @@ def race(writer: Any, plan: dict[str, Any]) -> None:
                     break
 
 
-def _say(word: str) -> None:
-    sys.stdout.write(f"{word}\n")
-    sys.stdout.flush()
-
-
-def main() -> None:
-    """The writer that the first line of standard input plans, in the races of the others."""
-    plan = json.loads(sys.stdin.readline())
+@contextmanager
+def opened(plan: dict[str, Any]) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """The races of the writer ``plan["by"]``."""
     writer = _WRITERS[plan["by"]](plan)
-    _say(READY)
-    for line in sys.stdin:
-        race(writer, {**plan, **json.loads(line)})
-        _say(DONE)
+    yield partial(race, writer)
     with suppress(AttributeError):
         writer.close()
 
 
 if __name__ == "__main__":
     mend_sleep()
-    main()
+    take_part(opened)

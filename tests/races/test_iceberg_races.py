@@ -46,3 +46,15 @@ def test_writers_that_race_lose_and_double_nothing(
     assert set(shares(report)) == set(WHO)
     assert report.compared > 0
     assert set(report.failures) <= {"COMMIT_CONFLICT"}
+
+
+def test_a_table_that_is_taken_away_from_its_writers(
+    writers: Writers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = IcebergRace(writers, marks=True, partitions=1, seed=2, disturbed=True).run(_SECONDS)
+
+    with capsys.disabled():
+        sys.stdout.write(f"\n{report}\n")
+    assert report.problems == []
+    assert report.disturbances.total() > 0
+    assert report.statements > report.failures.total()
