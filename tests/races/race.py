@@ -76,7 +76,8 @@ class Race:
         programs = ["writer"] * self.writers + ["compactor"] * self.compacts
         programs += ["java_writer"] * self.java
         programs += ["disturber"] * self.disturbed
-        programs += ["caretaker"] * (len(_CLOCKS) - 1 if self.days else 0)
+        has_care = connector.maintenance is not None
+        programs += ["caretaker"] * (len(_CLOCKS) - 1 if self.days and has_care else 0)
         started = {
             self.folder / f"{program}-{number}.jsonl": program
             for number, program in enumerate(programs)

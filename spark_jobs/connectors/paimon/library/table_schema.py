@@ -13,6 +13,7 @@ from spark_jobs.connectors.paimon.format.schema_history import SchemaField
 from spark_jobs.connectors.paimon.library.metadata_checks import (
     require_sound_schema,
 )
+from spark_jobs.errors import CommitError, ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,5 +176,18 @@ def schema_fields(fields: Sequence[Any]) -> list[SchemaField]:
 
 
 def all_options(table: Any) -> list[Mapping[str, str]]:
-    """The options of every schema that the table has had."""
-    return [schema.options for schema in table.schema_manager.list_all()]
+    """The options of every schema that the table has had.
+
+    Raises:
+        CommitError: COMMIT_CONFLICT: the table was dropped meanwhile.
+    """
+    try:
+        return [schema.options for schema in table.schema_manager.list_all()]
+    except RuntimeError as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
+        raise CommitError(
+            ErrorCode.COMMIT_CONFLICT,
+            f"{table.identifier.get_full_name()} was dropped while the statement ran.",
+            "If it was created anew, run the statement again.",
+        ) from error
