@@ -55,11 +55,13 @@ def run(plan: dict[str, Any]) -> None:
     until = time.monotonic() + plan["seconds"]
     with journal_of(plan) as note:
         while time.monotonic() < until:
+            began = time.monotonic()
             try:
                 report = cared(connector, chance)
             except JobError as error:
                 if error.code is not ErrorCode.COMMIT_CONFLICT:
-                    note(care="failed", changed=str(error))
+                    over = time.monotonic()
+                    note(care=error.code.name, changed=str(error), began=began, over=over)
             else:
                 note(care="done", changed=str(report) if report.changes else "")
             time.sleep(chance.uniform(0, 0.2))

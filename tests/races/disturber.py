@@ -39,7 +39,7 @@ def roll_back(connector: Connector, chance: random.Random, note: Note) -> None:
     target = ids[-1 - chance.randint(1, _MOST_BACK)]
     care = connector.maintenance
     assert care is not None
-    note(disturbed="rollback", to=target, began=time.monotonic())
+    began = time.monotonic()
     for _ in range(_ATTEMPTS):
         try:
             care.roll_back(NAME, RollbackSpec(target, force=True), dag_id="", dry_run=False)
@@ -47,13 +47,13 @@ def roll_back(connector: Connector, chance: random.Random, note: Note) -> None:
         except JobError as error:
             if error.code is not ErrorCode.COMMIT_CONFLICT:
                 raise
-    note(disturbed="rollback", to=target, over=time.monotonic())
+    note(disturbed="rollback", to=target, began=began, over=time.monotonic())
 
 
 def make_anew(connector: Connector, table: dict[str, Any], note: Note) -> None:
     """Drop the table as catalogs do, with all of its files, and create it."""
     place = connector.metadata.load_table(NAME).native.path
-    note(disturbed="recreation", to=0, began=time.monotonic())
+    began = time.monotonic()
     for attempt in range(_ATTEMPTS):
         try:
             remove_folder(connector.storage.filesystem, place)
@@ -62,7 +62,7 @@ def make_anew(connector: Connector, table: dict[str, Any], note: Note) -> None:
             if attempt == _ATTEMPTS - 1:
                 raise
     create(connector, COLUMNS, ["p"], table["options"], primary_key=table["key"])
-    note(disturbed="recreation", to=0, over=time.monotonic())
+    note(disturbed="recreation", to=0, began=began, over=time.monotonic())
 
 
 def run(plan: dict[str, Any]) -> None:

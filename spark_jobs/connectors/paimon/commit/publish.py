@@ -16,6 +16,7 @@ from spark_jobs.connectors.paimon.library import (
     table_schema,
 )
 from spark_jobs.contract.paimon_files import entry_path, hint_path
+from spark_jobs.errors import CommitError, ErrorCode
 
 if TYPE_CHECKING:
     from spark_jobs.connectors.paimon.commit.new_snapshot import NewSnapshot
@@ -33,6 +34,7 @@ class SnapshotStore(Protocol):
         After a failure, a second call may return False for a snapshot that the first one published.
 
         Raises:
+            CommitError: COMMIT_CONFLICT: the table is no longer there.
             OSError: the call failed; look up whether the snapshot is there.
             TimeoutError, ConnectionError: there was no answer; a snapshot that is not there now may
                 still appear.
@@ -49,7 +51,11 @@ class SnapshotStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFiles:
-    """A ``SnapshotStore`` on plain storage: a snapshot is published once its file exists."""
+    """A ``SnapshotStore`` on plain storage: a snapshot is published once its file exists.
+
+    A table can be dropped, and made anew in its folder, at any time. Its files are gone then, and a
+    snapshot of theirs would make the new table unreadable.
+    """
 
     files: ExclusiveFiles
 
@@ -57,7 +63,7 @@ class SnapshotFiles:
         """Create the snapshot's file, then update the LATEST hint."""
         root = latest.branch_path
         text = snapshot_files.snapshot_json(new.snapshot)
-        is_created = self.files.create(entry_path(root, "snapshot", new.snapshot.id), text)
+        is_created = self._create(latest, entry_path(root, "snapshot", new.snapshot.id), text)
         if is_created:
             self.files.write_hint(hint_path(root, "LATEST"), str(new.snapshot.id))
         return is_created
@@ -66,4 +72,27 @@ class SnapshotFiles:
         """Create the schema's file."""
         del changes
         path = entry_path(target.branch_path, "schema", table_schema.schema_id(target.table))
-        return self.files.create(path, schema_evolution.schema_text(target.table))
+        text = schema_evolution.schema_text(target.table)
+        return self._create(target.evolved_from or target, path, text)
+
+    def _create(self, table: PinnedTable, path: str, text: str) -> bool:
+        """Create a file of the table; raises as ``publish``."""
+        _require_there(table)
+        if not self.files.create(path, text):
+            return False
+        try:
+            _require_there(table)
+        except CommitError:
+            table.table.file_io.delete_quietly(path)
+            raise
+        return True
+
+
+def _require_there(table: PinnedTable) -> None:
+    number = table_schema.schema_id(table.table)
+    if not table_schema.is_stored(table.table, entry_path(table.branch_path, "schema", number)):
+        raise CommitError(
+            ErrorCode.COMMIT_CONFLICT,
+            f"{table.branch_path} was dropped while the statement ran.",
+            "If the table was created anew, run the statement again: it will read the new one.",
+        )

@@ -14,7 +14,7 @@ from spark_jobs.connectors.paimon.commit.new_snapshot import (
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.library import stored_snapshots
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
-from spark_jobs.errors import InternalError
+from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.storage.commit_loop import before_publication, store_once
 
 
@@ -31,7 +31,7 @@ def publish_snapshot(
     called last, and raises a JobError if the snapshot is no longer wanted.
 
     Raises:
-        CommitError: COMMIT_OUTCOME_UNKNOWN.
+        CommitError: COMMIT_OUTCOME_UNKNOWN, or COMMIT_CONFLICT: the table is no longer there.
         InternalError: STORAGE_UNAVAILABLE (nothing was published).
         JobError: raised by ``require_wanted`` (nothing was published).
     """
@@ -45,8 +45,9 @@ def publish_snapshot(
             raise
     try:
         is_published = _stored(store, latest, new)
-    except InternalError:
-        writer.discard(new)
+    except JobError as error:
+        if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
+            writer.discard(new)
         raise
     if not is_published:
         writer.discard(new)

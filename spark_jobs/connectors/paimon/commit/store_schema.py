@@ -40,6 +40,8 @@ def store_schema(metadata: PaimonMetadata, store: SnapshotStore, table: TableHan
             partial(_is_stored, metadata, table),
         )
     except CommitError as error:
+        if error.code is ErrorCode.COMMIT_CONFLICT:
+            raise
         raise InternalError(
             ErrorCode.STORAGE_UNAVAILABLE,
             f"{error.message} The rows of {table.name} are unchanged.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -121,6 +122,19 @@ def identity(table: Any, schema_id: int) -> Any:
     current = table.table_schema
     stored = current if current.id == schema_id else table.schema_manager.get_schema(schema_id)
     return table.catalog_environment.uuid or stored.time_millis
+
+
+def is_stored(table: Any, path: str) -> bool:
+    """Whether a schema file is that of the table's schema, not one of a table made later.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    try:
+        stored = json.loads(table.file_io.read_file_utf8(path))
+    except FileNotFoundError:
+        return False
+    return bool(stored.get("timeMillis") == table.table_schema.time_millis)
 
 
 def field_ids(table: Any) -> tuple[int, ...]:
