@@ -55,13 +55,15 @@ class Totals:
 class Expiry:
     """What an expiry by the table's own limits would do now.
 
-    ``expiring`` has the ids, oldest first; ``first_retained`` is the oldest id that stays, 0 for a
-    table without snapshots. ``limits`` has the limits as text, by the name of the table's option.
+    ``expiring`` has the ids, oldest first: not all of them if it ``is_cut``. ``first_retained`` is
+    the oldest id that stays, 0 for a table without snapshots. ``limits`` has the limits as text, by
+    the name of the table's option.
     """
 
     expiring: Sequence[int]
     first_retained: int
     limits: dict[str, str]
+    is_cut: bool = False
 
 
 class PageFacts(Protocol):

@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
 from airflow_provider_merge.storage.failures import unreadable
@@ -52,6 +53,22 @@ def read_bytes(location: str, storage_options: Mapping[str, Any], limit: int) ->
     if len(content) > limit:
         raise unreadable(location, f"is larger than {limit} bytes")
     return content
+
+
+def modified(location: str, storage_options: Mapping[str, Any]) -> datetime | None:
+    """When a file last changed, in UTC, as its store says; None where there is none.
+
+    Raises:
+        RequestError: no file system of the location's scheme is installed beside Airflow.
+    """
+    try:
+        if is_local(location):
+            return datetime.fromtimestamp(local_path(location).stat().st_mtime, UTC)
+        with remote_files(location, storage_options) as remote:
+            told: datetime = remote.modified(location)
+    except FileNotFoundError:
+        return None
+    return told if told.tzinfo else told.replace(tzinfo=UTC)
 
 
 def open_local(location: str) -> BinaryIO:

@@ -225,11 +225,12 @@ class Days(BaseModel):
 class ExpiryAnswer(BaseModel):
     """What an expiry by the table's limits would drop now.
 
-    ``size`` is what it would free, without what tags and branches keep: at least so much if
-    ``size_complete`` is false.
+    ``size`` is what it would free, without what tags and branches keep. There are at least so many
+    ``snapshots``, or bytes, if ``snapshots_complete``, or ``size_complete``, is false.
     """
 
     snapshots: int
+    snapshots_complete: bool
     first_retained: str | None
     size: int
     size_complete: bool

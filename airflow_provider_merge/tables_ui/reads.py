@@ -239,9 +239,10 @@ def _expiry(table: OpenTable) -> ExpiryAnswer:
         counted += sum(each is not None for each in changes)
     return ExpiryAnswer(
         snapshots=len(found.expiring),
+        snapshots_complete=not found.is_cut,
         first_retained=str(found.first_retained) if found.first_retained else None,
         size=size,
-        size_complete=counted == len(removing),
+        size_complete=counted == len(removing) and not found.is_cut,
         limits=found.limits,
     )
 

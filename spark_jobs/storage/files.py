@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # In bytes: of a name in a file system or in HDFS, and of a whole key in an object store.
 _LONGEST_NAME: Final = 255
 _LONGEST_KEY: Final = 1024
+# How often a folder is removed that others change meanwhile.
+_TRIES: Final = 3
 # Characters of a name in an error.
 _SHOWN: Final = 200
 
@@ -85,15 +87,18 @@ def remove_folder(filesystem: pafs.FileSystem, path: str) -> None:
     Raises:
         OSError: the storage refused.
     """
-    try:
-        filesystem.delete_dir(path)
-    except FileNotFoundError:
-        return
-    except OSError:
-        # Either a late task has added a file meanwhile, or an object store on a file system refused
-        # to remove the folder's name before its files. In the latter case the folder is gone now.
-        if filesystem.get_file_info(path).type.name != "NotFound":
+    # A late task adds or removes files meanwhile, or an object store on a file system refuses to
+    # remove the folder's name before its files.
+    for number in range(_TRIES):
+        try:
             filesystem.delete_dir(path)
+        except OSError:
+            if filesystem.get_file_info(path).type.name == "NotFound":
+                return
+            if number == _TRIES - 1:
+                raise
+        else:
+            return
 
 
 def has_folders(filesystem: pafs.FileSystem) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import date
 
 import pytest
@@ -158,6 +159,8 @@ def test_table_care(warehouse, users, admin):
     table = TableFiles(warehouse).create(**{"snapshot.num-retained.min": "2"})
     for number in range(5):
         table.add(time_millis=BEGIN + number)
+        stored = BEGIN / 1000 + number
+        os.utime(table.folder / "snapshot" / f"snapshot-{number + 1}", (stored, stored))
     told = admin.told("care")
     assert (told["expiry"]["snapshots"], told["expiry"]["first_retained"]) == (3, "4")
     assert told["compaction"]["small_files"] == 5
@@ -170,6 +173,26 @@ def test_table_care(warehouse, users, admin):
     told = admin.told("care")
     assert told["holds"] == [{"name": "0a1b", "kind": "operation", "snapshot_id": "2"}]
     assert told["expiry"]["first_retained"] == "2"
+    # A job ignores the guard of one that was killed a week ago.
+    os.utime(guard, (0, 0))
+    users[""].client.app.state.service = Service()
+    told = admin.told("care")
+    assert (told["holds"], told["expiry"]["first_retained"]) == ([], "4")
+
+
+def test_many_snapshots_that_would_expire(warehouse, admin, monkeypatch):
+    monkeypatch.setattr("airflow_provider_merge.metadata.paimon.page_facts._MOST_EXPIRING", 4)
+    table = TableFiles(warehouse).create(**{"snapshot.num-retained.min": "2"})
+    for _ in range(9):
+        number = table.add(time_millis=BEGIN)
+        os.utime(table.folder / "snapshot" / f"snapshot-{number}", (1, 1))
+    told = admin.told("care")["expiry"]
+    assert (told["snapshots"], told["snapshots_complete"], told["first_retained"]) == (
+        4,
+        False,
+        "5",
+    )
+    assert not told["size_complete"]
 
 
 def test_a_list_of_tables(orders, warehouse, admin):

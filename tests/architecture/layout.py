@@ -68,7 +68,12 @@ EXECUTOR_MODULES = (
 )
 
 # Packages that import nothing but the standard library when they are loaded.
-STDLIB_ONLY = ("spark_jobs.contract", "spark_jobs.errors", "spark_jobs.spi")
+STDLIB_ONLY = (
+    "spark_jobs.contract",
+    "spark_jobs.errors",
+    "spark_jobs.formats",
+    "spark_jobs.spi",
+)
 
 # For each part of the project, by longest prefix: which other parts, and which third-party
 # packages, any line in it may import (inside functions too; TYPE_CHECKING blocks aside, except for
@@ -96,6 +101,7 @@ ALLOWED_IMPORTS = {
     ),
     "airflow_provider_merge.metadata": (
         "airflow_provider_merge.metadata",
+        "spark_jobs.formats",
         "airflow_provider_merge.storage",
         "airflow_provider_merge.exceptions",
         "fastavro",
@@ -138,6 +144,7 @@ ALLOWED_IMPORTS = {
     "airflow_provider_merge.sql": ("airflow_provider_merge.sql", "sqlglot", *_DOORS),
     "spark_jobs.contract": _DOORS,
     "spark_jobs.errors": (),
+    "spark_jobs.formats": ("spark_jobs.formats", *_DOORS),
     "spark_jobs.spi": ("spark_jobs.spi", *_DOORS),
     "spark_jobs.storage": (
         "spark_jobs.storage",
@@ -200,6 +207,7 @@ ALLOWED_IMPORTS = {
         "spark_jobs.arrow_types",
         "spark_jobs.avro",
         "spark_jobs.datafiles",
+        "spark_jobs.formats",
         "spark_jobs.spark_reads",
         "spark_jobs.spi",
         "spark_jobs.storage",
@@ -217,6 +225,7 @@ ALLOWED_IMPORTS = {
         "spark_jobs.connectors.iceberg",
         "spark_jobs.avro",
         "spark_jobs.datafiles",
+        "spark_jobs.formats",
         "spark_jobs.spark_reads",
         "spark_jobs.spi",
         "spark_jobs.storage",

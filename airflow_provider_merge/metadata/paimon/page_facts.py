@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from airflow_provider_merge.metadata.differing_files import DifferingFiles, RowColumn
@@ -15,27 +17,30 @@ from airflow_provider_merge.metadata.paimon.row_files import differing_files
 from airflow_provider_merge.metadata.paimon.snapshots import PaimonSnapshot, PaimonSnapshots
 from airflow_provider_merge.metadata.paimon.table import PaimonTable
 from airflow_provider_merge.storage.failures import unreadable
-from airflow_provider_merge.storage.files import list_names, read_text
+from airflow_provider_merge.storage.files import list_names, modified, read_text
 from airflow_provider_merge.storage.locations import child
 from spark_jobs.contract.compaction import CompactSpec
-from spark_jobs.contract.durations import parse_option
+from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
 from spark_jobs.contract.paimon_files import (
     entry_name,
+    entry_path,
     guarding_operation,
     ids_of,
     names_of,
     next_snapshot,
 )
-from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.paimon.expiry import (
+    Limits,
+    commit_millis,
+    first_retained,
+    held_from,
+    is_holding,
+)
 
-_RETAIN_MAX: Final = "snapshot.num-retained.max"
-_RETAIN_MIN: Final = "snapshot.num-retained.min"
-_TIME_RETAINED: Final = "snapshot.time-retained"
-_DEFAULT_MIN: Final = 10
-_DEFAULT_TIME: Final = "1 h"
 # Each is a file of its own.
 _MOST_REFS: Final = 200
 _READERS: Final = 8
+_MOST_EXPIRING: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,7 @@ class PaimonPageFacts:
         return refs + [Ref(each.name, "tag", each.snapshot.snapshot_id) for each in tagged if each]
 
     def holds(self) -> list[Hold]:
-        """Consumers, and the guards of operations."""
+        """Consumers, and the guards of operations that are not abandoned."""
         folder, holds = f"{self.table.root}/consumer", []
         names = names_of("consumer", list_names(folder, self.table.storage_options))
         for name in names[:_MOST_REFS]:
@@ -89,8 +94,10 @@ class PaimonPageFacts:
             except (ValueError, KeyError, TypeError, RecursionError):
                 raise unreadable(path, "is not a consumer") from None
             operation = guarding_operation(name)
-            kind = Hold(name, "consumer", held)
-            holds.append(kind if operation is None else Hold(operation, "operation", held))
+            if operation is None:
+                holds.append(Hold(name, "consumer", held))
+            elif is_holding(name, modified(path, self.table.storage_options), datetime.now(UTC)):
+                holds.append(Hold(operation, "operation", held))
         return holds
 
     def schema_ids(self) -> list[int]:
@@ -126,66 +133,42 @@ class PaimonPageFacts:
     def expiry(self, now_millis: int) -> Expiry:
         """By the options ``snapshot.num-retained.*`` and ``snapshot.time-retained``."""
         options = self.table.schema().options
-        retain_min = _number(options.get(_RETAIN_MIN), _RETAIN_MIN, _DEFAULT_MIN)
-        retain_max = _number(options.get(_RETAIN_MAX), _RETAIN_MAX, None)
-        age = options.get(_TIME_RETAINED, _DEFAULT_TIME)
-        try:
-            limit = now_millis - int(parse_option(age).total_seconds() * 1000)
-        except ValueError as error:
-            raise _wrong(_TIME_RETAINED, str(error)) from None
+        now = datetime.fromtimestamp(now_millis / 1000, UTC)
+        limits = Limits.of(ExpireSnapshotsSpec(), options, now)
         ids = self.table.snapshots.ids()
-        holds = [each.snapshot_id for each in self.holds()]
-        kept = self._first_retained(ids, retain_max, retain_min or _DEFAULT_MIN, limit, holds)
-        limits = {
-            _TIME_RETAINED: age,
-            _RETAIN_MIN: str(retain_min),
-            _RETAIN_MAX: "unlimited" if retain_max is None else str(retain_max),
-        }
-        return Expiry([each for each in ids if each < kept], kept, limits)
+        held = held_from(each.snapshot_id for each in self.holds())
+        cut = replace(limits, max_deletes=_MOST_EXPIRING)
+        kept = first_retained(ids, _CommitTimes(self.table, ids).millis, cut, held)
+        expiring = [each for each in ids if each < kept]
+        is_cut = len(expiring) == _MOST_EXPIRING
+        return Expiry(expiring, kept, limits.texts(options), is_cut)
 
     def _branch_begin(self, name: str) -> int | None:
         root = child(f"{self.table.location.rstrip('/')}/branch", entry_name("branch", name))
         return next(iter(PaimonSnapshots(root, self.table.storage_options).ids()), None)
 
-    def _first_retained(
-        self,
-        ids: Sequence[int],
-        retain_max: int | None,
-        retain_min: int,
-        limit: int,
-        holds: Sequence[int],
-    ) -> int:
-        """The oldest id that stays: as the connector's expiry decides, without reading them all.
 
-        A snapshot stays if its successor is not older than ``limit``; times only grow.
-        """
-        if not ids:
-            return 0
-        latest = ids[-1]
-        first = ids[0] if retain_max is None else max(latest - retain_max + 1, ids[0])
-        end = min([latest - retain_min + 1, *holds])
-        candidates = [each for each in ids if first <= each < end]
-        low, high = 0, len(candidates)
-        while low < high:
-            middle = (low + high) // 2
-            if self._succeeded_before(ids, candidates[middle], limit):
-                low = middle + 1
-            else:
-                high = middle
-        return candidates[low] if low < len(candidates) else max(end, ids[0])
+@dataclass(frozen=True)
+class _CommitTimes:
+    """When snapshots of ``table`` were committed; each time that is asked for brings the next."""
 
-    def _succeeded_before(self, ids: Sequence[int], snapshot_id: int, limit: int) -> bool:
-        successor = self.table.snapshot(ids[ids.index(snapshot_id) + 1])
-        return successor is None or successor.time_millis < limit
+    table: PaimonTable
+    ids: Sequence[int]
+    _known: dict[int, float] = field(default_factory=dict)
 
+    def millis(self, snapshot_id: int) -> float:
+        """In milliseconds since 1970; a snapshot that has just been removed is older than all."""
+        if snapshot_id not in self._known:
+            start = bisect_left(self.ids, snapshot_id)
+            few = self.ids[start : start + (_READERS if self._known else 1)]
+            with ThreadPoolExecutor(_READERS) as readers:
+                self._known.update(zip(few, readers.map(self._read, few), strict=True))
+        return self._known[snapshot_id]
 
-def _number(text: str | None, option: str, default: int | None) -> int | None:
-    if text is None:
-        return default
-    if not text.strip().isdecimal() or not int(text):
-        raise _wrong(option, f"{text[:100]!r} is not a positive number")
-    return int(text)
-
-
-def _wrong(option: str, problem: str) -> NotSupportedError:
-    return NotSupportedError(f"Option {option}: {problem}.", "Correct the table's option.")
+    def _read(self, snapshot_id: int) -> float:
+        snapshot = self.table.snapshot(snapshot_id)
+        if snapshot is None:
+            return 0.0
+        path = entry_path(self.table.root, "snapshot", snapshot_id)
+        stored = modified(path, self.table.storage_options)
+        return commit_millis(snapshot.time_millis, stored)

@@ -13,8 +13,8 @@ export async function carePart(table) {
   ];
   return [
     card("Expire snapshots", told.problems.expiry, told.expiry && facts([
-      ["Snapshots that would expire", number(told.expiry.snapshots)],
-      ["Would free", told.expiry.size_complete ? bytes(told.expiry.size) : `at least ${bytes(told.expiry.size)}`],
+      ["Snapshots that would expire", atLeast(number(told.expiry.snapshots), told.expiry.snapshots_complete)],
+      ["Would free", atLeast(bytes(told.expiry.size), told.expiry.size_complete)],
       ["First that stays", told.expiry.first_retained ? link(told.expiry.first_retained) : "none"],
       ...Object.entries(told.expiry.limits),
     ])),
@@ -70,4 +70,8 @@ function later(name, make) {
 
 function card(name, problem, content) {
   return el("section", { class: "card" }, el("h2", {}, name), problem ? problemNote(problem) : content);
+}
+
+function atLeast(text, isComplete) {
+  return isComplete ? text : `at least ${text}`;
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 import pyarrow.fs as pafs
@@ -26,10 +26,15 @@ from spark_jobs.contract.paimon_files import (
     next_snapshot,
 )
 from spark_jobs.errors import CommitError, ErrorCode, NotSupportedError
+from spark_jobs.formats.paimon.expiry import (
+    Limits,
+    commit_millis,
+    first_retained,
+    held_from,
+    is_holding,
+)
 from spark_jobs.storage.parallel import in_parallel
 
-# A snapshot that was stored so much later than it says was committed by a clock that is behind.
-_BEHIND: Final = timedelta(hours=1)
 # The longest snapshot or tag file, in bytes.
 _LONGEST: Final = 1 << 20
 
@@ -74,16 +79,21 @@ class BranchHistory:
     changelogs: tuple[int, ...] = ()
 
     def committed(self, snapshot_id: int) -> float:
-        """When a snapshot was committed, in milliseconds since 1970.
-
-        A commit time that its writer's clock set far too early would let it expire too early: then
-        it is when the store got its file.
-        """
+        """When a snapshot was committed, in milliseconds since 1970."""
         stated = float(self.snapshots[snapshot_id].time_millis)
-        stored = self.stored.get(snapshot_id)
-        if stored is None or stated / 1000 > (stored - _BEHIND).timestamp():
-            return stated
-        return stored.timestamp() * 1000
+        return commit_millis(stated, self.stored.get(snapshot_id))
+
+    def holding(self, now: datetime) -> list[Consumer]:
+        """The consumers that keep snapshots."""
+        return [each for each in self.consumers if is_holding(each.name, each.modified, now)]
+
+    def held_from(self, now: datetime) -> int:
+        """The first snapshot that a consumer needs."""
+        return held_from(each.next_snapshot for each in self.holding(now))
+
+    def first_retained(self, limits: Limits, held: int) -> int:
+        """The id before which all snapshots expire; ``held`` is the first one that is needed."""
+        return first_retained(list(self.snapshots), self.committed, limits, held)
 
     def refuse_changelogs(self) -> None:
         """Refuse to remove files, because it is not known which of them changelogs need.

@@ -11,12 +11,6 @@ from typing import Final
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistory
-from spark_jobs.connectors.paimon.maintenance.expiry import (
-    Limits,
-    first_retained,
-    held_from,
-    holding,
-)
 from spark_jobs.connectors.paimon.maintenance.removal_plan import (
     Dropping,
     RemovalPlan,
@@ -25,6 +19,7 @@ from spark_jobs.connectors.paimon.maintenance.removal_plan import (
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, Kept, MaintenanceReport
 from spark_jobs.contract.paimon_files import hint_path
+from spark_jobs.formats.paimon.expiry import Limits, held_from
 from spark_jobs.storage.files import replace_file
 from spark_jobs.storage.warehouse import Warehouse
 
@@ -52,7 +47,7 @@ def expire_snapshots(
     limits = Limits.of(spec, table.options, now)
 
     def expired(history: BranchHistory) -> frozenset[int]:
-        end = first_retained(history, limits, held_from(holding(history, now)))
+        end = history.first_retained(limits, history.held_from(now))
         return frozenset(each for each in history.snapshots if each < end)
 
     planner = RemovalPlanner(table, storage, now)
@@ -96,15 +91,15 @@ def _expired_in_batches(
 
 def _left(plan: RemovalPlan, limits: Limits, now: datetime) -> int:
     """How many of the remaining snapshots could expire under ``limits`` and the consumers."""
-    end = first_retained(plan.history, limits, held_from(holding(plan.history, now)))
+    end = plan.history.first_retained(limits, plan.history.held_from(now))
     return sum(each < end for each in set(plan.history.snapshots) - plan.dropping.snapshots)
 
 
 def _holders(history: BranchHistory, limits: Limits, now: datetime) -> list[Kept]:
     """How many snapshots each consumer keeps from expiring."""
-    free = first_retained(history, limits, held_from([]))
+    free = history.first_retained(limits, held_from([]))
     kept = []
-    for consumer in holding(history, now):
+    for consumer in history.holding(now):
         held = sum(consumer.next_snapshot <= each < free for each in history.snapshots)
         if held:
             kept.append(Kept(str(consumer), snapshots=held))

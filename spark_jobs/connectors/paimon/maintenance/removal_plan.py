@@ -14,7 +14,6 @@ from datetime import datetime
 from typing import Any, Final
 
 from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistories, BranchHistory
-from spark_jobs.connectors.paimon.maintenance.expiry import held_from, holding
 from spark_jobs.connectors.paimon.maintenance.reachability import (
     FileFact,
     Reachability,
@@ -132,7 +131,7 @@ class RemovalPlanner:
     def operations_since(self) -> list[datetime]:
         """When operations at work on the table, or a branch of it, last set their base guards."""
         histories = self._histories.read()
-        consumers = [each for history in histories for each in holding(history, self._now)]
+        consumers = [each for history in histories for each in history.holding(self._now)]
         return [each.modified for each in consumers if each.guards]
 
     def in_use(self, files: set[str] | None = None) -> set[str]:
@@ -185,7 +184,7 @@ class RemovalPlanner:
         """The plan's files that are still unused, even by consumers that need dropped snapshots."""
         files = set(plan.files)
         files -= self.in_use(files)
-        held = held_from(holding(self.history(), self._now))
+        held = self.history().held_from(self._now)
         read = [plan.history.snapshots[each] for each in plan.dropping.snapshots if each >= held]
         return files - self._reach.needed(read, files)
 

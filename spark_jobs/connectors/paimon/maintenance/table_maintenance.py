@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from spark_jobs.connectors.paimon.maintenance import orphans
 from spark_jobs.connectors.paimon.maintenance.expire_snapshots import expire_snapshots
-from spark_jobs.connectors.paimon.maintenance.expiry import holding
 from spark_jobs.connectors.paimon.maintenance.not_found import no_snapshot, no_tag
 from spark_jobs.connectors.paimon.maintenance.orphan_search import SparkSearch
 from spark_jobs.connectors.paimon.maintenance.orphans import DriverSearch, OrphanSearch
@@ -117,7 +116,7 @@ class PaimonMaintenance:
             raise no_snapshot(name, spec.snapshot_id)
         rollback = Rollback.to(history, spec)
         if not spec.force:
-            rollback.refuse_loss(name, dag_id, holding(history, now))
+            rollback.refuse_loss(name, dag_id, history.holding(now))
         if not dry_run:
             rollback.carry_out(self._storage)
         return rollback.report()

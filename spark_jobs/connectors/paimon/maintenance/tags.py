@@ -8,7 +8,6 @@ from typing import Final
 
 from spark_jobs.connectors.paimon.library import snapshot_files, stored_snapshots
 from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistory
-from spark_jobs.connectors.paimon.maintenance.expiry import duration_option
 from spark_jobs.connectors.paimon.maintenance.not_found import no_snapshot, no_tag
 from spark_jobs.connectors.paimon.maintenance.removal_plan import Dropping, RemovalPlanner
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
@@ -17,6 +16,7 @@ from spark_jobs.contract.maintenance import CreateTagSpec, DeleteTagSpec, Mainte
 from spark_jobs.contract.paimon_files import entry_path
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.formats.paimon.expiry import duration_option
 from spark_jobs.storage.warehouse import Warehouse
 
 TAG_RETAINED: Final = "tag.default-time-retained"

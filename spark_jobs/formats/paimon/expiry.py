@@ -1,4 +1,4 @@
-"""Which snapshots expire. Driver only.
+"""Which snapshots of a Paimon table expire, and what keeps them.
 
 Follows Paimon's ``ExpireSnapshotsImpl.expire``. Where Paimon's releases differ, it follows the one
 that keeps more: a snapshot stays until its successor is older than the limit, because it was the
@@ -7,16 +7,16 @@ latest one until then.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
-from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistory, Consumer
 from spark_jobs.contract.durations import before, parse_limit, parse_option
 from spark_jobs.contract.lifetimes import ABANDONED_AFTER
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
+from spark_jobs.contract.paimon_files import guarding_operation
 from spark_jobs.errors import ErrorCode, NotSupportedError, RequestError
 
 RETAIN_MAX: Final = "snapshot.num-retained.max"
@@ -26,7 +26,10 @@ BATCH: Final = "snapshot.expire.limit"
 CHANGELOG_RETAIN_MAX: Final = "changelog.num-retained.max"
 CHANGELOG_RETAIN_MIN: Final = "changelog.num-retained.min"
 CHANGELOG_TIME_RETAINED: Final = "changelog.time-retained"
+_DEFAULT_AGE: Final = "1 h"
 _UNLIMITED: Final = 2**63 - 1
+# A snapshot that was stored so much later than it says was committed by a clock that is behind.
+_BEHIND: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,15 @@ class Limits:
                     "Keep as many snapshots as changelogs, or use Paimon's own engines.",
                 )
 
+    def texts(self, options: Mapping[str, str]) -> dict[str, str]:
+        """The limits of a table with these options, by their names."""
+        is_unlimited = self.retain_max == _UNLIMITED
+        return {
+            TIME_RETAINED: options.get(TIME_RETAINED, _DEFAULT_AGE),
+            RETAIN_MIN: str(self.retain_min),
+            RETAIN_MAX: "unlimited" if is_unlimited else str(self.retain_max),
+        }
+
     def uncapped(self) -> Limits:
         """The same limits without ``max_deletes``."""
         return replace(self, max_deletes=_UNLIMITED)
@@ -112,7 +124,7 @@ def duration_option(name: str, text: str) -> timedelta:
 
 
 def _age(options: Mapping[str, str], now: datetime) -> datetime:
-    return before(now, duration_option(TIME_RETAINED, options.get(TIME_RETAINED, "1 h")))
+    return before(now, duration_option(TIME_RETAINED, options.get(TIME_RETAINED, _DEFAULT_AGE)))
 
 
 def _origin(given: int | None, options: Mapping[str, str], name: str) -> str:
@@ -121,12 +133,14 @@ def _origin(given: int | None, options: Mapping[str, str], name: str) -> str:
     return f"option {name}" if name in options else f"default of option {name}"
 
 
-def first_retained(history: BranchHistory, limits: Limits, held: int) -> int:
+def first_retained(
+    ids: Sequence[int], committed: Callable[[int], float], limits: Limits, held: int
+) -> int:
     """The id before which all snapshots of a branch expire.
 
-    ``held`` is the first snapshot that a consumer needs.
+    ``ids`` are its snapshots, in ascending order; ``committed`` tells when one was committed, in
+    milliseconds since 1970; ``held`` is the first one that a consumer needs.
     """
-    ids = list(history.snapshots)
     if not ids:
         return 0
     earliest, latest = ids[0], ids[-1]
@@ -134,17 +148,32 @@ def first_retained(history: BranchHistory, limits: Limits, held: int) -> int:
     end = min(latest - limits.retain_min + 1, held, earliest + limits.max_deletes)
     limit = limits.older_than.timestamp() * 1000
     for snapshot_id, successor in pairwise(ids):
-        if first <= snapshot_id < end and history.committed(successor) >= limit:
+        if first <= snapshot_id < end and committed(successor) >= limit:
             return snapshot_id
     return max(end, earliest)
 
 
-def holding(history: BranchHistory, now: datetime) -> list[Consumer]:
-    """The consumers of a branch that keep snapshots: all but abandoned guards of operations."""
-    limit = now - ABANDONED_AFTER
-    return [each for each in history.consumers if not (each.guards and each.modified < limit)]
+def commit_millis(stated: float, stored: datetime | None) -> float:
+    """When a snapshot was committed, in milliseconds since 1970.
+
+    ``stated``: what it says; ``stored``: when the store got its file. A time that its writer's
+    clock set far too early would let it expire too early: then it is when the store got the file.
+    """
+    if stored is None or stated / 1000 > (stored - _BEHIND).timestamp():
+        return stated
+    return stored.timestamp() * 1000
 
 
-def held_from(consumers: list[Consumer]) -> int:
+def is_holding(consumer: str, modified: datetime | None, now: datetime) -> bool:
+    """Whether a consumer keeps snapshots: all do but abandoned guards of operations.
+
+    ``modified`` is when its file last changed.
+    """
+    if guarding_operation(consumer) is None or modified is None:
+        return True
+    return modified >= now - ABANDONED_AFTER
+
+
+def held_from(next_snapshots: Iterable[int]) -> int:
     """The first snapshot that any consumer needs; unlimited if there is no consumer."""
-    return min((each.next_snapshot for each in consumers), default=_UNLIMITED)
+    return min(next_snapshots, default=_UNLIMITED)

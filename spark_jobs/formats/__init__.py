@@ -1,0 +1,1 @@
+"""What both sides of the provider must know of a table format, once."""
