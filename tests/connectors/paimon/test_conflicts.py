@@ -404,6 +404,38 @@ def test_a_table_that_is_taken_away_while_its_snapshot_is_stored(
     assert snapshot_ids(connector, name) == [1]
 
 
+class RolledBack:
+    """The storage of a table that is rolled back, and gets other snapshots, in the last moment."""
+
+    def __init__(self, table: TableHandle) -> None:
+        self._table = table
+
+    def create(self, path: str, text: str) -> bool:
+        self._table.native.table.rollback_to(1)
+        append_with_pypaimon(self._table, [{"id": 31, "p": 0}])
+        return HardLinkFiles().create(path, text)
+
+    def write_hint(self, path: str, text: str) -> None:
+        HardLinkFiles().write_hint(path, text)
+
+
+def test_a_rollback_in_the_last_moment(connector: Connector, table: TableHandle) -> None:
+    append(connector, [{"id": 7, "p": 1}], "second")
+    now = connector.metadata.load_table(NAME)
+    handle = begun(connector, now, lambda _: ())
+    fragments = store(handle, inserts(now, [{"id": 8, "p": 1}]))
+    own = connector.writes
+    assert isinstance(own, PaimonMergeWrites)
+    files = SnapshotFiles(RolledBack(table))
+    writes = PaimonMergeWrites(own._metadata, connector.storage.filesystem, files)
+
+    message = outcome(lambda: writes.finish_merge(now, handle, fragments, {}))
+
+    assert "was rolled back" in message
+    assert snapshot_ids(connector) == [1, 2]
+    assert sorted(row["id"] for row in read(connector)) == [0, 1, 2, 3, 31]
+
+
 def test_another_driver_of_the_same_operation(connector: Connector, table: TableHandle) -> None:
     handles = [begun(connector, table, lambda _: ()) for _ in range(2)]
     fragments = [

@@ -6,17 +6,21 @@ is lost. Each kind of storage or catalog has a ``SnapshotStore`` without this ra
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from spark_jobs.connectors.paimon.commit.gap import READ_AGAIN
 from spark_jobs.connectors.paimon.library import (
     schema_evolution,
     snapshot_files,
+    stored_snapshots,
     table_schema,
 )
 from spark_jobs.contract.paimon_files import entry_path, hint_path
-from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.errors import CommitError, ErrorCode, JobError
 
 if TYPE_CHECKING:
     from spark_jobs.connectors.paimon.commit.new_snapshot import NewSnapshot
@@ -34,7 +38,7 @@ class SnapshotStore(Protocol):
         After a failure, a second call may return False for a snapshot that the first one published.
 
         Raises:
-            CommitError: COMMIT_CONFLICT: the table is no longer there.
+            CommitError: COMMIT_CONFLICT: the table, or its snapshot, is no longer there.
             OSError: the call failed; look up whether the snapshot is there.
             TimeoutError, ConnectionError: there was no answer; a snapshot that is not there now may
                 still appear.
@@ -53,8 +57,9 @@ class SnapshotStore(Protocol):
 class SnapshotFiles:
     """A ``SnapshotStore`` on plain storage: a snapshot is published once its file exists.
 
-    A table can be dropped, and made anew in its folder, at any time. Its files are gone then, and a
-    snapshot of theirs would make the new table unreadable.
+    A table can be rolled back, or dropped and made anew in its folder, at any time. A snapshot on
+    top of what is gone would bring it back, or make the new table unreadable: so there is a look
+    before it is created, which makes folders, and one behind, after which the id is taken.
     """
 
     files: ExclusiveFiles
@@ -63,7 +68,8 @@ class SnapshotFiles:
         """Create the snapshot's file, then update the LATEST hint."""
         root = latest.branch_path
         text = snapshot_files.snapshot_json(new.snapshot)
-        is_created = self._create(latest, entry_path(root, "snapshot", new.snapshot.id), text)
+        path = entry_path(root, "snapshot", new.snapshot.id)
+        is_created = self._create(latest, path, text, partial(_require_latest, latest))
         if is_created:
             self.files.write_hint(hint_path(root, "LATEST"), str(new.snapshot.id))
         return is_created
@@ -72,20 +78,42 @@ class SnapshotFiles:
         """Create the schema's file."""
         del changes
         path = entry_path(target.branch_path, "schema", table_schema.schema_id(target.table))
-        text = schema_evolution.schema_text(target.table)
-        return self._create(target.evolved_from or target, path, text)
+        text, base = schema_evolution.schema_text(target.table), target.evolved_from or target
+        return self._create(base, path, text, partial(_require_there, base))
 
-    def _create(self, table: PinnedTable, path: str, text: str) -> bool:
-        """Create a file of the table; raises as ``publish``."""
+    def _create(
+        self, table: PinnedTable, path: str, text: str, require: Callable[[], None]
+    ) -> bool:
+        """Create a file of the table, and take it back if ``require`` raises a CommitError then."""
         _require_there(table)
         if not self.files.create(path, text):
             return False
         try:
-            _require_there(table)
+            require()
         except CommitError:
-            table.table.file_io.delete_quietly(path)
+            _take_back(table, path)
             raise
+        except JobError as error:
+            raise OSError(f"what {path} follows cannot be read: {error.message}") from error
         return True
+
+
+def _take_back(table: PinnedTable, path: str) -> None:
+    """Remove a file that has just been created.
+
+    Raises:
+        CommitError: COMMIT_OUTCOME_UNKNOWN: it is still there, perhaps.
+    """
+    files = table.table.file_io
+    files.delete_quietly(path)
+    with suppress(OSError):
+        if not files.exists(path):
+            return
+    raise CommitError(
+        ErrorCode.COMMIT_OUTCOME_UNKNOWN,
+        f"The table was rolled back, or dropped, while {path} was stored, which cannot be removed.",
+        "Look whether the table can be read; if not, remove this file.",
+    )
 
 
 def _require_there(table: PinnedTable) -> None:
@@ -95,4 +123,18 @@ def _require_there(table: PinnedTable) -> None:
             ErrorCode.COMMIT_CONFLICT,
             f"{table.branch_path} was dropped while the statement ran.",
             "If the table was created anew, run the statement again: it will read the new one.",
+        )
+
+
+def _require_latest(table: PinnedTable) -> None:
+    before = table.snapshot
+    if before is None:
+        _require_there(table)
+        return
+    found = stored_snapshots.find_snapshot(table.table, before.id)
+    if found is None or not stored_snapshots.is_same_snapshot(found, before):
+        raise CommitError(
+            ErrorCode.COMMIT_CONFLICT,
+            f"{table.branch_path} was rolled back, or dropped, while the statement ran.",
+            READ_AGAIN,
         )
