@@ -22,6 +22,8 @@ _NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
 _SIGNED: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _BOOLEAN: Final = re.compile(r"true|false", re.ASCII | re.IGNORECASE)
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DAY: Final = re.compile(r"[+-]?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}")
+_MONTH_OR_YEAR: Final = re.compile(r"[+-]?[0-9]{4,7}(?:-[0-9]{1,2})?")
 _TYPED_DATE: Final = re.compile(rf"date *'({_DATE.pattern})'", re.ASCII | re.IGNORECASE)
 _VARCHAR: Final = re.compile(r"varchar\(([0-9]{1,10})\)")
 
@@ -61,6 +63,19 @@ def plain_constant(text: str, declared: str) -> Constant | None:
         day = _date(typed[1], "date")
         return day and (_text(typed[1], kind) or _date(typed[1], kind))
     return None
+
+
+def is_unclear_day(text: str, declared: str) -> bool:
+    """Whether a quoted text for a column of days or times is not a day, but Spark casts it to one.
+
+    Of ``'2026-01'`` Spark makes the first day, and of ``'2026-01-31 or so'``, for a DATE, the 31st.
+    """
+    quoted, kind = _TEXT.fullmatch(text), declared.lower().removesuffix(" not null")
+    if quoted is None:
+        return False
+    if kind == "date":
+        return not _DAY.fullmatch(quoted[1].strip())
+    return kind.startswith("timestamp") and _MONTH_OR_YEAR.fullmatch(quoted[1].strip()) is not None
 
 
 def has_plain_constants(

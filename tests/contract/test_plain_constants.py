@@ -10,7 +10,12 @@ import datetime as dt
 import pytest
 
 from spark_jobs.contract.inserts import ClearingStatement, DropPartitionsSpec, TruncateTableSpec
-from spark_jobs.contract.plain_constants import Constant, has_plain_constants, plain_constant
+from spark_jobs.contract.plain_constants import (
+    Constant,
+    has_plain_constants,
+    is_unclear_day,
+    plain_constant,
+)
 
 DAY = dt.date(2026, 1, 31)
 TYPES = {"Day": "DATE", "n": "INT NOT NULL", "at": "TIMESTAMP(6)"}
@@ -115,3 +120,36 @@ def test_a_whole_table_needs_no_types() -> None:
         raise AssertionError("the columns are of no use")
 
     assert has_plain_constants(TruncateTableSpec(), unknown)
+
+
+@pytest.mark.parametrize(
+    ("text", "declared"),
+    [
+        ("'2026'", "DATE"),
+        ("'2026-01'", "date not null"),
+        ("'2026-01-31 or so'", "date"),
+        ("'2026-01-31T99:99'", "date"),
+        ("' '", "date"),
+        ("'2026-01'", "TIMESTAMP(6)"),
+        ("'2026'", "timestamp_ntz"),
+    ],
+)
+def test_no_whole_day(text: str, declared: str) -> None:
+    assert is_unclear_day(text, declared)
+
+
+@pytest.mark.parametrize(
+    ("text", "declared"),
+    [
+        ("'2026-1-5'", "date"),
+        ("' 2026-01-31 '", "date"),
+        ("DATE '2026-01-31'", "date"),
+        ("NULL", "date"),
+        ("'2026-01'", "string"),
+        ("'2026'", "int"),
+        ("'2026-01-31'", "timestamp"),
+        ("'2026-01-31 05:00'", "timestamp"),
+    ],
+)
+def test_a_whole_day(text: str, declared: str) -> None:
+    assert not is_unclear_day(text, declared)

@@ -13,9 +13,15 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.command import main
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.inserts import ClearingStatement, DropPartitionsSpec, TruncateTableSpec
+from spark_jobs.contract.inserts import (
+    ClearingStatement,
+    DropPartitionsSpec,
+    InsertIntoSpec,
+    InsertOverwriteSpec,
+    TruncateTableSpec,
+)
 from spark_jobs.contract.last_look import answer_name
-from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, TableName
+from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, SqlSource, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.run import run
@@ -214,3 +220,32 @@ def test_what_is_refused(
     assert says in result.error.message
     assert ids(warehouse) == [1, 2, 3, 4]
     assert data_files(warehouse) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["'2026-01'", "'2026'", "'2026-01-31 or so'"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        TruncateTableSpec,
+        lambda spec: DropPartitionsSpec((spec,), if_exists=True),
+        lambda spec: InsertOverwriteSpec("s", "static", spec),
+        lambda spec: InsertOverwriteSpec("s", "dynamic", expected_partitions=(spec,)),
+        lambda spec: InsertIntoSpec("s", partition=spec),
+    ],
+    ids=["truncate", "drop", "overwrite", "expected", "insert"],
+)
+def test_a_month_is_not_its_first_day(
+    warehouse: Path, spark: SparkSession, statement: Any, text: str
+) -> None:
+    source = SqlSource("s", "SELECT 5 AS id, DATE '2026-01-01' AS day")
+    asked = request(warehouse, statement({"day": text}), sources=(source,))
+    if not hasattr(asked.statement, "source"):
+        asked = replace(asked, sources=())
+
+    error = run(asked, spark).error
+
+    assert error is not None
+    assert error.code == "VALUE_NOT_STORABLE"
+    assert f"{text} is not a DATE" in error.message
+    assert ids(warehouse) == [1, 2, 3, 4]

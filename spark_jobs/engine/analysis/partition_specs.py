@@ -8,18 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from spark_jobs.contract.arguments import NO_SESSION
 from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import PartitionSpec
-from spark_jobs.contract.plain_constants import Constant, plain_constant
+from spark_jobs.contract.plain_constants import Constant, is_unclear_day, plain_constant
 from spark_jobs.engine.analysis.spark_constants import SparkConstants
 from spark_jobs.engine.runtime.names import find_name
-from spark_jobs.errors import AnalysisError, ErrorCode, NotSupportedError, RequestError
+from spark_jobs.errors import (
+    AnalysisError,
+    DataError,
+    ErrorCode,
+    NotSupportedError,
+    RequestError,
+    excerpt,
+)
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 
 Constants = Mapping[str, Constant]
+# Characters of a text in an error.
+_SHOWN: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +52,8 @@ class PartitionSpecs:
         """
         texts = {self._key(name, where): text for name, text in spec.items()}
         declared = {each.name: each.type for each in self.table.partitioned_by}
+        for name, text in texts.items():
+            _require_whole(f"{where}: {name}", text, declared[name])
         plain = {name: plain_constant(text, declared[name]) for name, text in texts.items()}
         found = {name: constant for name, constant in plain.items() if constant is not None}
         if len(found) == len(texts):
@@ -74,6 +85,15 @@ class PartitionSpecs:
             problem = f"{name} is not a column of {self.table.name}"
         remedy = f"Its partition columns are: {', '.join(keys)}." if keys else "Leave it out."
         raise AnalysisError(ErrorCode.COLUMN_NOT_FOUND, f"{where}: {problem}", remedy)
+
+
+def _require_whole(place: str, text: str, declared: str) -> None:
+    if is_unclear_day(text, declared):
+        raise DataError(
+            ErrorCode.VALUE_NOT_STORABLE,
+            f"{place}: {excerpt(text, _SHOWN)} is not a {declared.upper()}",
+            "Write a whole day, such as 2026-01-31. For a month or a year, list its days.",
+        )
 
 
 def belongs(partition: Mapping[str, Any], spec: Constants) -> bool:
