@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -434,6 +435,25 @@ def test_a_rollback_in_the_last_moment(connector: Connector, table: TableHandle)
     assert "was rolled back" in message
     assert snapshot_ids(connector) == [1, 2]
     assert sorted(row["id"] for row in read(connector)) == [0, 1, 2, 3, 31]
+
+
+def test_a_rollback_that_has_left_a_later_snapshot(
+    connector: Connector, table: TableHandle
+) -> None:
+    """The hint says an earlier one already; the statement's base is still there."""
+    append(connector, [{"id": 7, "p": 1}], "second")
+    append(connector, [{"id": 8, "p": 1}], "third")
+    now = connector.metadata.load_table(NAME)
+    handle = begun(connector, now, lambda _: ())
+    fragments = store(handle, inserts(now, [{"id": 9, "p": 1}]))
+    snapshots = Path(now.native.table.table_path) / "snapshot"
+    (snapshots / "snapshot-2").unlink()
+    (snapshots / "LATEST").write_text("1")
+
+    message = outcome(lambda: connector.writes.finish_merge(now, handle, fragments, {}))
+
+    assert "Snapshot 3, on which the statement builds, has expired or was rolled back" in message
+    assert snapshot_ids(connector) == [1, 3]
 
 
 def test_another_driver_of_the_same_operation(connector: Connector, table: TableHandle) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from spark_jobs.connectors.paimon.maintenance.table_maintenance import PaimonMaintenance
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
     DeleteTagSpec,
@@ -224,3 +227,39 @@ def test_a_reader_that_has_read_no_dropped_snapshot_hinders_nothing(
 
     assert back(maintenance, snapshot_id=3).snapshots == 1
     assert snapshot_ids(connector) == [1, 2, 3]
+
+
+class CommitsMeanwhile:
+    """A remover beside which somebody commits when the first snapshot is dropped."""
+
+    def __init__(self, connector: Connector, remover: Any) -> None:
+        self._connector, self._remover, self._is_first = connector, remover, True
+
+    def remove_in_order(self, paths: Sequence[str]) -> None:
+        if self._is_first:
+            self._is_first = False
+            append(self._connector, [{"id": 5, "k": "x"}], "late")
+        self._remover.remove_in_order(paths)
+
+
+def overtaken(connector: Connector) -> PaimonMaintenance:
+    own: Any = connector.maintenance
+    storage = replace(own._storage, remover=CommitsMeanwhile(connector, own._storage.remover))
+    return PaimonMaintenance(own._metadata, storage)
+
+
+def test_a_commit_during_a_rollback_stays(connector: Connector, table: Path) -> None:
+    with pytest.raises(JobError, match="Somebody else committed") as raised:
+        back(overtaken(connector), snapshot_id=2)
+
+    assert raised.value.code is ErrorCode.COMMIT_CONFLICT
+    assert snapshot_ids(connector) == [1, 2, 3, 4, 5]
+    assert len(read(connector)) == 5
+
+
+def test_a_commit_during_a_forced_rollback_goes_too(connector: Connector, table: Path) -> None:
+    report = back(overtaken(connector), snapshot_id=2, force=True)
+
+    assert (report.snapshots, report.latest_snapshot_id) == (3, 2)
+    assert snapshot_ids(connector) == [1, 2]
+    assert read(connector) == ROWS[:2]

@@ -70,7 +70,9 @@ class Gap:
             CommitError: COMMIT_CONFLICT: one has expired, or the table was rolled back.
         """
         last = self._last
-        if last is not None and not _is_same(last, self._found(last.id, latest)):
+        # A rollback may be under way: later ones are there still, or others of their ids.
+        is_later = last is not None and (latest is None or latest.id < last.id)
+        if last is not None and (is_later or not _is_same(last, self._found(last.id, latest))):
             raise CommitError(
                 ErrorCode.COMMIT_CONFLICT,
                 f"Snapshot {last.id}, on which the statement builds, has expired or was rolled "

@@ -73,7 +73,8 @@ class Rollback:
         """Drop the snapshots, newest first, so that the latest one is complete at any moment.
 
         Raises:
-            CommitError: COMMIT_CONFLICT: another writer committed in the meantime.
+            CommitError: COMMIT_CONFLICT: another writer committed in the meantime; the snapshots
+                are there again.
         """
         path = self.history.snapshot_path(self.target.id)
         if self.target.id not in self.history.snapshots:
@@ -82,15 +83,22 @@ class Rollback:
             replace_file(storage.filesystem, earliest, str(self.target.id).encode())
         ordered = [self.history.snapshot_path(each) for each in self.snapshots]
         storage.remover.remove_in_order(ordered)
-        storage.remover.remove_in_order([self.history.tag_path(each) for each in self.tags])
-        storage.files.write_hint(hint_path(self.history.folder, "LATEST"), str(self.target.id))
         after = self.history.snapshot_path(max(self.snapshots, default=self.target.id) + 1)
         if storage.filesystem.get_file_info(after).is_file:
+            self._restore(storage)
             raise CommitError(
                 ErrorCode.COMMIT_CONFLICT,
                 "Somebody else committed while the table was rolled back.",
                 "Run it again: it will roll that commit back too, if it may.",
             )
+        storage.remover.remove_in_order([self.history.tag_path(each) for each in self.tags])
+        storage.files.write_hint(hint_path(self.history.folder, "LATEST"), str(self.target.id))
+
+    def _restore(self, storage: Warehouse) -> None:
+        """Make the dropped snapshots again, because a later one builds on them."""
+        for snapshot_id in reversed(self.snapshots):
+            text = snapshot_files.snapshot_json(self.history.snapshots[snapshot_id])
+            storage.files.create(self.history.snapshot_path(snapshot_id), text)
 
     def report(self) -> MaintenanceReport:
         """The report on what is dropped."""

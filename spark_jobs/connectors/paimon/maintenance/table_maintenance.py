@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.connectors.paimon.maintenance import orphans
 from spark_jobs.connectors.paimon.maintenance.expire_snapshots import expire_snapshots
@@ -27,10 +27,13 @@ from spark_jobs.contract.maintenance import (
     RollbackSpec,
 )
 from spark_jobs.contract.request import TableName
-from spark_jobs.errors import ErrorCode, RequestError
+from spark_jobs.errors import CommitError, ErrorCode, RequestError
 from spark_jobs.spi.writes import always_wanted
 from spark_jobs.storage.clock import StoreClock
 from spark_jobs.storage.warehouse import Warehouse
+
+# How often a rollback begins again when others commit all the time.
+_ROLLBACKS: Final = 10
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -104,9 +107,25 @@ class PaimonMaintenance:
     def roll_back(
         self, name: TableName, spec: RollbackSpec, *, dag_id: str, dry_run: bool
     ) -> MaintenanceReport:
-        """Drop the snapshots after a given one."""
+        """Drop the snapshots after a given one; with ``force``, those that others commit meanwhile.
+
+        Raises:
+            CommitError: COMMIT_CONFLICT: others committed meanwhile, or did so all the time.
+        """
         table = self._table(name)
         refuse_tagging(name, table.schema)
+        for _ in range(_ROLLBACKS if spec.force else 1):
+            try:
+                return self._rolled_back(name, table, spec, dag_id, dry_run=dry_run)
+            except CommitError as error:
+                if error.code is not ErrorCode.COMMIT_CONFLICT:
+                    raise
+                overtaken = error
+        raise overtaken
+
+    def _rolled_back(
+        self, name: TableName, table: PinnedTable, spec: RollbackSpec, dag_id: str, *, dry_run: bool
+    ) -> MaintenanceReport:
         now = self._clock_of(table)()
         history = RemovalPlanner(table, self._storage, now).history()
         history.refuse_changelogs()
