@@ -243,7 +243,7 @@ class ParameterOperator(NamesItsTask, BaseOperator):
             raise is_nothing(name, kind, self._remedy(name))
         if name in self.text_parameters and not isinstance(value, str):
             problem = f"expected text, found {type(value).__name__}"
-            raise invalid(name, problem, self._remedy(name) or "Put it in quotes.")
+            raise invalid(name, problem, "Put it in quotes.")
 
     def _remedy(self, name: str) -> str:
         return self.remedies.get(name, "")

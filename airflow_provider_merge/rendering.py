@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow.providers.common.compat.sdk import (
@@ -13,6 +14,7 @@ from airflow.providers.common.compat.sdk import (
     XComNotFound,
 )
 from airflow.sdk.definitions._internal.expandinput import MappedArgument
+from airflow.sdk.definitions._internal.types import ArgNotSet
 from airflow.sdk.definitions.param import DagParam
 from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from jinja2 import TemplateError, Undefined
@@ -34,6 +36,17 @@ class NothingRenderedError(Exception):
     """An expression of a template is None or undefined."""
 
 
+class NoTextError(Exception):
+    """An expression of a template is something that has no text of its own.
+
+    ``remedy`` says what to write instead.
+    """
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem)
+        self.remedy = remedy
+
+
 class NoValueError(Exception):
     """There is no value of this name: in the run, in an item of a mapped task group, in Airflow.
 
@@ -49,8 +62,14 @@ _GIVE: Final = "Give the run, or every item of the mapped group, a value for it.
 _DEFINE: Final = "Define it in Airflow, or correct its name in the template."
 _NOT_FOUND: Final = (ErrorType.VARIABLE_NOT_FOUND, ErrorType.CONNECTION_NOT_FOUND)
 
+_CALL: Final = "Call it with () if it is a function, or name one of its values."
+_JOIN: Final = (
+    "Join its items, as in {{ … | join(', ') }}, or give the parameter the task's result itself."
+)
+
 RENDERING_ERRORS: Final = (
     NothingRenderedError,
+    NoTextError,
     NoValueError,
     TemplateError,
     XComNotFound,
@@ -94,7 +113,19 @@ def _something(value: Any) -> Any:
         raise NothingRenderedError(value._undefined_message)  # noqa: SLF001 - its only way
     if value is None:
         raise NothingRenderedError("an expression in it is None")
+    if isinstance(value, ArgNotSet):
+        raise NothingRenderedError("a value that an expression in it asks for is not there")
+    if isinstance(value, Mapping | list | set):
+        raise NoTextError(f"an expression in it is a {type(value).__name__}, not a text", _JOIN)
+    if callable(value) or isinstance(value, Iterator | ModuleType) or _has_no_text(value):
+        raise NoTextError(f"an expression in it is a {type(value).__name__}, not a text", _CALL)
     return value
+
+
+def _has_no_text(value: Any) -> bool:
+    """Whether Python would write where in memory it is."""
+    kind = type(value)
+    return kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__
 
 
 def rendered_part(render: Callable[[Any], Any], part: Any, step: str) -> Any:
@@ -112,6 +143,8 @@ def rendering_error(name: str, error: Exception, remedy: str) -> RequestError:
     place = name + getattr(error, "place", "")
     if isinstance(error, NothingRenderedError):
         return is_nothing(place, f"nothing: {error}", remedy)
+    if isinstance(error, NoTextError):
+        return invalid(place, str(error), error.remedy)
     if isinstance(error, NoValueError):
         return invalid(place, f"has no value: {error}", error.remedy)
     return invalid(place, f"cannot be rendered: {error}", "Check the names in its template.")

@@ -137,10 +137,27 @@ class StatementsOperator(SparkJobOperator):
             self._returned = later
 
     def after_rendering(self) -> None:
-        """A dry run writes nothing, whatever becomes of it."""
+        """Take the items of lists that tasks returned; a dry run writes nothing, whatever comes."""
         super().after_rendering()
+        if isinstance(self.statements, list):
+            self._take_items_of_lists()
         if self._is_dry_run():
             self.outlets = []
+
+    def _take_items_of_lists(self) -> None:
+        """Each mapped task, or each of several, may have returned a list."""
+        statements: list[Any] = []
+        origins: list[int] = []
+        for at, each in enumerate(self.statements):
+            items = each if isinstance(each, list) and each else [each]
+            statements += items
+            origins += [at] * len(items)
+        self.statements = statements
+        if self._returned is not None:
+            self._returned = {at for at, each in enumerate(origins) if each in self._returned}
+        self._files = {
+            at: self._files[each] for at, each in enumerate(origins) if each in self._files
+        }
 
     def prepare_template(self) -> None:
         """Check the texts that Airflow has read from files, when the DAG is parsed."""
@@ -219,7 +236,8 @@ class StatementsOperator(SparkJobOperator):
     def _known_operators(self) -> Mapping[str, TableOperator]:
         """By the names of the statements; while the DAG is parsed, as far as they are known."""
         if not isinstance(self.statements, list) or not self.statements:
-            raise invalid("statements", "expected a list of at least one statement")
+            found = "none" if self.statements == [] else type(self.statements).__name__
+            raise invalid("statements", f"expected a list of statements, found {found}")
         # While the DAG is parsed, some may be results of other tasks.
         listed = {
             at: listed_statement(each, at)

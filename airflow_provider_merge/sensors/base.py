@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow.providers.common.compat.sdk import (
     AirflowException,
+    AirflowFailException,
     AirflowSensorTimeout,
     AirflowSkipException,
     BaseSensorOperator,
@@ -37,6 +39,8 @@ from spark_jobs.errors import JobError
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
 
 # The triggerer's own limit only catches what the trigger's deadline did not.
 _GRACE_SECONDS = 300
@@ -113,8 +117,11 @@ class TableSensor(ParameterOperator, BaseSensorOperator):
             return super().execute(context)
         except AirflowSensorTimeout as error:
             raise AirflowSensorTimeout(self._timeout_text(self._seen)) from error
-        except AirflowSkipException:
-            self.log.info("Skipped. %s", self._timeout_text(self._seen))
+        except AirflowSkipException as error:
+            if isinstance(error.__cause__, AirflowFailException):
+                self.log.warning("Skipped, as soft_fail or never_fail asks: %s", error.__cause__)
+            else:
+                self.log.info("Skipped. %s", self._timeout_text(self._seen))
             raise
 
     @when_rendered
@@ -136,6 +143,7 @@ class TableSensor(ParameterOperator, BaseSensorOperator):
             found = self.poke(context)
         except AirflowException as error:
             if self.soft_fail or self.never_fail:
+                self.log.warning("Skipped, as soft_fail or never_fail asks: %s", error)
                 raise AirflowSkipException(str(error)) from error
             raise
         if isinstance(found, PokeReturnValue):
@@ -174,7 +182,6 @@ def whole(name: str, value: Any) -> int:
     Raises:
         RequestError: it is not a whole number.
     """
-    try:
-        return int(str(value))
-    except ValueError:
-        raise invalid(name, f"{value!r} is not a whole number") from None
+    if not _WHOLE.fullmatch(str(value).strip()):
+        raise invalid(name, f"{value!r} is not a whole number")
+    return int(str(value))

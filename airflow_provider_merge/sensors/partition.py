@@ -61,22 +61,24 @@ class PartitionSensor(TableSensor):
 
     def gate(self, context: Context) -> PartitionGate:
         """The condition: all of the partitions."""
-        since = self.changed_since
+        since, min_rows = self.changed_since, whole("min_rows", self.min_rows)
+        if min_rows < 0:
+            raise invalid("min_rows", f"{min_rows} is less than none")
         return PartitionGate(
             partitions=self._partitions(),
-            min_rows=whole("min_rows", self.min_rows),
+            min_rows=min_rows,
             changed_since_millis=None if since is None else millis_of("changed_since", since),
         )
 
     def _partitions(self) -> tuple[dict[str, str | None], ...]:
         wanted = self.partition
         given = list(wanted or ()) if isinstance(wanted, list | tuple) else [wanted]
-        if not given or not all(given):
-            raise invalid(
-                "partition", "names no partition", 'Write values of columns: {"day": "2026-01-31"}.'
-            )
         is_one = len(given) == 1
         places = ["partition" if is_one else f"partition[{at}]" for at in range(len(given))]
+        for place, each in zip(places or ["partition"], given or [None], strict=True):
+            if not each:
+                remedy = 'Write values of columns: {"day": "2026-01-31"}.'
+                raise invalid(place, "names no partition", remedy)
         texts = tuple(map(partition_texts, places, given))
         if self.through is None:
             return texts
@@ -117,6 +119,8 @@ def _between(first: str, last: str) -> list[str]:
             ) from None
         count = end - start + 1
         values = (str(number) for number in range(start, end + 1))
-    if not 0 < count <= _MOST:
+    if count <= 0:
+        raise invalid("through", f"{last!r} is before {first!r}")
+    if count > _MOST:
         raise invalid("through", f"{first!r} to {last!r} are {count} partitions, not 1 to {_MOST}")
     return list(values)

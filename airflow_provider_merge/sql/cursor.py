@@ -74,7 +74,7 @@ class Cursor:
             raise self.sql.error(
                 self.token.start,
                 "a second statement begins",
-                "One task runs one statement: give each a task of its own.",
+                "Give each a task of its own, or an item of a list of statements.",
             )
 
     def unexpected(self, wanted: str) -> JobError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from airflow_provider_merge.operators.statement_list import (
     sql_statement,
 )
 from airflow_provider_merge.operators.statements import StatementsOperator
+from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.operators.update import UpdateOperator
 from airflow_provider_merge.sensors.compaction import CompactionSensor
 from airflow_provider_merge.sensors.freshness import FreshnessSensor
@@ -133,6 +135,76 @@ def test_a_name_without_a_value_names_the_parameter(give):
         match=r"(?s)where: has no value: .*nowhere.*Where: task d\.t\nRemedy: ",
     ):
         rendered_task(lambda up: delete(where=give(up.operator.dag)))
+
+
+@pytest.mark.parametrize("name", ["var.value.get('nowhere')", "var.json.get('nowhere')"])
+def test_a_variable_that_is_asked_for_without_a_default(name):
+    with pytest.raises(AirflowFailException, match=r"^REQUEST_INVALID: where: is nothing: "):
+        rendered_task(lambda up: delete(where=f"n = '{{{{ {name} }}}}'"))
+
+
+NO_TEXT = {
+    "a function": ("run_partition", "function"),
+    "a macro": ("macros.ds_add", "function"),
+    "a module": ("module", "module"),
+    "a list": ("params.names", "list"),
+    "a dict": ("{'a': 1}", "dict"),
+    "a generator": ("params.names | map('upper')", "generator"),
+    "an object": ("thing", "object"),
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), NO_TEXT.values(), ids=NO_TEXT)
+def test_an_expression_that_is_no_text(server, name, kind):
+    macros = {"thing": object(), "module": json}
+    with pytest.raises(AirflowFailException) as raised:
+        rendered_task(
+            lambda up: TruncateTableOperator(
+                task_id="t", target="a.b", partition={"day": f"{{{{ {name} }}}}"}
+            ),
+            params={"names": ["a", "b"]},
+            user_defined_macros=macros,
+        )
+
+    assert f"partition.day: an expression in it is a {kind}, not a text" in str(raised.value)
+
+
+def test_a_tuple_is_a_list_of_sql(server):
+    operator = rendered_task(
+        lambda up: delete(where="n IN {{ (1, 2) }}"),
+    )
+
+    assert operator.where == "n IN (1, 2)"
+
+
+def test_a_list_of_statements_among_others(server, tmp_path):
+    (tmp_path / "d.sql").write_text("DELETE FROM a.e")
+    server.results = {"up": [sql_statement(each, f"TRUNCATE TABLE a.{each}") for each in "bc"]}
+
+    operator = rendered_task(
+        lambda up: StatementsOperator(
+            task_id="t", statements=[sql_statement("a", "TRUNCATE TABLE a.a"), up, "d.sql"]
+        ),
+        template_searchpath=[str(tmp_path)],
+    )
+
+    with all_known():
+        assert list(operator._known_operators()) == ["a", "b", "c", "d"]
+    # The file is the author's own: its DELETE may have no WHERE.
+    assert operator._returned == {1, 2}
+
+
+def test_lists_of_statements_of_mapped_tasks(server):
+    lists = [[sql_statement(each, "TRUNCATE TABLE a.b")] for each in "bc"]
+    server.results = {"ups": lists}
+
+    operator = rendered_task(
+        lambda up: StatementsOperator(
+            task_id="t", statements=up.operator.dag.task_dict["ups"].output
+        )
+    )
+
+    assert operator.statements == [*lists[0], *lists[1]]
 
 
 def test_the_name_of_a_statement_is_the_result_of_a_task(server):

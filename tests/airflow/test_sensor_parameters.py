@@ -41,7 +41,7 @@ WRONG = {
     "backwards": (
         PartitionSensor,
         {"partition": {"d": "2"}, "through": {"d": "1"}},
-        "are 0 partitions",
+        "is before",
     ),
     "nothing to compact for": (
         CompactionSensor,

@@ -7,9 +7,9 @@ import time
 from datetime import UTC, datetime
 
 import pytest
-from airflow.providers.common.compat.sdk import AirflowFailException
+from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSkipException
 from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
-from airflow.sdk import timezone
+from airflow.sdk import DAG, timezone
 
 from airflow_provider_merge.gates import SnapshotGate
 from airflow_provider_merge.metadata.paimon.table import PaimonTable
@@ -19,6 +19,7 @@ from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.sensors.snapshot import SnapshotSensor
 from airflow_provider_merge.sensors.tag import TagSensor
 from spark_jobs.contract.request import TableName
+from tests.airflow.contexts import context_of
 from tests.support.paimon_metadata import TableFiles
 
 HOUR = 3600 * 1000
@@ -269,6 +270,24 @@ FreshnessSensor(
     printed = capsys.readouterr()
     text = printed.out + printed.err + caplog.text
     assert "Last poll: newest change: snapshot 1 (APPEND, 1970-01-01T00:00:00+00:00)" in text
+
+
+@pytest.mark.parametrize("deferrable", [False, True])
+def test_a_sensor_that_skips_what_is_wrong_says_it(orders, deferrable, capsys, caplog):
+    with DAG("d", schedule=None):
+        sensor = PartitionSensor(
+            task_id="t",
+            table="shop.nowhere",
+            partition={"day": "2026-01-31"},
+            soft_fail=True,
+            deferrable=deferrable,
+        )
+    with pytest.raises(AirflowSkipException):
+        sensor.execute(context_of(sensor))
+
+    printed = capsys.readouterr()
+    text = printed.out + printed.err + caplog.text
+    assert "Skipped, as soft_fail or never_fail asks: TABLE_NOT_FOUND" in text
 
 
 def test_a_store_that_is_gone_for_a_while(orders):

@@ -218,7 +218,7 @@ def test_lists_of_other_tasks_are_mapped(dag_file, submitter):
 
 WRONG = {
     "empty": ("statements=[]", "statements: is empty"),
-    "no list": ("statements='x'", "statements: expected a list of at least one statement"),
+    "no list": ("statements='x'", "statements: expected a list of statements, found str"),
     "two of one name": (
         'statements=[delete_from("a", target="s.t"), update("a", target="s.u", set={"n": "1"})]',
         "statements: two statements are called 'a'",

@@ -21,7 +21,7 @@ from tests.races.statements import Row, Statement, as_rows
 from tests.support.paimon_tables import NAME
 
 # What somebody finds who reads a table while it is dropped.
-_TAKEN_AWAY = ("METADATA_UNREADABLE", "TABLE_NOT_FOUND")
+_TAKEN_AWAY = ("METADATA_UNREADABLE", "STORAGE_UNAVAILABLE", "TABLE_NOT_FOUND")
 _SAMPLE = 25
 
 

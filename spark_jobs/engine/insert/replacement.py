@@ -118,7 +118,7 @@ class Replacement:
                 raise DataError(
                     ErrorCode.PARTITION_NOT_FOUND,
                     f"{self.table.name} has no partition {sql_conditions(wanted)}.",
-                    "Check the values, or say IF EXISTS.",
+                    "Check the values, or say IF EXISTS (if_exists=True).",
                 )
 
     def names(self, partitions: Sequence[Partition]) -> list[str]:
