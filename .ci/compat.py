@@ -112,9 +112,16 @@ def make_environment(leg: Leg, variables: Mapping[str, str]) -> None:
     whole = WORK / f"{leg.name}.txt"
     different = packages(leg.difference.read_text()) if leg.replace else {}
     whole.write_text("".join((lock | different).values()))
-    project = ["--with-project"] if leg.lock == "airflow" else []
-    command = [".ci/environment", leg.folder.name, str(whole), *project]
+    command = [".ci/environment", leg.folder.name]
+    command += ["--with-project"] if leg.lock == "airflow" else []
+    command += [str(whole), *(java_lock() if leg.lock == "spark" else [])]
     subprocess.run(command, cwd=ROOT, env=dict(variables), check=True)
+
+
+def java_lock() -> list[str]:
+    """The lock with a Java, where this machine has none."""
+    done = subprocess.run([".ci/java"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout.split()
 
 
 def interpreter(leg: Leg) -> str | None:

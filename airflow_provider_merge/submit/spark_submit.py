@@ -23,7 +23,7 @@ from airflow_provider_merge.submit.class_archive import (
 )
 from airflow_provider_merge.submit.compilers import compiler_options
 from airflow_provider_merge.submit.endings import process_failure
-from airflow_provider_merge.submit.java import require_java
+from airflow_provider_merge.submit.java import java_variables
 from airflow_provider_merge.submit.job_files import JobFiles
 from airflow_provider_merge.submit.job_log import JobLog
 from airflow_provider_merge.submit.last_look import LastLook
@@ -92,13 +92,15 @@ class SparkSubmitSubmitter(LocalSubmitter):
         self._application = SparkApplication()
         self._has_ended_elsewhere = False
         self._archive: ClassArchive | None = None
+        self._java: dict[str, str] = {}
 
     def _prepare(
         self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None
     ) -> None:
         variables = self._variables()
         if environment is not None:
-            require_java(environment, variables)
+            self._java = java_variables(environment, variables)
+            variables.update(self._java)
         if not self._cluster:
             require_utf8(variables)
         folder = class_archive_folder()
@@ -127,6 +129,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
         hook, job, variables = self._hook, self._job, self._variables()
         assert hook is not None  # noqa: S101 - see _prepare
         assert job is not None  # noqa: S101
+        variables.update(self._java)
         variables.update(user_variables(files.folder, variables))
         if environment is not None:
             # A SPARK_HOME of the worker would win over the launcher's own folder.
