@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,11 +27,12 @@ from spark_jobs.contract.arguments import (
     LAUNCHED,
     NO_SESSION,
     REQUEST,
+    VERSIONS_TOLD,
 )
 from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.own_lines import taken_line_secret
 from spark_jobs.contract.request import JobRequest
-from spark_jobs.contract.tested_versions import untested_versions
+from spark_jobs.contract.tested_versions import RANGES, installed_versions, untested_versions
 from spark_jobs.engine.runtime.java_names import remember_java_names
 from spark_jobs.engine.runtime.progress import Progress, log, sign_lines, tell_operator
 from spark_jobs.engine.runtime.redaction import Redaction
@@ -45,9 +47,10 @@ if TYPE_CHECKING:
 def main(arguments: list[str] | None = None) -> int:
     """The entry point of spark-submit; 0 if every statement succeeded, else 1."""
     _set_up_logs()
-    for sentence in untested_versions():
-        log.warning("%s", sentence)
     parsed = _parser().parse_args(arguments)
+    if not parsed.versions_told:
+        for sentence in untested_versions(installed_versions(RANGES, sys.path)):
+            log.warning("%s", sentence)
     if parsed.answers is not None and (secret := taken_line_secret(parsed.answers)):
         sign_lines(secret)
     try:
@@ -132,6 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     work.add_argument(BATCH, help="JobBatch document (JSON)")
     parser.add_argument(CREDENTIALS, help="JSON object of secrets, readable by its owner only")
     parser.add_argument(ANSWERS, type=Path, help="folder where last looks are answered")
+    parser.add_argument(VERSIONS_TOLD, action="store_true", help="those of libraries were checked")
     parser.add_argument(LAUNCHED, type=float, help="when it was launched, since 1970")
     parser.add_argument(NO_SESSION, action="store_true", help="start no Spark session")
     return parser

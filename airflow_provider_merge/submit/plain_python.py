@@ -23,7 +23,7 @@ from airflow_provider_merge.submit.surroundings import (
     environment_of,
     spark_connection,
 )
-from spark_jobs.contract.arguments import ANSWERS, CREDENTIALS, NO_SESSION
+from spark_jobs.contract.arguments import ANSWERS, CREDENTIALS, NO_SESSION, VERSIONS_TOLD
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +70,7 @@ class PlainPythonSubmitter(LocalSubmitter):
         if files.credentials is not None:
             command += [CREDENTIALS, str(files.credentials)]
         command += [ANSWERS, str(files.folder)]
+        command += [VERSIONS_TOLD] if self._versions_told else []
         variables = {**self._variables(), "PYTHONPATH": str(files.package)}
         process = subprocess.Popen(
             command,

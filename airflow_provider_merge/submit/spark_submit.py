@@ -35,7 +35,7 @@ from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from airflow_provider_merge.submit.surroundings import class_archive_folder, history_server
 from airflow_provider_merge.submit.user_names import user_variables
-from spark_jobs.contract.arguments import ANSWERS, CREDENTIALS, LAUNCHED
+from spark_jobs.contract.arguments import ANSWERS, CREDENTIALS, LAUNCHED, VERSIONS_TOLD
 from spark_jobs.contract.batch import JobBatch
 
 # Where the hook keeps what it has read of ids.
@@ -193,6 +193,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
         if not cluster:
             # What a driver on a cluster prints is not read here.
             arguments += [ANSWERS, str(files.folder), LAUNCHED, f"{time.time():.3f}"]
+            arguments += [VERSIONS_TOLD] if self._versions_told else []
         try:
             return _ReadingHook(
                 conn_id=settings.spark_conn_id,

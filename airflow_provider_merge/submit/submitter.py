@@ -48,6 +48,11 @@ class SparkJob:
     require_rights: Callable[[], None] = field(default=lambda: None, repr=False)
     both_compilers: bool = False
 
+    @property
+    def requests(self) -> tuple[JobRequest, ...]:
+        """The work, in its order."""
+        return self.work.requests if isinstance(self.work, JobBatch) else (self.work,)
+
 
 @dataclass(frozen=True, slots=True)
 class SparkSettings:
@@ -94,7 +99,7 @@ class Submitter(Protocol):
 
         Raises:
             RequestError: the settings cannot work; nothing was started.
-            CatalogError: JAVA_NOT_FOUND, LOCALE_MISSING, USER_MISSING, or what
+            CatalogError: LIBRARY_MISSING, JAVA_NOT_FOUND, LOCALE_MISSING, USER_MISSING, or what
                 ``require_rights`` raises; nothing was started.
             SubmissionError: the job could not be started, or ended with an error.
         """
