@@ -34,7 +34,7 @@ from spark_jobs.contract.own_lines import taken_line_secret
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.tested_versions import RANGES, installed_versions, untested_versions
 from spark_jobs.engine.runtime.java_names import remember_java_names
-from spark_jobs.engine.runtime.progress import Progress, log, sign_lines, tell_operator
+from spark_jobs.engine.runtime.progress import Progress, log, sign_lines, tell_operator, tell_phases
 from spark_jobs.engine.runtime.redaction import Redaction
 from spark_jobs.engine.runtime.start import count_imports, count_launch, start_workers, stop
 from spark_jobs.engine.runtime.surroundings import own_session
@@ -51,10 +51,11 @@ def main(arguments: list[str] | None = None) -> int:
     if not parsed.versions_told:
         for sentence in untested_versions(installed_versions(RANGES, sys.path)):
             log.warning("%s", sentence)
-    if parsed.answers is not None and (secret := taken_line_secret(parsed.answers)):
+    secret = taken_line_secret(parsed.answers) if parsed.answers is not None else ""
+    if secret:
         sign_lines(secret)
     try:
-        return 0 if _runs_well(parsed) else 1
+        return 0 if _runs_well(parsed, is_heard=bool(secret)) else 1
     except JobError as error:
         log.error("%s", error)
     except Exception:  # noqa: BLE001 - logged here: a trace printed by Python has secrets
@@ -62,8 +63,11 @@ def main(arguments: list[str] | None = None) -> int:
     return 1
 
 
-def _runs_well(parsed: argparse.Namespace) -> bool:
-    """Start what the job needs, and run it; returns whether every statement succeeded."""
+def _runs_well(parsed: argparse.Namespace, *, is_heard: bool) -> bool:
+    """Start what the job needs, and run it; returns whether every statement succeeded.
+
+    ``is_heard``: by the operator, which knows the job's own lines.
+    """
     progress, spark = Progress(), None
     count_imports(progress)
     # Documents that spark-submit ships are there once there is a session.
@@ -81,6 +85,9 @@ def _runs_well(parsed: argparse.Namespace) -> bool:
             remember_java_names(spark)
             start_workers(spark)
             _say_application(spark)
+        # Until here, a cluster's client is listened to, for the id of the application.
+        if is_heard:
+            tell_phases()
         try:
             return _is_done(parsed, spark, progress, credentials, opened)
         finally:

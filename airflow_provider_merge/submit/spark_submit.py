@@ -31,6 +31,7 @@ from airflow_provider_merge.submit.local_master import local_conf, local_variabl
 from airflow_provider_merge.submit.local_submitter import LocalSubmitter
 from airflow_provider_merge.submit.locales import cluster_conf, require_utf8
 from airflow_provider_merge.submit.output_lines import OutputLine, output_lines
+from airflow_provider_merge.submit.phases import CLUSTER, START, without_phases
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from airflow_provider_merge.submit.surroundings import class_archive_folder, history_server
@@ -48,6 +49,7 @@ class _ReadingHook(SparkSubmitHook):
     """Tells of the Spark application, and answers the job, while it reads the launcher's output."""
 
     announce: Callable[[SparkApplication], None]
+    enter: Callable[[str], None]
     history: str
     last_look: LastLook
     line_secret: str
@@ -60,7 +62,7 @@ class _ReadingHook(SparkSubmitHook):
 
     def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
         lines = self.last_look.answering(output_lines(itr, self.line_secret))
-        lines = announced(lines, self.history, self.announce)
+        lines = announced(without_phases(lines, self.enter), self.history, self.announce)
         self._job_log = job_log = JobLog(super().log)
         try:
             super()._process_spark_submit_log(self._texts(lines))
@@ -108,7 +110,8 @@ class SparkSubmitSubmitter(LocalSubmitter):
             conf = self._settings.conf
             self._archive = usable_archive(folder, environment, conf, variables)
         hook = self._new_hook(job, files, environment)
-        hook.announce, hook.history = self._announce, history_server(self._settings, self._extra)
+        hook.announce, hook.enter = self._announce, job.enter
+        hook.history = history_server(self._settings, self._extra)
         hook.last_look, hook.line_secret = LastLook(files.folder, job.ended), files.line_secret
         _check_master(hook)
         if self._cluster:
@@ -142,6 +145,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
             variables[OPTIONS] = launcher_options(self._archive, variables)
             variables.setdefault("SPARK_CONF_DIR", str(environment.spark_home / "conf"))
             variables["SPARK_HOME"] = str(self._archive.spark_home)
+        job.enter(CLUSTER if self._cluster else START)
         try:
             hook.submit(str(files.main), env=variables)
         except AirflowException as error:
@@ -245,10 +249,14 @@ class SparkSubmitSubmitter(LocalSubmitter):
 
 
 def _close_output(hook: SparkSubmitHook) -> None:
-    """Close the pipe that the hook reads the launcher's output from; it leaves that to chance."""
+    """Close the pipe that the hook reads the launcher's output from, and take note of its end.
+
+    The hook leaves both to chance.
+    """
     process = hook._submit_sp  # noqa: SLF001
     if process is not None:
         process.stdout.close()
+        process.poll()
 
 
 def _let_launcher_tidy(hook: SparkSubmitHook) -> None:

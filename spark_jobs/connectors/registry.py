@@ -34,9 +34,10 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
             f"catalog.connector: {catalog.connector!r} is not known.",
             f"Use one of: {known}.",
         )
+    module_name = _CONNECTORS[catalog.connector]
     requirement = requirement_of(TABLE_LIBRARIES[catalog.connector])
     try:
-        module = importlib.import_module(_CONNECTORS[catalog.connector])
+        module = importlib.import_module(module_name)
         connector: Connector = module.open_connector(catalog, credentials)
     except ModuleNotFoundError as error:
         raise CatalogError(
