@@ -29,6 +29,7 @@ _HARMLESS: Final = re.compile(
     r"|Using Spark's default log4j profile: "
     r"|Setting Spark log level to "
     r"|.{0,24}WARN NativeCodeLoader: Unable to load native-hadoop library"
+    r"|.{0,24}WARN Utils: (?:Your hostname, .* resolves to a loopback|Set SPARK_LOCAL_IP) "
 )
 # A frame of a Java stack trace, or "... 12 more".
 _FRAME: Final = re.compile(r"at [\w.$/<>]+\(.*\)|\.\.\. \d+ more|at java\.base/")

@@ -51,12 +51,15 @@ class Phases:
         seconds = [
             (name, end - began) for (name, began), end in zip(self._began, ends, strict=True)
         ]
-        (name, now), before = seconds[-1], seconds[:-1]
+        name, now = seconds.pop()
+        before: dict[str, float] = {}
+        for each, value in seconds:
+            before[each] = before.get(each, 0.0) + value
         text = f"in phase {name}, for {now:.1f} seconds"
         if name in _WAITS_FOR:
             text += f", waiting for {_WAITS_FOR[name]}"
         if before:
-            earlier = " | ".join(f"{each} {value:.1f}" for each, value in before)
+            earlier = " | ".join(f"{each} {value:.1f}" for each, value in before.items())
             text += f"; seconds before: {earlier}"
         return text
 

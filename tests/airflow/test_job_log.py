@@ -21,6 +21,8 @@ LINES = {
     'Setting Spark log level to "WARN".': logging.DEBUG,
     "Using Spark's default log4j profile: org/apache/log4j2.properties": logging.DEBUG,
     "26/11/23 16:00:04 WARN NativeCodeLoader: Unable to load native-hadoop library": logging.DEBUG,
+    "26/11/23 16:00:05 WARN Utils: Your hostname, a, resolves to a loopback address": logging.DEBUG,
+    "26/11/23 16:00:05 WARN Utils: Set SPARK_LOCAL_IP if you need to bind": logging.DEBUG,
     "WARNING: Using incubator modules: jdk.incubator.vector": logging.DEBUG,
     "a row": logging.WARNING,
 }
