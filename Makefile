@@ -139,6 +139,10 @@ test-compat: setup ## Run the suites on other versions of Spark and Airflow (ONL
 	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \
 	$(VENV)/bin/python .ci/compat.py run $(ONLY)
 
+.PHONY: test-readme
+test-readme: ## Run the suites of failures with exactly what README installs, extras apart
+	@$(MAKE) --no-print-directory test-compat ONLY=readme
+
 .PHONY: lint
 lint: setup ## Check style, types, import rules and file length
 	@.ci/lint
