@@ -28,6 +28,8 @@ ROOT = suites.ROOT
 REQUIREMENTS = ROOT / "requirements"
 COMPAT = REQUIREMENTS / "compat"
 WORK = suites.OUTPUT / "compat"
+# Besides the group `test`: tests run statements that the provider's parser has read.
+TEST_TOOLS = ("sqlglot",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ def write_readme_lock(leg: Leg, whole: Path, variables: Mapping[str, str]) -> No
     install = text.partition("/opt/merge-spark/bin/pip install ")[2].partition("`")[0]
     found = re.findall(r'"([^"]+)"', install) + re.findall(r'For Iceberg add `"([^"]+)"`', text)
     named = WORK / f"{leg.name}.in"
-    named.write_text("".join(f"{each}\n" for each in found))
+    named.write_text("".join(f"{each}\n" for each in (*found, *TEST_TOOLS)))
     command = [".ci/uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes"]
     command += ["--python-version", "3.11", "--no-emit-index-url", "--no-header", "--no-annotate"]
     command += ["--constraints", str(REQUIREMENTS / f"{leg.lock}.txt"), str(named)]

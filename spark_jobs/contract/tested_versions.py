@@ -24,7 +24,7 @@ def installed_versions(names: Iterable[str], folders: Sequence[str]) -> dict[str
 
     Their own metadata is read: nothing is imported.
     """
-    found = {}
+    found: dict[str, str] = {}
     for name in names:
         for each in distributions(name=name, path=[*folders]):
             found.setdefault(name, each.version)
