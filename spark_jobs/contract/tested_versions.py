@@ -27,7 +27,9 @@ def installed_versions(names: Iterable[str], folders: Sequence[str]) -> dict[str
     found: dict[str, str] = {}
     for name in names:
         for each in distributions(name=name, path=[*folders]):
-            found.setdefault(name, each.version)
+            # An installation that was broken off leaves folders without it.
+            if each.read_text("METADATA") or each.read_text("PKG-INFO"):
+                found.setdefault(name, each.version)
     return found
 
 

@@ -95,6 +95,17 @@ def test_an_untested_version_is_told_once(
     assert VERSIONS_TOLD in launcher.arguments
 
 
+def test_what_a_broken_off_installation_left_is_no_library(
+    launcher: Launcher, submitter: str
+) -> None:
+    (about,) = launcher.folder.rglob("pyarrow-*.dist-info")
+    (about.parent / "pyarrow-0.0.0.dist-info").mkdir()
+
+    submit(launcher, submitter)
+
+    assert VERSIONS_TOLD in launcher.arguments
+
+
 class TestElsewhere:
     """What may come from elsewhere is left to the driver, which tells versions itself."""
 
