@@ -7,6 +7,7 @@ VENV := .venv
 SPARK_VENV := .venv-spark
 EXECUTOR_VENV := .venv-executor
 WRITERS_VENV := .venv-writers
+JAVA_VENV := .venv-java
 # Where the operator, the demo and the tests find the Spark environment.
 export MERGE_SPARK_ENV := $(CURDIR)/$(SPARK_VENV)
 # The interpreter both environments are made with; empty means: look for one (.ci/check-tools).
@@ -23,8 +24,8 @@ help: ## List the commands
 .PHONY: setup
 setup: ## Make both environments from the locks (done by the other commands too)
 	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \
-	.ci/environment $(VENV) requirements/airflow.txt --with-project && \
-	.ci/environment $(SPARK_VENV) requirements/spark.txt
+	.ci/environment $(VENV) --with-project requirements/airflow.txt && \
+	.ci/environment $(SPARK_VENV) requirements/spark.txt $$(.ci/java)
 
 .PHONY: demo
 demo: setup setup-classes ## Run real merges through Airflow and Spark into a real table
@@ -35,6 +36,12 @@ demo: setup setup-classes ## Run real merges through Airflow and Spark into a re
 setup-executor:
 	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \
 	.ci/environment $(EXECUTOR_VENV) requirements/executor.txt
+
+# Not part of setup: where there is a Java, only the tests of those without need it.
+.PHONY: setup-java
+setup-java:
+	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \
+	.ci/environment $(JAVA_VENV) requirements/java.txt
 
 # Not part of setup: 400 MB of other libraries that write parquet files.
 .PHONY: setup-writers
@@ -54,7 +61,7 @@ setup-servers: setup
 
 .PHONY: setup-tests
 setup-tests: setup
-	@$(MAKE) --no-print-directory -j3 setup-executor setup-classes $(if $(ONLY),,setup-servers)
+	@$(MAKE) --no-print-directory -j3 setup-executor setup-java setup-classes $(if $(ONLY),,setup-servers)
 
 .PHONY: test
 test: setup-tests ## Run every test suite (ONLY="engine datafiles" runs only these)
@@ -132,6 +139,10 @@ test-compat: setup ## Run the suites on other versions of Spark and Airflow (ONL
 	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \
 	$(VENV)/bin/python .ci/compat.py run $(ONLY)
 
+.PHONY: test-readme
+test-readme: ## Run the suites of failures with exactly what README installs, extras apart
+	@$(MAKE) --no-print-directory test-compat ONLY=readme
+
 .PHONY: lint
 lint: setup ## Check style, types, import rules and file length
 	@.ci/lint
@@ -143,7 +154,7 @@ format: setup ## Format the code and apply the safe fixes
 .PHONY: lock
 lock: ## Compile the locks from pyproject.toml (LOCK_ARGS=--upgrade renews all versions)
 	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \
-	for group in build airflow spark executor writers; do \
+	for group in build airflow spark java executor writers; do \
 		echo "requirements/$$group.txt" && \
 		$(LOCK) --group pyproject.toml:$$group -o requirements/$$group.txt || exit 1; \
 	done && \
@@ -159,7 +170,7 @@ bench-natives: setup ## Measure this project beside Iceberg, Delta Lake and plai
 
 .PHONY: clean
 clean: ## Remove everything that the commands made
-	rm -rf $(VENV) $(SPARK_VENV) $(EXECUTOR_VENV) $(WRITERS_VENV) .venv-compat-* .tools .demo .bench .test dist build \
+	rm -rf $(VENV) $(SPARK_VENV) $(EXECUTOR_VENV) $(WRITERS_VENV) $(JAVA_VENV) .venv-compat-* .tools .demo .bench .test dist build \
 		.pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find airflow_provider_merge spark_jobs dags_examples tests benchmarks .ci \
 		-name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

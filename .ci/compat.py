@@ -17,8 +17,9 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import suites
@@ -27,6 +28,8 @@ ROOT = suites.ROOT
 REQUIREMENTS = ROOT / "requirements"
 COMPAT = REQUIREMENTS / "compat"
 WORK = suites.OUTPUT / "compat"
+# Besides the group `test`: tests run statements that the provider's parser has read.
+TEST_TOOLS = ("sqlglot",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class Leg:
     suites: tuple[str, ...]
     python: str | None = None
     warnings: tuple[str, ...] = ()
+    readme: bool = False
 
     @property
     def folder(self) -> Path:
@@ -58,6 +62,7 @@ class Row:
     seconds: float
     result: str
     passed: bool
+    skips: Mapping[str, int] = field(default_factory=dict)
 
 
 def legs(names: list[str]) -> list[Leg]:
@@ -110,11 +115,35 @@ def make_environment(leg: Leg, variables: Mapping[str, str]) -> None:
     WORK.mkdir(parents=True, exist_ok=True)
     lock = packages((REQUIREMENTS / f"{leg.lock}.txt").read_text())
     whole = WORK / f"{leg.name}.txt"
-    different = packages(leg.difference.read_text()) if leg.replace else {}
-    whole.write_text("".join((lock | different).values()))
-    project = ["--with-project"] if leg.lock == "airflow" else []
-    command = [".ci/environment", leg.folder.name, str(whole), *project]
+    if leg.readme:
+        write_readme_lock(leg, whole, variables)
+    else:
+        different = packages(leg.difference.read_text()) if leg.replace else {}
+        whole.write_text("".join((lock | different).values()))
+    command = [".ci/environment", leg.folder.name]
+    command += ["--with-project"] if leg.lock == "airflow" else []
+    command += [str(whole), *(java_lock() if leg.lock == "spark" else [])]
     subprocess.run(command, cwd=ROOT, env=dict(variables), check=True)
+
+
+def write_readme_lock(leg: Leg, whole: Path, variables: Mapping[str, str]) -> None:
+    """What README installs for Spark, in the versions of the lock, and what runs tests."""
+    text = (ROOT / "README.md").read_text()
+    install = text.partition("/opt/merge-spark/bin/pip install ")[2].partition("`")[0]
+    found = re.findall(r'"([^"]+)"', install) + re.findall(r'For Iceberg add `"([^"]+)"`', text)
+    named = WORK / f"{leg.name}.in"
+    named.write_text("".join(f"{each}\n" for each in (*found, *TEST_TOOLS)))
+    command = [".ci/uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes"]
+    command += ["--python-version", "3.11", "--no-emit-index-url", "--no-header", "--no-annotate"]
+    command += ["--constraints", str(REQUIREMENTS / f"{leg.lock}.txt"), str(named)]
+    command += ["--group", "pyproject.toml:test", "--output-file", str(whole)]
+    subprocess.run(command, cwd=ROOT, env=dict(variables), check=True)
+
+
+def java_lock() -> list[str]:
+    """The lock with a Java, where this machine has none."""
+    done = subprocess.run([".ci/java"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout.split()
 
 
 def interpreter(leg: Leg) -> str | None:
@@ -161,7 +190,9 @@ def run_suite(leg: Leg, suite: suites.Suite) -> Row:
     result = f"{outcome.passed} passed"
     result += f", {len(outcome.skipped)} skipped" if outcome.skipped else ""
     result += f"  FAILED: {outcome.reason}" if outcome.reason else ""
-    return Row(leg.name, suite.name, outcome.seconds, result, passed=not outcome.reason)
+    skips = Counter(reason for _, reason in outcome.skipped)
+    passed = not outcome.reason
+    return Row(leg.name, suite.name, outcome.seconds, result, passed=passed, skips=skips)
 
 
 def main(action: str, *names: str) -> int:
@@ -179,6 +210,8 @@ def main(action: str, *names: str) -> int:
     print(f"\n{'leg':<22}{'suite':<14}{'seconds':>8}  result")
     for row in rows:
         print(f"{row.leg:<22}{row.suite:<14}{row.seconds:>8.1f}  {row.result}")
+        for reason, number in sorted(row.skips.items()):
+            print(f"{'':<46}skipped {number:>4}: {reason}")
     return 0 if all(row.passed for row in rows) else 1
 
 

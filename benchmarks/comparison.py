@@ -23,6 +23,7 @@ from spark_jobs.contract.request import CatalogSpec, JobRequest, Source, TableNa
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import Statement
 from spark_jobs.run import run
+from tests.support.java import needed_for_java
 
 ROOT = Path(".bench").absolute()
 _PROJECT = Path(__file__).resolve().parents[1]
@@ -34,6 +35,7 @@ def session(heap: str = "6g", settings: Mapping[str, str] | None = None) -> Spar
     Python workers are set up as for every job on a local master (``submit.local_master``).
     """
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ.update(needed_for_java(os.environ))
     spark = (
         SparkSession.builder.config(map=dict(settings or {}))
         .master("local[2]")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,13 +27,14 @@ from spark_jobs.contract.arguments import (
     LAUNCHED,
     NO_SESSION,
     REQUEST,
+    VERSIONS_TOLD,
 )
 from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.own_lines import taken_line_secret
 from spark_jobs.contract.request import JobRequest
-from spark_jobs.contract.tested_versions import untested_versions
+from spark_jobs.contract.tested_versions import RANGES, installed_versions, untested_versions
 from spark_jobs.engine.runtime.java_names import remember_java_names
-from spark_jobs.engine.runtime.progress import Progress, log, sign_lines, tell_operator
+from spark_jobs.engine.runtime.progress import Progress, log, sign_lines, tell_operator, tell_phases
 from spark_jobs.engine.runtime.redaction import Redaction
 from spark_jobs.engine.runtime.start import count_imports, count_launch, start_workers, stop
 from spark_jobs.engine.runtime.surroundings import own_session
@@ -45,13 +47,15 @@ if TYPE_CHECKING:
 def main(arguments: list[str] | None = None) -> int:
     """The entry point of spark-submit; 0 if every statement succeeded, else 1."""
     _set_up_logs()
-    for sentence in untested_versions():
-        log.warning("%s", sentence)
     parsed = _parser().parse_args(arguments)
-    if parsed.answers is not None and (secret := taken_line_secret(parsed.answers)):
+    if not parsed.versions_told:
+        for sentence in untested_versions(installed_versions(RANGES, sys.path)):
+            log.warning("%s", sentence)
+    secret = taken_line_secret(parsed.answers) if parsed.answers is not None else ""
+    if secret:
         sign_lines(secret)
     try:
-        return 0 if _runs_well(parsed) else 1
+        return 0 if _runs_well(parsed, is_heard=bool(secret)) else 1
     except JobError as error:
         log.error("%s", error)
     except Exception:  # noqa: BLE001 - logged here: a trace printed by Python has secrets
@@ -59,8 +63,11 @@ def main(arguments: list[str] | None = None) -> int:
     return 1
 
 
-def _runs_well(parsed: argparse.Namespace) -> bool:
-    """Start what the job needs, and run it; returns whether every statement succeeded."""
+def _runs_well(parsed: argparse.Namespace, *, is_heard: bool) -> bool:
+    """Start what the job needs, and run it; returns whether every statement succeeded.
+
+    ``is_heard``: by the operator, which knows the job's own lines.
+    """
     progress, spark = Progress(), None
     count_imports(progress)
     # Documents that spark-submit ships are there once there is a session.
@@ -78,6 +85,9 @@ def _runs_well(parsed: argparse.Namespace) -> bool:
             remember_java_names(spark)
             start_workers(spark)
             _say_application(spark)
+        # Until here, a cluster's client is listened to, for the id of the application.
+        if is_heard:
+            tell_phases()
         try:
             return _is_done(parsed, spark, progress, credentials, opened)
         finally:
@@ -132,6 +142,7 @@ def _parser() -> argparse.ArgumentParser:
     work.add_argument(BATCH, help="JobBatch document (JSON)")
     parser.add_argument(CREDENTIALS, help="JSON object of secrets, readable by its owner only")
     parser.add_argument(ANSWERS, type=Path, help="folder where last looks are answered")
+    parser.add_argument(VERSIONS_TOLD, action="store_true", help="those of libraries were checked")
     parser.add_argument(LAUNCHED, type=float, help="when it was launched, since 1970")
     parser.add_argument(NO_SESSION, action="store_true", help="start no Spark session")
     return parser

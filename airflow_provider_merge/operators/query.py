@@ -27,6 +27,7 @@ from airflow_provider_merge.operators._shared.source_parameters import (
 )
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.operators._shared.sql_parameter import SqlOperator, of_parameter
+from airflow_provider_merge.operators._shared.timeouts import telling_timeouts
 from airflow_provider_merge.operators._shared.values import text, whole_number
 from airflow_provider_merge.secret_names import holds_secret
 from airflow_provider_merge.sql.parser import parse_query
@@ -111,6 +112,7 @@ class QueryOperator(SqlOperator, SparkJobOperator):
         self.check_parameters()
 
     @when_rendered
+    @telling_timeouts
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the query and return what it found."""
         started = time.monotonic()

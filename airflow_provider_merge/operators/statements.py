@@ -28,6 +28,7 @@ from airflow_provider_merge.operators._shared.sql_parameter import (
     sql_of_file,
 )
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
+from airflow_provider_merge.operators._shared.timeouts import telling_timeouts
 from airflow_provider_merge.operators._shared.values import flag, whole_number
 from airflow_provider_merge.operators.statement_list import (
     ListedStatement,
@@ -164,6 +165,7 @@ class StatementsOperator(SparkJobOperator):
         self._check_parameters()
 
     @when_rendered
+    @telling_timeouts
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the statements; ``statements`` in the result has the result of each, by name.
 

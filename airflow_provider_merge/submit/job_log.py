@@ -23,6 +23,14 @@ _LEVELS: Final = {
     "FATAL": logging.CRITICAL,
     "CRITICAL": logging.CRITICAL,
 }
+# What every driver warns of, and nobody needs to know: what Spark itself chooses.
+_HARMLESS: Final = re.compile(
+    r"WARNING: Using incubator modules: jdk\.incubator\.vector$"
+    r"|Using Spark's default log4j profile: "
+    r"|Setting Spark log level to "
+    r"|.{0,24}WARN NativeCodeLoader: Unable to load native-hadoop library"
+    r"|.{0,24}WARN Utils: (?:Your hostname, .* resolves to a loopback|Set SPARK_LOCAL_IP) "
+)
 # A frame of a Java stack trace, or "... 12 more".
 _FRAME: Final = re.compile(r"at [\w.$/<>]+\(.*\)|\.\.\. \d+ more|at java\.base/")
 # Characters: lines of Java's own may hold a whole value of a row.
@@ -57,6 +65,9 @@ class JobLog:
         elif self._folds and not is_frame:
             self._logger.log(self._level, _UNFOLD)
         self._folds = is_frame
+        if _HARMLESS.match(message):
+            self._logger.debug("%s", message)
+            return
         if (found := _LEVEL.match(message)) and found[1] in _LEVELS:
             self._level = _LEVELS[found[1]]
         self._logger.log(self._level, "%s", message)

@@ -9,6 +9,7 @@ from typing import Any
 
 from airflow_provider_merge import job_package
 from airflow_provider_merge.submit.job_files import JobFiles, job_files
+from airflow_provider_merge.submit.libraries import check_libraries
 from airflow_provider_merge.submit.locales import utf8_variables
 from airflow_provider_merge.submit.processes import OPERATION, SUBMISSION, end_processes
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
@@ -33,6 +34,7 @@ class LocalSubmitter(ABC):
         self._marks: dict[str, str] = {}
         self._files: JobFiles | None = None
         self._killed = False
+        self._versions_told = False
 
     def submit(self, job: SparkJob) -> None:
         """Run the job and wait for its end.
@@ -47,6 +49,7 @@ class LocalSubmitter(ABC):
         environment = environment_of(self._settings, self._extra)
         if not self._cluster:
             job.require_rights()
+            self._check_libraries(job, environment)
         operation = {OPERATION: job.work.operation_id}
         end_processes(operation)
         self._marks = {**operation, SUBMISSION: uuid.uuid4().hex}
@@ -70,6 +73,12 @@ class LocalSubmitter(ABC):
             self._end_elsewhere()
         finally:
             self._end_processes()
+
+    def _check_libraries(self, job: SparkJob, environment: SparkEnvironment | None) -> None:
+        if environment is not None:
+            connectors = {request.catalog.connector for request in job.requests}
+            conf, variables = self._settings.conf, self._variables()
+            self._versions_told = check_libraries(environment, connectors, conf, variables)
 
     def _prepare(  # noqa: B027 - there may be nothing more to check
         self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import subprocess
+from collections.abc import Callable
 
 from airflow_provider_merge.submit.endings import process_failure
 from airflow_provider_merge.submit.job_files import JobFiles
@@ -11,6 +12,7 @@ from airflow_provider_merge.submit.job_log import JobLog
 from airflow_provider_merge.submit.last_look import LastLook
 from airflow_provider_merge.submit.local_submitter import LocalSubmitter
 from airflow_provider_merge.submit.output_lines import output_lines
+from airflow_provider_merge.submit.phases import IMPORTS, without_phases
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import (
@@ -23,7 +25,7 @@ from airflow_provider_merge.submit.surroundings import (
     environment_of,
     spark_connection,
 )
-from spark_jobs.contract.arguments import ANSWERS, CREDENTIALS, NO_SESSION
+from spark_jobs.contract.arguments import ANSWERS, CREDENTIALS, NO_SESSION, VERSIONS_TOLD
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +41,7 @@ class PlainPythonSubmitter(LocalSubmitter):
         super().__init__(settings)
         self._other: Submitter | None = None
         self._last_look: LastLook | None = None
+        self._enter: Callable[[str], None] = lambda _: None
 
     def submit(self, job: SparkJob) -> None:
         """Run the job and wait for its end, after what an earlier try left running was ended."""
@@ -54,6 +57,7 @@ class PlainPythonSubmitter(LocalSubmitter):
         self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None
     ) -> None:
         self._last_look = LastLook(files.folder, job.ended)
+        self._enter = job.enter
 
     def _end_elsewhere(self) -> None:
         if self._other is not None:
@@ -70,7 +74,9 @@ class PlainPythonSubmitter(LocalSubmitter):
         if files.credentials is not None:
             command += [CREDENTIALS, str(files.credentials)]
         command += [ANSWERS, str(files.folder)]
+        command += [VERSIONS_TOLD] if self._versions_told else []
         variables = {**self._variables(), "PYTHONPATH": str(files.package)}
+        self._enter(IMPORTS)
         process = subprocess.Popen(
             command,
             env=variables,
@@ -85,7 +91,8 @@ class PlainPythonSubmitter(LocalSubmitter):
                 assert process.stdout is not None  # noqa: S101
                 job_log = JobLog(log)
                 lines = output_lines(process.stdout, files.line_secret)
-                for line in self._last_look.answering(lines):
+                lines = without_phases(self._last_look.answering(lines), self._enter)
+                for line in lines:
                     job_log.info(line.text.rstrip())
                 job_log.close()
                 code = process.wait()

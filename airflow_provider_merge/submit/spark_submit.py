@@ -23,7 +23,7 @@ from airflow_provider_merge.submit.class_archive import (
 )
 from airflow_provider_merge.submit.compilers import compiler_options
 from airflow_provider_merge.submit.endings import process_failure
-from airflow_provider_merge.submit.java import require_java
+from airflow_provider_merge.submit.java import java_variables
 from airflow_provider_merge.submit.job_files import JobFiles
 from airflow_provider_merge.submit.job_log import JobLog
 from airflow_provider_merge.submit.last_look import LastLook
@@ -31,11 +31,12 @@ from airflow_provider_merge.submit.local_master import local_conf, local_variabl
 from airflow_provider_merge.submit.local_submitter import LocalSubmitter
 from airflow_provider_merge.submit.locales import cluster_conf, require_utf8
 from airflow_provider_merge.submit.output_lines import OutputLine, output_lines
+from airflow_provider_merge.submit.phases import CLUSTER, START, without_phases
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from airflow_provider_merge.submit.surroundings import class_archive_folder, history_server
 from airflow_provider_merge.submit.user_names import user_variables
-from spark_jobs.contract.arguments import ANSWERS, CREDENTIALS, LAUNCHED
+from spark_jobs.contract.arguments import ANSWERS, CREDENTIALS, LAUNCHED, VERSIONS_TOLD
 from spark_jobs.contract.batch import JobBatch
 
 # Where the hook keeps what it has read of ids.
@@ -48,6 +49,7 @@ class _ReadingHook(SparkSubmitHook):
     """Tells of the Spark application, and answers the job, while it reads the launcher's output."""
 
     announce: Callable[[SparkApplication], None]
+    enter: Callable[[str], None]
     history: str
     last_look: LastLook
     line_secret: str
@@ -60,7 +62,7 @@ class _ReadingHook(SparkSubmitHook):
 
     def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
         lines = self.last_look.answering(output_lines(itr, self.line_secret))
-        lines = announced(lines, self.history, self.announce)
+        lines = announced(without_phases(lines, self.enter), self.history, self.announce)
         self._job_log = job_log = JobLog(super().log)
         try:
             super()._process_spark_submit_log(self._texts(lines))
@@ -92,13 +94,15 @@ class SparkSubmitSubmitter(LocalSubmitter):
         self._application = SparkApplication()
         self._has_ended_elsewhere = False
         self._archive: ClassArchive | None = None
+        self._java: dict[str, str] = {}
 
     def _prepare(
         self, job: SparkJob, files: JobFiles, environment: SparkEnvironment | None
     ) -> None:
         variables = self._variables()
         if environment is not None:
-            require_java(environment, variables)
+            self._java = java_variables(environment, variables)
+            variables.update(self._java)
         if not self._cluster:
             require_utf8(variables)
         folder = class_archive_folder()
@@ -106,7 +110,8 @@ class SparkSubmitSubmitter(LocalSubmitter):
             conf = self._settings.conf
             self._archive = usable_archive(folder, environment, conf, variables)
         hook = self._new_hook(job, files, environment)
-        hook.announce, hook.history = self._announce, history_server(self._settings, self._extra)
+        hook.announce, hook.enter = self._announce, job.enter
+        hook.history = history_server(self._settings, self._extra)
         hook.last_look, hook.line_secret = LastLook(files.folder, job.ended), files.line_secret
         _check_master(hook)
         if self._cluster:
@@ -127,6 +132,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
         hook, job, variables = self._hook, self._job, self._variables()
         assert hook is not None  # noqa: S101 - see _prepare
         assert job is not None  # noqa: S101
+        variables.update(self._java)
         variables.update(user_variables(files.folder, variables))
         if environment is not None:
             # A SPARK_HOME of the worker would win over the launcher's own folder.
@@ -139,6 +145,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
             variables[OPTIONS] = launcher_options(self._archive, variables)
             variables.setdefault("SPARK_CONF_DIR", str(environment.spark_home / "conf"))
             variables["SPARK_HOME"] = str(self._archive.spark_home)
+        job.enter(CLUSTER if self._cluster else START)
         try:
             hook.submit(str(files.main), env=variables)
         except AirflowException as error:
@@ -190,6 +197,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
         if not cluster:
             # What a driver on a cluster prints is not read here.
             arguments += [ANSWERS, str(files.folder), LAUNCHED, f"{time.time():.3f}"]
+            arguments += [VERSIONS_TOLD] if self._versions_told else []
         try:
             return _ReadingHook(
                 conn_id=settings.spark_conn_id,
@@ -241,10 +249,14 @@ class SparkSubmitSubmitter(LocalSubmitter):
 
 
 def _close_output(hook: SparkSubmitHook) -> None:
-    """Close the pipe that the hook reads the launcher's output from; it leaves that to chance."""
+    """Close the pipe that the hook reads the launcher's output from, and take note of its end.
+
+    The hook leaves both to chance.
+    """
     process = hook._submit_sp  # noqa: SLF001
     if process is not None:
         process.stdout.close()
+        process.poll()
 
 
 def _let_launcher_tidy(hook: SparkSubmitHook) -> None:

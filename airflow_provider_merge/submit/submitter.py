@@ -30,7 +30,8 @@ class SubmissionError(Exception):
 class SparkJob:
     """A request or several, and the secrets that they need and must not hold.
 
-    ``announce`` hears of the Spark application as soon as anything of it is known. ``ended`` tells
+    ``announce`` hears of the Spark application as soon as anything of it is known, ``enter`` of the
+    phase that begins. ``ended`` tells
     what became of the job's task, empty as long as it goes on; it is asked before anything is
     published. ``note`` notes the work in the workspace, for a driver that may begin after its task
     has ended; ``give_up`` lets nothing be published any more by what cannot be ended for certain.
@@ -42,11 +43,17 @@ class SparkJob:
     work: JobRequest | JobBatch
     credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
     announce: Callable[[SparkApplication], None] = field(default=lambda _: None, repr=False)
+    enter: Callable[[str], None] = field(default=lambda _: None, repr=False)
     ended: Callable[[], str] = field(default=lambda: "", repr=False)
     note: Callable[[], None] = field(default=lambda: None, repr=False)
     give_up: Callable[[], None] = field(default=lambda: None, repr=False)
     require_rights: Callable[[], None] = field(default=lambda: None, repr=False)
     both_compilers: bool = False
+
+    @property
+    def requests(self) -> tuple[JobRequest, ...]:
+        """The work, in its order."""
+        return self.work.requests if isinstance(self.work, JobBatch) else (self.work,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +101,7 @@ class Submitter(Protocol):
 
         Raises:
             RequestError: the settings cannot work; nothing was started.
-            CatalogError: JAVA_NOT_FOUND, LOCALE_MISSING, USER_MISSING, or what
+            CatalogError: LIBRARY_MISSING, JAVA_NOT_FOUND, LOCALE_MISSING, USER_MISSING, or what
                 ``require_rights`` raises; nothing was started.
             SubmissionError: the job could not be started, or ended with an error.
         """

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.contract.tested_versions import TABLE_LIBRARIES, requirement_of
 from spark_jobs.errors import CatalogError, ErrorCode, RequestError
 from spark_jobs.spi.connector import Connector
 
-# name: (module with a function `open_connector`, what to install)
-_CONNECTORS: Final[Mapping[str, tuple[str, str]]] = {
-    "iceberg": ("spark_jobs.connectors.iceberg.connector", "pyiceberg>=0.12,<0.13"),
-    "paimon": ("spark_jobs.connectors.paimon.connector", "pypaimon>=2.1,<2.2"),
+# By name: the module with a function `open_connector`.
+_CONNECTORS: Final[Mapping[str, str]] = {
+    "iceberg": "spark_jobs.connectors.iceberg.connector",
+    "paimon": "spark_jobs.connectors.paimon.connector",
 }
 
 
@@ -33,7 +34,8 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
             f"catalog.connector: {catalog.connector!r} is not known.",
             f"Use one of: {known}.",
         )
-    module_name, requirement = _CONNECTORS[catalog.connector]
+    module_name = _CONNECTORS[catalog.connector]
+    requirement = requirement_of(TABLE_LIBRARIES[catalog.connector])
     try:
         module = importlib.import_module(module_name)
         connector: Connector = module.open_connector(catalog, credentials)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import distributions
 from typing import Final
 
 # From the first version on, and below the second; single ones that are known to be wrong.
@@ -15,19 +15,28 @@ RANGES: Final = {
     # The lock has one; others are run by `make test-compat`.
     "pyspark": ((3, 5), (4, 4), ()),
 }
+# By connector, and so by the format of tables.
+TABLE_LIBRARIES: Final = {"iceberg": "pyiceberg", "paimon": "pypaimon"}
 
 
-def untested_versions() -> Iterator[str]:
-    """A sentence on each library here of an untested version; those that are missing say so later.
+def installed_versions(names: Iterable[str], folders: Sequence[str]) -> dict[str, str]:
+    """The versions of those of the packages that are installed in folders, such as ``sys.path``.
 
-    Packages' own metadata is read: nothing is imported.
+    Their own metadata is read: nothing is imported.
     """
-    for name in RANGES:
-        try:
-            found = version(name)
-        except PackageNotFoundError:
-            continue
-        if not is_tested(name, found):
+    found: dict[str, str] = {}
+    for name in names:
+        for each in distributions(name=name, path=[*folders]):
+            # An installation that was broken off leaves folders without it.
+            if each.read_text("METADATA") or each.read_text("PKG-INFO"):
+                found.setdefault(name, each.version)
+    return found
+
+
+def untested_versions(versions: Mapping[str, str]) -> Iterator[str]:
+    """A sentence on each library of a version that was not tested; ``versions``: by package."""
+    for name, found in versions.items():
+        if name in RANGES and not is_tested(name, found):
             yield (
                 f"{name} {found} is outside of the versions that were tested, {range_of(name)}: "
                 "results may be wrong, or jobs fail. Install one of these into the Spark "
@@ -41,6 +50,11 @@ def is_tested(name: str, found: str) -> bool:
     match = re.match(r"\d+(?:\.\d+)*", found)
     numbers = tuple(map(int, match[0].split("."))) if match else ()
     return first <= numbers < end and numbers not in wrong
+
+
+def requirement_of(name: str) -> str:
+    """What to install, such as ``pypaimon>=2.1,<2.2``."""
+    return name + range_of(name) if name in RANGES else name
 
 
 def range_of(name: str) -> str:

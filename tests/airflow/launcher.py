@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+TABLE_LIBRARIES = ("pyiceberg-0.12.0", "pypaimon-2.1.0")
 _RECORD = """\
 #!{python}
 import json, os, subprocess, sys, time
@@ -44,6 +45,10 @@ class Launcher:
         launcher = cls(folder, folder / "record.json")
         home = folder / "lib" / "python3.11" / "site-packages" / "pyspark" / "bin"
         home.mkdir(parents=True)
+        for name in ("numpy-2.4.6", "pandas-2.3.3", "pyarrow-19.0.1", *TABLE_LIBRARIES):
+            about = home.parents[1] / f"{name}.dist-info" / "METADATA"
+            about.parent.mkdir()
+            about.write_text(f"Version: {name.partition('-')[2]}\n")
         (folder / "bin").mkdir()
         (folder / "bin" / "python").symlink_to(sys.executable)
         script = home / "spark-submit"

@@ -152,6 +152,8 @@ def test_the_log_tells_files_and_bytes():
         day,
     ]
     assert "seconds" in xcom_value(done)
+    again = dataclasses.replace(done, metrics=Metrics(attempts=3))
+    assert xcom_value(again)["rounds"] == 3
 
 
 def check(operator, hook=None):

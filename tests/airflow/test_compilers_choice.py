@@ -58,3 +58,11 @@ def test_a_long_write_gets_both_next_time(dag_file, submitter):
 def test_statements_of_one_application_count_together(dag_file, submitter):
     outcomes = [took(source=4), took(source=4), took(source=1)]
     assert runs(dag_file, submitter, TWO, outcomes) == [False, True, False, False]
+
+
+def test_the_first_run_asks_for_nothing_that_is_not_there(dag_file, submitter, capsys):
+    submitter.outcomes = [took(source=1)]
+
+    assert dag_file(MERGE).run().state == "success"
+
+    assert "XCom not found" not in capsys.readouterr().out

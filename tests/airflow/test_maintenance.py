@@ -199,8 +199,8 @@ def test_the_job_runs_in_the_environments_python(tmp_path, monkeypatch):
 
     submit(launcher)
 
-    main, option, *rest = launcher.arguments
-    assert (Path(main).name, option) == ("main.py", "--no-session")
+    main, option, *rest, told = launcher.arguments
+    assert (Path(main).name, option, told) == ("main.py", "--no-session", "--versions-told")
     assert rest[0::2] == ["--request", "--credentials", "--answers"]
     assert rest[5] == str(Path(main).parent)
     files = launcher.seen["files"]

@@ -43,7 +43,8 @@ def submit(launcher, job=JOB, **settings):
 def test_client_mode_names_absolute_private_files(launcher):
     submit(launcher)
     arguments = launcher.arguments
-    main, *rest = arguments[-9:]
+    main, *rest = arguments[-10:]
+    assert rest.pop() == "--versions-told"
     assert rest[0::2] == ["--request", "--credentials", "--answers", "--launched"]
     request, credentials, answers, launched = rest[1::2]
     assert Path(answers) == Path(request).parent

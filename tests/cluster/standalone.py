@@ -19,6 +19,7 @@ import pyspark
 from airflow_provider_merge import job_package
 from spark_jobs.contract.request import JobRequest
 from tests.cluster.processes import descendants, kill, wait_for
+from tests.support.java import needed_for_java
 
 ROOT = Path(__file__).resolve().parents[2]
 EXECUTOR_PYTHON = ROOT / ".venv-executor" / "bin" / "python"
@@ -33,7 +34,7 @@ def clean_environment(**more: str) -> dict[str, str]:
     """The variables that a process of Spark needs: above all, no path to this project."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME") if name in os.environ}
     local = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(SPARK_HOME), "LC_ALL": "C.UTF-8"}
-    return {**kept, **local, **more}
+    return {**kept, **local, **needed_for_java(kept), **more}
 
 
 @dataclass

@@ -28,6 +28,7 @@ from tests.faults.merges import CHANGED, OLD, OTHER, Row, Work
 from tests.faults.storage import ASKED, visible_file_system
 from tests.judge.iceberg_server import IcebergRest
 from tests.support.iceberg_changes import deleted, inserted, updated
+from tests.support.optional_packages import require_package
 from tests.support.paimon_tables import NAME
 
 _SCHEMA = pa.schema([("id", pa.int32()), ("v", pa.string()), ("p", pa.int32())])
@@ -149,6 +150,8 @@ class IcebergMatrix(Matrix):
     @classmethod
     def on(cls, drivers: Drivers, folder: Path, server: IcebergRest | None) -> IcebergMatrix:
         """On a catalog of SQLite in ``folder``, or on a server."""
+        if server is None:
+            require_package("sqlalchemy")
         address = {"server": server.uri, "token": server.secret} if server else {}
         works = {name: replace(work, **address) for name, work in WORKS.items()}
         return cls(drivers, folder, works=works, place=server.folder if server else folder / "lake")

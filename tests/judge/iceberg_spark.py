@@ -17,6 +17,7 @@ from typing import Any, Final
 import pytest
 
 from tests.judge.toolchain import Jar, JudgeMissingError, fetched_jar
+from tests.support.optional_packages import require_package
 from tests.support.spark_session import INTERPRETED
 
 JARS: Final = (
@@ -137,6 +138,7 @@ class IcebergSpark:
 @pytest.fixture(scope="session")
 def iceberg_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IcebergSpark]:
     """The one session of a test run; skips where it cannot run, with the reason."""
+    require_package("sqlalchemy")
     try:
         judge = IcebergSpark(tmp_path_factory.mktemp("ice berg"))
     except JudgeMissingError as missing:

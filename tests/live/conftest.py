@@ -43,6 +43,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker(pytest.mark.slow)
+    # It reads the logs of the others.
+    items.sort(key=lambda item: item.path.name == "test_quiet_logs.py")
 
 
 @pytest.fixture(scope="session")

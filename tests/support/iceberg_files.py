@@ -9,19 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg import transforms
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType
 
 from spark_jobs.contract.request import CatalogSpec
+from tests.support.optional_packages import require_package
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog.sql import SqlCatalog
 
 _CATALOG = "tests"
 _FIRST_FIELD = 1000
@@ -36,6 +39,7 @@ _TRANSFORMS = (
 
 def catalog_spec(warehouse: Path) -> CatalogSpec:
     """A SQL catalog on a file in a folder, as a request names it."""
+    require_package("sqlalchemy")
     options = {
         "type": "sql",
         "uri": f"sqlite:///{warehouse}/catalog.db",
@@ -48,6 +52,8 @@ def catalog_spec(warehouse: Path) -> CatalogSpec:
 def open_catalog(warehouse: Path) -> SqlCatalog:
     """The same one, opened with pyiceberg."""
     uri = catalog_spec(warehouse).options["uri"]
+    from pyiceberg.catalog.sql import SqlCatalog
+
     return SqlCatalog(_CATALOG, uri=uri, warehouse=f"file://{warehouse}")
 
 

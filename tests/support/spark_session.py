@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from tests.support.java import needed_for_java
 from tests.support.turns import EVERYTHING
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def local_session(
     from spark_jobs.engine.runtime.java_names import remember_java_names
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.update(needed_for_java(os.environ))
     settings = {
         # Thousands of small plans: compiling them well costs more than it gains.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",

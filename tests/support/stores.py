@@ -19,6 +19,7 @@ import pytest
 
 from spark_jobs.contract.request import CatalogSpec
 from tests.support.gateway import gateway_program_or_skip, serving
+from tests.support.optional_packages import require_package
 
 REGION = "us-east-1"
 
@@ -96,6 +97,7 @@ def moto() -> Iterator[ObjectStore]:
 @contextmanager
 def moto_store() -> Iterator[ObjectStore]:
     """A new server in this process."""
+    require_package("moto")
     from moto.server import ThreadedMotoServer
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)

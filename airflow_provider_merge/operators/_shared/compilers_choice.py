@@ -25,9 +25,14 @@ _TIMES_AS_FAST: Final = 2.0
 
 
 def wants_both(context: Context) -> bool:
-    """Whether the last run of this task, with an earlier date, took long enough; False if none."""
+    """Whether the last run of this task, with an earlier date, took long enough; False if none.
+
+    Where no run of the DAG has succeeded yet, nothing is asked: Airflow would log an error.
+    """
     ti = context["ti"]
     try:
+        if not context.get("prev_start_date_success"):
+            return False
         return bool(
             ti.xcom_pull(
                 task_ids=ti.task_id,

@@ -59,8 +59,9 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
     """``operation_id``, ``status`` and ``target``, then what the statement did.
 
     For statements that take care of a table, the rest are the fields of ``MaintenanceReport`` or,
-    for a compaction, snapshot ids and the fields of ``CompactionReport``; for others snapshot ids,
-    ``metrics``, ``partitions`` and ``schema_changes``, and for a dry run ``partition_metrics``.
+    for a compaction, snapshot ids, ``rounds`` and the fields of ``CompactionReport``; for others
+    snapshot ids, ``metrics``, ``partitions`` and ``schema_changes``, and for a dry run
+    ``partition_metrics``.
     """
     if result.maintenance is not None:
         return {
@@ -76,6 +77,7 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
             "target": result.target,
             "base_snapshot_id": result.base_snapshot_id,
             "snapshot_id": result.new_snapshot_id,
+            "rounds": result.metrics.attempts,
             "seconds": dict(result.metrics.seconds),
             **codec.encode(result.compaction),
         }

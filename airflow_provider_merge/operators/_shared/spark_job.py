@@ -28,6 +28,7 @@ from airflow_provider_merge.operators._shared.task_end import task_end
 from airflow_provider_merge.operators._shared.values import whole_number
 from airflow_provider_merge.parameters import ParameterOperator
 from airflow_provider_merge.submit.applications import SparkApplication
+from airflow_provider_merge.submit.phases import END, Phases
 from airflow_provider_merge.submit.plain_python import PlainPythonSubmitter
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import (
@@ -124,6 +125,7 @@ class SparkJobOperator(ParameterOperator):
         self.deploy_mode = deploy_mode
         # By the XCom of the link that shows it.
         self.pages: dict[str, str] = {}
+        self.phases = Phases()
         self._submitter: Submitter | None = None
         self._killed = False
         if not has_template([getattr(self, name) for name in SparkJobOperator.template_fields]):
@@ -179,6 +181,7 @@ class SparkJobOperator(ParameterOperator):
             work,
             credentials,
             announce=lambda application: self._link_application(context, application),
+            enter=self.phases.enter,
             ended=lambda: task_end(context["ti"]),
             note=lambda: note_work(requests, hook),
             give_up=lambda: give_up(requests, hook),
@@ -193,11 +196,13 @@ class SparkJobOperator(ParameterOperator):
         if self._killed:
             raise AirflowException("The task was ended before the job was started.")
         submitted = time.monotonic()
+        failure = None
         try:
             self._submitter.submit(job)
         except SubmissionError as error:
-            return EndedJob(error, submitted, both_compilers)
-        return EndedJob(None, submitted, both_compilers)
+            failure = error
+        self.phases.enter(END)
+        return EndedJob(failure, submitted, both_compilers)
 
     def task_ended(self, context: Context) -> str:
         """What became of the task while its job was at work; empty as long as it goes on."""

@@ -21,6 +21,7 @@ from airflow_provider_merge.operators._shared.outcome import job_outcome, settle
 from airflow_provider_merge.operators._shared.pages import pages_of_result
 from airflow_provider_merge.operators._shared.results import result_table, with_phases, xcom_value
 from airflow_provider_merge.operators._shared.table_request import TableRequestOperator
+from airflow_provider_merge.operators._shared.timeouts import telling_timeouts
 from airflow_provider_merge.submit.surroundings import shares_local_files
 from airflow_provider_merge.table_names import quoted_name
 from airflow_provider_merge.table_pages import (
@@ -64,6 +65,7 @@ class TableOperator(TableRequestOperator):
         self._result: JobResult | None = None
 
     @when_rendered
+    @telling_timeouts
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the job and return its result; a retry finds what an earlier try committed."""
         started = time.monotonic()

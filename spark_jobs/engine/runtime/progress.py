@@ -9,8 +9,11 @@ from contextlib import contextmanager
 from typing import Final
 
 from spark_jobs.contract.own_lines import own_line
+from spark_jobs.contract.phase_line import phase_line
 
 log = logging.getLogger("airflow_provider_merge.job")
+# Nobody hears of them unless the operator does.
+_phases = log.getChild("phases")
 _TOLD: Final = "told_to_operator"
 
 
@@ -23,6 +26,7 @@ class Progress:
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Time a phase under ``name``; the times of repeated phases add up."""
+        _phases.debug("%s", phase_line(name), extra={_TOLD: True})
         started = time.monotonic()
         try:
             yield
@@ -51,6 +55,11 @@ def sign_lines(secret: str) -> None:
     """Put the job's secret in front of lines for its operator, as the root logger prints them."""
     for handler in logging.getLogger().handlers:
         handler.addFilter(_Signature(secret))
+
+
+def tell_phases() -> None:
+    """From here on tell the operator which phase begins; it shows these lines to nobody."""
+    _phases.setLevel(logging.DEBUG)
 
 
 class _Signature(logging.Filter):

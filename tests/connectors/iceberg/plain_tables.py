@@ -12,6 +12,7 @@ import pyarrow as pa
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.spi.connector import Connector
+from tests.support.optional_packages import require_package
 
 NAME = TableName("db", "t")
 
@@ -24,6 +25,7 @@ class PlainCatalog:
 
     @property
     def options(self) -> dict[str, str]:
+        require_package("sqlalchemy")
         return {
             "type": "sql",
             "uri": f"sqlite:///{self.folder}/catalog.db",
@@ -36,6 +38,7 @@ class PlainCatalog:
         return open_connector(spec, {})
 
     def library(self) -> Any:
+        require_package("sqlalchemy")
         from pyiceberg.catalog.sql import SqlCatalog
 
         return SqlCatalog("plain", uri=self.options["uri"], warehouse=self.options["warehouse"])

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec, TableName
@@ -16,6 +15,7 @@ from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.direct import DirectWrite, found
 from tests.connectors.iceberg.plain_tables import NAME
 from tests.support import postgresql
+from tests.support.optional_packages import require_package
 
 SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string())])
 ROWS = pa.Table.from_pylist([{"id": each, "s": "x"} for each in range(3)], schema=SCHEMA)
@@ -24,6 +24,8 @@ ROWS = pa.Table.from_pylist([{"id": each, "s": "x"} for each in range(3)], schem
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """With the user; the server takes any password."""
+    require_package("sqlalchemy")
+    require_package("psycopg2")
     try:
         programs = postgresql.programs()
     except postgresql.NotInstalledError as missing:
@@ -40,6 +42,8 @@ def opened(address: str, folder: Path, **options: str) -> Connector:
 
 
 def test_writers_of_one_table(address: str, tmp_path: Path) -> None:
+    from pyiceberg.catalog.sql import SqlCatalog
+
     library = SqlCatalog("plain", uri=address, warehouse=f"file://{tmp_path}")
     library.create_namespace("db")
     library.create_table(("db", "t"), SCHEMA, properties={"format-version": "2"}).append(ROWS)

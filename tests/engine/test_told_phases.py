@@ -1,0 +1,27 @@
+"""A job tells its operator the phase that begins, once the operator listens."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from spark_jobs.contract.phase_line import told_phase
+from spark_jobs.engine.runtime.progress import Progress, tell_phases
+
+
+def test_the_phase_that_begins(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As in a job; both are as before afterwards.
+    monkeypatch.setattr(logging.getLogger("airflow_provider_merge.job"), "level", logging.INFO)
+    monkeypatch.setattr(logging.getLogger("airflow_provider_merge.job.phases"), "level", 0)
+    progress = Progress()
+
+    with progress.phase("plan"):
+        pass
+    tell_phases()
+    with progress.phase("source"):
+        assert [told_phase(line) for line in caplog.messages] == ["source"]
+
+    assert list(progress.seconds) == ["plan", "source"]
