@@ -225,7 +225,7 @@ def run(plan: dict[str, Any]) -> None:
             for number in range(1, _ATTEMPTS + 1):
                 try:
                     snapshot_id = attempt(connector, statement, operation_id)
-                except (JobError, FileNotFoundError) as failure:
+                except (JobError, OSError) as failure:
                     error = translated(failure)
                     note(operation=operation_id, failed=error.code.name, text=error.message)
                     if error.code is not ErrorCode.COMMIT_CONFLICT or number == _ATTEMPTS:

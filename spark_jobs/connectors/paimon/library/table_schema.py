@@ -12,9 +12,10 @@ import pyarrow as pa
 from spark_jobs.connectors.paimon.format.field_ids import with_field_id
 from spark_jobs.connectors.paimon.format.schema_history import SchemaField
 from spark_jobs.connectors.paimon.library.metadata_checks import (
+    place_of_metadata,
+    reading_metadata,
     require_sound_schema,
 )
-from spark_jobs.errors import CommitError, ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,15 +194,7 @@ def all_options(table: Any) -> list[Mapping[str, str]]:
     """The options of every schema that the table has had.
 
     Raises:
-        CommitError: COMMIT_CONFLICT: the table was dropped meanwhile.
+        CatalogError, InternalError: as ``reading_metadata``; the table may have been dropped.
     """
-    try:
+    with reading_metadata(place_of_metadata(table)):
         return [schema.options for schema in table.schema_manager.list_all()]
-    except RuntimeError as error:
-        if not isinstance(error.__cause__, FileNotFoundError):
-            raise
-        raise CommitError(
-            ErrorCode.COMMIT_CONFLICT,
-            f"{table.identifier.get_full_name()} was dropped while the statement ran.",
-            "If it was created anew, run the statement again.",
-        ) from error
