@@ -243,7 +243,9 @@ class ParameterOperator(NamesItsTask, BaseOperator):
             raise is_nothing(name, kind, self._remedy(name))
         if name in self.text_parameters and not isinstance(value, str):
             problem = f"expected text, found {type(value).__name__}"
-            raise invalid(name, problem, "Put it in quotes.")
+            # The remedy of what selects rows is about nothing.
+            remedy = "" if name in self.selects_rows else self._remedy(name)
+            raise invalid(name, problem, remedy or "Put it in quotes.")
 
     def _remedy(self, name: str) -> str:
         return self.remedies.get(name, "")

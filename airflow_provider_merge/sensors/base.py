@@ -40,7 +40,7 @@ from spark_jobs.errors import JobError
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,40}")
 
 # The triggerer's own limit only catches what the trigger's deadline did not.
 _GRACE_SECONDS = 300
