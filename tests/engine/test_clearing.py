@@ -202,9 +202,14 @@ def test_a_dry_run_leaves_nothing(warehouse: Path) -> None:
         (TruncateTableSpec({"id": "1"}), "COLUMN_NOT_FOUND", "id is not a partition column"),
         (TruncateTableSpec({"q": "a + 1"}), "COLUMN_NOT_FOUND", "q is not a column"),
         (
-            TruncateTableSpec({"day": "'31.01.2026'"}),
+            TruncateTableSpec({"day": "'2026-1-31'"}),
             "REQUEST_INVALID",
-            "PARTITION: Day: '31.01.2026' needs a Spark session",
+            "PARTITION: Day: '2026-1-31' needs a Spark session",
+        ),
+        (
+            TruncateTableSpec({"day": "'31.01.2026'"}),
+            "VALUE_NOT_STORABLE",
+            "PARTITION: Day: '31.01.2026' is not a DATE",
         ),
     ],
 )
