@@ -124,7 +124,7 @@ def _something(value: Any) -> Any:
 
 def _has_no_text(value: Any) -> bool:
     """Whether Python would write where in memory it is."""
-    kind = type(value)
+    kind: Any = type(value)
     return kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__
 
 

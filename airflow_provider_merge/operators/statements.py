@@ -238,8 +238,8 @@ class StatementsOperator(SparkJobOperator):
     def _known_operators(self) -> Mapping[str, TableOperator]:
         """By the names of the statements; while the DAG is parsed, as far as they are known."""
         if not isinstance(self.statements, list) or not self.statements:
-            found = "none" if self.statements == [] else type(self.statements).__name__
-            raise invalid("statements", f"expected a list of statements, found {found}")
+            given = "none" if self.statements == [] else type(self.statements).__name__
+            raise invalid("statements", f"expected a list of statements, found {given}")
         # While the DAG is parsed, some may be results of other tasks.
         listed = {
             at: listed_statement(each, at)

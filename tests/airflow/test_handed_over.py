@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from decimal import Decimal
 from pathlib import Path
 
@@ -23,7 +22,6 @@ from airflow_provider_merge.operators.statement_list import (
     sql_statement,
 )
 from airflow_provider_merge.operators.statements import StatementsOperator
-from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.operators.update import UpdateOperator
 from airflow_provider_merge.sensors.compaction import CompactionSensor
 from airflow_provider_merge.sensors.freshness import FreshnessSensor
@@ -135,46 +133,6 @@ def test_a_name_without_a_value_names_the_parameter(give):
         match=r"(?s)where: has no value: .*nowhere.*Where: task d\.t\nRemedy: ",
     ):
         rendered_task(lambda up: delete(where=give(up.operator.dag)))
-
-
-@pytest.mark.parametrize("name", ["var.value.get('nowhere')", "var.json.get('nowhere')"])
-def test_a_variable_that_is_asked_for_without_a_default(name):
-    with pytest.raises(AirflowFailException, match=r"^REQUEST_INVALID: where: is nothing: "):
-        rendered_task(lambda up: delete(where=f"n = '{{{{ {name} }}}}'"))
-
-
-NO_TEXT = {
-    "a function": ("run_partition", "function"),
-    "a macro": ("macros.ds_add", "function"),
-    "a module": ("module", "module"),
-    "a list": ("params.names", "list"),
-    "a dict": ("{'a': 1}", "dict"),
-    "a generator": ("params.names | map('upper')", "generator"),
-    "an object": ("thing", "object"),
-}
-
-
-@pytest.mark.parametrize(("name", "kind"), NO_TEXT.values(), ids=NO_TEXT)
-def test_an_expression_that_is_no_text(server, name, kind):
-    macros = {"thing": object(), "module": json}
-    with pytest.raises(AirflowFailException) as raised:
-        rendered_task(
-            lambda up: TruncateTableOperator(
-                task_id="t", target="a.b", partition={"day": f"{{{{ {name} }}}}"}
-            ),
-            params={"names": ["a", "b"]},
-            user_defined_macros=macros,
-        )
-
-    assert f"partition.day: an expression in it is a {kind}, not a text" in str(raised.value)
-
-
-def test_a_tuple_is_a_list_of_sql(server):
-    operator = rendered_task(
-        lambda up: delete(where="n IN {{ (1, 2) }}"),
-    )
-
-    assert operator.where == "n IN (1, 2)"
 
 
 def test_a_list_of_statements_among_others(server, tmp_path):
