@@ -69,7 +69,8 @@ class SnapshotFiles:
         root = latest.branch_path
         text = snapshot_files.snapshot_json(new.snapshot)
         path = entry_path(root, "snapshot", new.snapshot.id)
-        is_created = self._create(latest, path, text, partial(_require_latest, latest))
+        own = latest.table.snapshot_manager().get_snapshot_path(new.snapshot.id)
+        is_created = self._create(latest, path, own, text, partial(_require_latest, latest))
         if is_created:
             self.files.write_hint(hint_path(root, "LATEST"), str(new.snapshot.id))
         return is_created
@@ -77,21 +78,26 @@ class SnapshotFiles:
     def store_schema(self, target: PinnedTable, changes: Sequence[SchemaChange]) -> bool:
         """Create the schema's file."""
         del changes
-        path = entry_path(target.branch_path, "schema", table_schema.schema_id(target.table))
+        number = table_schema.schema_id(target.table)
+        path = entry_path(target.branch_path, "schema", number)
+        own = table_schema.schema_path(target.table, number)
         text, base = schema_evolution.schema_text(target.table), target.evolved_from or target
-        return self._create(base, path, text, partial(_require_there, base))
+        return self._create(base, path, own, text, partial(_require_there, base))
 
     def _create(
-        self, table: PinnedTable, path: str, text: str, require: Callable[[], None]
+        self, table: PinnedTable, path: str, own: str, text: str, require: Callable[[], None]
     ) -> bool:
-        """Create a file of the table, and take it back if ``require`` raises a CommitError then."""
+        """Create a file of the table, and take it back if ``require`` raises a CommitError then.
+
+        ``own`` is the file as the table's ``file_io`` knows it.
+        """
         _require_there(table)
         if not self.files.create(path, text):
             return False
         try:
             require()
         except CommitError:
-            _take_back(table, path)
+            _take_back(table, own)
             raise
         except JobError as error:
             raise OSError(f"what {path} follows cannot be read: {error.message}") from error
@@ -117,8 +123,7 @@ def _take_back(table: PinnedTable, path: str) -> None:
 
 
 def _require_there(table: PinnedTable) -> None:
-    number = table_schema.schema_id(table.table)
-    if not table_schema.is_stored(table.table, entry_path(table.branch_path, "schema", number)):
+    if not table_schema.is_stored(table.table):
         raise CommitError(
             ErrorCode.COMMIT_CONFLICT,
             f"{table.branch_path} was dropped while the statement ran.",

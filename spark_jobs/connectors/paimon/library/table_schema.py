@@ -16,6 +16,7 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
     reading_metadata,
     require_sound_schema,
 )
+from spark_jobs.contract.paimon_files import entry_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +126,19 @@ def identity(table: Any, schema_id: int) -> Any:
     return table.catalog_environment.uuid or stored.time_millis
 
 
-def is_stored(table: Any, path: str) -> bool:
-    """Whether a schema file is that of the table's schema, not one of a table made later.
+def schema_path(table: Any, schema_id: int) -> str:
+    """The file of a schema, as the table's own ``file_io`` knows it."""
+    return f"{table.schema_manager.schema_path}/{entry_name('schema', schema_id)}"
+
+
+def is_stored(table: Any) -> bool:
+    """Whether the file of the table's schema is there, and not one of a table made later.
 
     Raises:
         OSError: it cannot be read.
     """
     try:
+        path = schema_path(table, table.table_schema.id)
         stored = json.loads(table.file_io.read_file_utf8(path))
     except FileNotFoundError:
         return False
