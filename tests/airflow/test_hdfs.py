@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import fsspec
 import pytest
@@ -11,6 +12,7 @@ from fsspec.implementations.arrow import HadoopFileSystem
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.storage.files import (
     list_names,
+    modified,
     read_text,
     remove,
     remove_folder,
@@ -56,6 +58,8 @@ def test_small_files_are_written_replaced_listed_read_and_removed(hook, warehous
 
     assert read_text(f"{folder}/one.json", options) == "äö"
     assert list_names(folder, options) == ["one.json"]
+    assert abs(modified(f"{folder}/one.json", options) - datetime.now(UTC)) < timedelta(minutes=5)
+    assert modified(f"{folder}/two.json", options) is None
     remove(f"{folder}/one.json", options)
     remove(f"{folder}/one.json", options)
     assert list_names(folder, options) == []

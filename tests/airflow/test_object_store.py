@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import fsspec
 import pytest
 
 from airflow_provider_merge.hooks.paimon import PaimonHook
-from airflow_provider_merge.storage.files import list_names, read_text, remove, write_text
+from airflow_provider_merge.storage.files import list_names, modified, read_text, remove, write_text
 from airflow_provider_merge.storage.warehouse import require_bucket
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, JobError
@@ -54,6 +55,8 @@ def test_small_files_are_written_listed_read_and_removed(hook):
 
     assert read_text(place, options) == "ü"
     assert list_names("s3://lake/wh/_operations", options) == ["one.json"]
+    assert abs(modified(place, options) - datetime.now(UTC)) < timedelta(minutes=5)
+    assert modified(f"{place}.2", options) is None
     remove(place, options)
     remove(place, options)
     assert list_names("s3://lake/wh/_operations", options) == []

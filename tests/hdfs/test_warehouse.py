@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -11,9 +12,11 @@ from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.hdfs_options import HdfsOptions
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import ErrorCode, JobError, NotSupportedError
+from spark_jobs.spi.connector import Connector
 from spark_jobs.storage import hdfs as hdfs_files
 from tests.hdfs.proxy import proxy_before
 from tests.judge.hdfs_server import Hdfs
+from tests.support.last_moment import check_a_new_table, check_a_rollback
 from tests.support.paimon_tables import NAME, append, create, read
 
 
@@ -32,6 +35,11 @@ def test_tables_are_made_written_and_read(hdfs: Hdfs) -> None:
 
     assert read(connector) == [{"id": 1, "day": "a/b:c"}, {"id": 2, "day": "ü=%"}]
     assert connector.metadata.load_table(NAME).snapshot_id == 1
+
+
+@pytest.mark.parametrize("check", [check_a_new_table, check_a_rollback])
+def test_what_happens_in_the_last_moment(hdfs: Hdfs, check: Callable[[Connector], None]) -> None:
+    check(open_connector(hdfs.new_catalog(), {}))
 
 
 def test_a_catalog_with_a_lock_is_taken(hdfs: Hdfs) -> None:

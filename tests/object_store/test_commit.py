@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.storage.conditional_put import ConditionalPutFiles
+from tests.support.last_moment import check_a_new_table, check_a_rollback
 from tests.support.paimon_tables import NAME, append, begin, create, inserts, merge, read
 from tests.support.paimon_tables import store as stored
 from tests.support.proxy import Proxy, proxy_before
@@ -80,6 +81,13 @@ def test_a_commit_is_found_again_by_its_operation(connector: Connector, table: T
     assert found.snapshot_id == 1
     assert connector.writes.find_commit(table, "another") is None
     assert stored_snapshots.find_snapshot(table.native.table, 2) is None
+
+
+@pytest.mark.parametrize("check", [check_a_new_table, check_a_rollback])
+def test_what_happens_in_the_last_moment(
+    connector: Connector, check: Callable[[Connector], None]
+) -> None:
+    check(connector)
 
 
 def test_the_guard_names_the_base_and_goes(
