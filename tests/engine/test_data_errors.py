@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -83,6 +84,30 @@ def test_errors_of_data_are_final(spark: SparkSession, text: str, condition: str
         assert spark.version < "4" or f"failed: [{condition}" in error.message
         assert len(error.message) < 3_000
         assert "\n" not in error.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_of_data"),
+    [("RuntimeException", True), ("ArithmeticException", True), ("OutOfMemoryError", False)],
+)
+def test_only_exceptions_of_expressions_are_final(
+    spark: SparkSession, kind: str, is_of_data: bool
+) -> None:
+    """A lack of memory within an expression is the machine's."""
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    lang = gateway.jvm.java.lang
+    trace = gateway.new_array(lang.StackTraceElement, 2)
+    trace[0] = lang.StackTraceElement("java.util.Arrays", "copyOf", "Arrays.java", 1)
+    place = "org.apache.spark.sql.catalyst.expressions.GeneratedClass"
+    trace[1] = lang.StackTraceElement(place, "eval", "generated.java", 1)
+    raised: Any = Exception("it failed")
+    raised._origin = getattr(lang, kind)("it failed")
+    raised._origin.setStackTrace(trace)
+
+    error = translated(raised)
+
+    assert (error.code is ErrorCode.EXPRESSION_FAILED) is is_of_data
 
 
 def test_a_long_value_does_not_make_a_long_error(spark: SparkSession) -> None:

@@ -198,13 +198,25 @@ def _named_by_spark(error: BaseException) -> Iterator[_Failure]:
 def _is_raised_by_expression(error: Any) -> bool:
     """Whether a Java exception was raised while Spark evaluated an expression on a row.
 
-    Spark 3.5 has no condition for ``raise_error``, nor a SQLSTATE for many others.
+    Spark 3.5 has no condition for ``raise_error``, nor a SQLSTATE for many others. What is not a
+    RuntimeException, such as a lack of memory, is not the expression's.
     """
+    if not _is_runtime_exception(error):
+        return False
     frames = error.getStackTrace()
     for index in range(min(len(frames), _SEARCHED_FRAMES)):
         name = frames[index].getClassName()
         if not name.startswith(_RAISED_FOR_OTHERS):
             return bool(name.startswith(_EXPRESSIONS))
+    return False
+
+
+def _is_runtime_exception(error: Any) -> bool:
+    kind = error.getClass()
+    while kind is not None:
+        if kind.getName() == "java.lang.RuntimeException":
+            return True
+        kind = kind.getSuperclass()
     return False
 
 
