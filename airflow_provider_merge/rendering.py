@@ -64,7 +64,7 @@ _NOT_FOUND: Final = (ErrorType.VARIABLE_NOT_FOUND, ErrorType.CONNECTION_NOT_FOUN
 
 _CALL: Final = "Call it with () if it is a function, or name one of its values."
 _JOIN: Final = (
-    "Join its items, as in {{ … | join(', ') }}, or give the parameter the task's result itself."
+    "Join its items, as in {{ ... | join(', ') }}, or give the parameter the task's result itself."
 )
 
 RENDERING_ERRORS: Final = (
