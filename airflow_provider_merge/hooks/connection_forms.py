@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from spark_jobs.contract.iceberg_options import CATALOGS, REST
 from spark_jobs.contract.locations import WAREHOUSE_SCHEMES
-from spark_jobs.contract.paimon_options import FILESYSTEM, METASTORES
+from spark_jobs.formats.iceberg.options import CATALOGS, REST
+from spark_jobs.formats.paimon.options import FILESYSTEM, METASTORES
 
 # An absolute path, or a URI of a scheme that jobs open.
 _LOCATION: Final = f"^(/|({'|'.join(WAREHOUSE_SCHEMES)})://).*$"

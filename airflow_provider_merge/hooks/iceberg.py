@@ -20,13 +20,13 @@ from airflow_provider_merge.storage.files import remove
 from airflow_provider_merge.storage.storage_arguments import storage_arguments
 from airflow_provider_merge.storage.warehouse import require_folder
 from airflow_provider_merge.table_names import parse_table_name
-from spark_jobs.contract import iceberg_reserved
-from spark_jobs.contract.iceberg_options import storage_options
 from spark_jobs.contract.operation_files import base_path
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.formats.iceberg.options import storage_options
+from spark_jobs.formats.iceberg.reserved import is_reserved
 
 _SHOWN: Final = 10
 _NO_WORKSPACE: Final = (
@@ -119,7 +119,7 @@ class IcebergHook(ConnectionHook):
 
     def is_reserved(self, column: str) -> bool:
         """Whether Iceberg has a use of its own for columns of this name."""
-        return iceberg_reserved.is_reserved(column)
+        return is_reserved(column)
 
     def release_guard(self, target: TableName, operation_id: str) -> None:
         """Remove the note of the snapshot on which an operation built whose result is stored.

@@ -11,8 +11,10 @@ from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.masked_secrets import masked
 from airflow_provider_merge.secret_names import holds_secret
 from airflow_provider_merge.storage.storage_arguments import storage_arguments
-from spark_jobs.contract import iceberg_options
-from spark_jobs.contract.iceberg_options import (
+from spark_jobs.contract.locations import WAREHOUSE_SCHEMES, scheme_of
+from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.errors import RequestError
+from spark_jobs.formats.iceberg.options import (
     AWS_KEY_ID,
     AWS_SECRET,
     CATALOG_NAME,
@@ -30,10 +32,10 @@ from spark_jobs.contract.iceberg_options import (
     TYPE,
     URI,
     WAREHOUSE,
+    flat,
+    require_catalog,
+    storage_options,
 )
-from spark_jobs.contract.locations import WAREHOUSE_SCHEMES, scheme_of
-from spark_jobs.contract.request import CatalogSpec
-from spark_jobs.errors import RequestError
 
 # What a job calls the connector, and the connection type of Airflow's own provider.
 CONNECTOR: Final = "iceberg"
@@ -126,7 +128,7 @@ class IcebergConnection:
     def workspace_options(self) -> dict[str, Any]:
         """Arguments of the fsspec file system of the workspace; holds secrets."""
         spec, options = self.catalog_spec(), self.all_options()
-        return storage_arguments(spec.workspace_location, iceberg_options.storage_options(options))
+        return storage_arguments(spec.workspace_location, storage_options(options))
 
     def options(self) -> dict[str, str]:
         """All catalog options that host and extra tell, secret or not.
@@ -151,7 +153,7 @@ class IcebergConnection:
         if options[TYPE] == REST:
             options.setdefault(SNAPSHOTS, "all")
         try:
-            iceberg_options.require_catalog(options)
+            require_catalog(options)
         except RequestError as error:
             raise self._named(error) from None
         return options
@@ -182,7 +184,7 @@ class IcebergConnection:
             if not isinstance(value, dict):
                 raise self._invalid(name, "is not a JSON object")
             try:
-                return iceberg_options.flat(name, value)
+                return flat(name, value)
             except RequestError as error:
                 raise self._named(error) from None
         if isinstance(value, dict | list):

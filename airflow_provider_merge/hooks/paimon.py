@@ -20,9 +20,12 @@ from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.storage.files import list_names
 from airflow_provider_merge.storage.warehouse import require_folder
 from airflow_provider_merge.table_names import parse_table_name
-from spark_jobs.contract import paimon_reserved
-from spark_jobs.contract.paimon_compaction import refuse_uncompactable
-from spark_jobs.contract.paimon_options import (
+from spark_jobs.contract.properties import result_of_snapshot
+from spark_jobs.contract.request import TableName
+from spark_jobs.contract.result import JobResult
+from spark_jobs.errors import CatalogError
+from spark_jobs.formats.paimon.compaction import refuse_uncompactable
+from spark_jobs.formats.paimon.options import (
     METASTORE,
     REST,
     REST_WAREHOUSE,
@@ -30,10 +33,7 @@ from spark_jobs.contract.paimon_options import (
     URI,
     WAREHOUSE,
 )
-from spark_jobs.contract.properties import result_of_snapshot
-from spark_jobs.contract.request import TableName
-from spark_jobs.contract.result import JobResult
-from spark_jobs.errors import CatalogError
+from spark_jobs.formats.paimon.reserved import is_reserved
 
 _SHOWN = 10
 
@@ -125,7 +125,7 @@ class PaimonHook(ConnectionHook):
 
     def is_reserved(self, column: str) -> bool:
         """Whether Paimon has a use of its own for columns of this name."""
-        return paimon_reserved.is_reserved(column)
+        return is_reserved(column)
 
     def release_guard(self, target: TableName, operation_id: str) -> None:
         """Remove the guard of an operation whose result is stored: its base snapshot may expire.

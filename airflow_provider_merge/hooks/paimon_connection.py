@@ -13,7 +13,11 @@ from airflow_provider_merge.hooks.masked_secrets import masked
 from airflow_provider_merge.secret_names import holds_secret, may_be_secret_name
 from airflow_provider_merge.storage.storage_arguments import storage_arguments
 from spark_jobs.contract.locations import WAREHOUSE_SCHEMES, scheme_of
-from spark_jobs.contract.paimon_options import (
+from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.contract.s3_options import ACCESS_KEY, ENDPOINT, REGION, SECRET_KEY
+from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
+from spark_jobs.errors import RequestError
+from spark_jobs.formats.paimon.options import (
     BEARER,
     FILESYSTEM,
     METASTORE,
@@ -24,10 +28,6 @@ from spark_jobs.contract.paimon_options import (
     URI,
     WAREHOUSE,
 )
-from spark_jobs.contract.request import CatalogSpec
-from spark_jobs.contract.s3_options import ACCESS_KEY, ENDPOINT, REGION, SECRET_KEY
-from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
-from spark_jobs.errors import RequestError
 
 CONNECTION_TYPE: Final = "paimon"
 WORKSPACE: Final = "workspace"

@@ -22,12 +22,15 @@ from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.locations import require_absolute
 from spark_jobs.contract.maintenance import CreateTagSpec
-from spark_jobs.contract.paimon_files import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.statements import CreateTableSpec, MergeSpec, Statement
 from spark_jobs.contract.text_limits import TextLimits
 
 VERSION = 1
+
+# What stands between the name of a table and that of its branch, and the branch of every table.
+BRANCH_MARK: Final = "$branch_"
+MAIN_BRANCH: Final = "main"
 
 Isolation = Literal["serializable", "snapshot"]
 AfterEndedTry = Literal["fail", "skip", "run"]

@@ -22,7 +22,7 @@ _OTHERS = {
     "airflow_provider_merge/sql/text.py": {"\ufeff"},
     "spark_jobs/contract/codec.py": set("\ud800\udfff"),
     "spark_jobs/contract/durations.py": {r"([0-9]{1,12})\s*([a-zA-Z" + "\u00b5]*)"},
-    "spark_jobs/contract/paimon_paths.py": {"\x85\xa0\u2007\u202f"},
+    "spark_jobs/formats/paimon/paths.py": {"\x85\xa0\u2007\u202f"},
 }
 _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 

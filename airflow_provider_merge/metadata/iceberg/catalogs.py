@@ -17,8 +17,10 @@ from typing import Any, Final
 from airflow_provider_merge.metadata.iceberg.files import StorageFiles
 from airflow_provider_merge.metadata.listed import listed_names
 from airflow_provider_merge.storage.failures import unreadable
-from spark_jobs.contract.iceberg_glue import OwnGlue, glue_failure, no_boto3
-from spark_jobs.contract.iceberg_options import (
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError
+from spark_jobs.formats.iceberg.glue import OwnGlue, glue_failure, no_boto3
+from spark_jobs.formats.iceberg.options import (
     CATALOG_NAME,
     FILE_IO,
     GLUE,
@@ -33,9 +35,7 @@ from spark_jobs.contract.iceberg_options import (
     properties_of,
     require_catalog,
 )
-from spark_jobs.contract.iceberg_rest import OwnProperties
-from spark_jobs.contract.request import TableName
-from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError
+from spark_jobs.formats.iceberg.rest import OwnProperties
 
 PACKAGE: Final = "pyiceberg>=0.12,<0.13"
 _VERSION: Final = "0.12."

@@ -12,8 +12,8 @@ from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.files import read_bytes
 from airflow_provider_merge.storage.locations import store_of
 from airflow_provider_merge.storage.storage_arguments import storage_arguments
-from spark_jobs.contract.iceberg_options import storage_options
 from spark_jobs.contract.locations import FILE_SCHEME, WAREHOUSE_SCHEMES
+from spark_jobs.formats.iceberg.options import storage_options
 
 MAX_FILE: Final = 64 * 1024 * 1024
 _PACKED: Final = (".gz.metadata.json", ".metadata.json.gz")

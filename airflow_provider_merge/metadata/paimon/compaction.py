@@ -17,8 +17,8 @@ from airflow_provider_merge.metadata.paimon.partitions import (
     stored_rows,
 )
 from spark_jobs.contract.compaction import CompactSpec
-from spark_jobs.contract.paimon_compaction import CompactionThresholds, highest_level
 from spark_jobs.contract.partition_names import partition_text
+from spark_jobs.formats.paimon.compaction import CompactionThresholds, highest_level
 
 # Its files wait for a compaction that gives their rows a bucket.
 _POSTPONED: Final = -2

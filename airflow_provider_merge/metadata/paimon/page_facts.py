@@ -21,20 +21,20 @@ from airflow_provider_merge.storage.files import list_names, modified, read_text
 from airflow_provider_merge.storage.locations import child
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
-from spark_jobs.contract.paimon_files import (
-    entry_name,
-    entry_path,
-    guarding_operation,
-    ids_of,
-    names_of,
-    next_snapshot,
-)
 from spark_jobs.formats.paimon.expiry import (
     Limits,
     commit_millis,
     first_retained,
     held_from,
     is_holding,
+)
+from spark_jobs.formats.paimon.metadata_files import (
+    entry_name,
+    entry_path,
+    guarding_operation,
+    ids_of,
+    names_of,
+    next_snapshot,
 )
 
 # Each is a file of its own.

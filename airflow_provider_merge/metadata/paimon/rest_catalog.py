@@ -14,9 +14,9 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from airflow_provider_merge.metadata.listed import listed_names
-from spark_jobs.contract.paimon_options import DATA_TOKENS
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
+from spark_jobs.formats.paimon.options import DATA_TOKENS
 
 _SECONDS: Final = 30.0
 _MAX_BYTES: Final = 16 * 1024 * 1024

@@ -16,14 +16,14 @@ from airflow_provider_merge.metadata.paimon.partitions import DifferingPartition
 from airflow_provider_merge.metadata.paimon.snapshots import PaimonSnapshot, file_name
 from airflow_provider_merge.metadata.paimon.table import PaimonTable
 from airflow_provider_merge.storage.locations import child
-from spark_jobs.contract.paimon_paths import (
+from spark_jobs.contract.partition_names import partition_name
+from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.paimon.paths import (
     PartitionKey,
     PartitionLayout,
     bucket_directory,
     data_root,
 )
-from spark_jobs.contract.partition_names import partition_name
-from spark_jobs.errors import NotSupportedError
 
 _PRECISION: Final = re.compile(r"TIMESTAMP(?:_LTZ)? *\( *(\d+)")
 _MARKED: Final = "Deletion vectors mark rows of its files, and are not read here."

@@ -17,7 +17,9 @@ from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.files import list_names, read_text, remove
 from airflow_provider_merge.storage.locations import child
 from spark_jobs.contract.compaction import CompactSpec
-from spark_jobs.contract.paimon_files import (
+from spark_jobs.contract.properties import OPERATION_ID, STATEMENT
+from spark_jobs.contract.request import TableName
+from spark_jobs.formats.paimon.metadata_files import (
     entry_name,
     entry_path,
     guard_path,
@@ -27,8 +29,6 @@ from spark_jobs.contract.paimon_files import (
     next_snapshot,
     split_branch,
 )
-from spark_jobs.contract.properties import OPERATION_ID, STATEMENT
-from spark_jobs.contract.request import TableName
 
 _COMPACT = "COMPACT"
 # Bytes that a name may have in any file system.

@@ -38,8 +38,11 @@ from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.files import list_names, read_text
 from airflow_provider_merge.storage.locations import child
 from spark_jobs.contract.compaction import CompactSpec
-from spark_jobs.contract.paimon_compaction import refuse_uncompactable
-from spark_jobs.contract.paimon_files import (
+from spark_jobs.contract.partition_names import partition_name, partition_text
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.formats.paimon.compaction import refuse_uncompactable
+from spark_jobs.formats.paimon.metadata_files import (
     entry_name,
     entry_path,
     ids_of,
@@ -47,9 +50,6 @@ from spark_jobs.contract.paimon_files import (
     names_of,
     split_branch,
 )
-from spark_jobs.contract.partition_names import partition_name, partition_text
-from spark_jobs.contract.request import TableName
-from spark_jobs.errors import CatalogError, ErrorCode
 
 T = TypeVar("T")
 _ATTEMPTS = 3

@@ -9,8 +9,8 @@ from spark_jobs.connectors.iceberg.commit.merge_writes import IcebergMergeWrites
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
 from spark_jobs.connectors.iceberg.read.scan import IcebergScan
-from spark_jobs.contract.iceberg_options import require_catalog, storage_options
 from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.formats.iceberg.options import require_catalog, storage_options
 from spark_jobs.spi.connector import Connector
 from spark_jobs.storage.source_location import source_location
 from spark_jobs.storage.workspace import open_workspace

@@ -25,12 +25,11 @@ from spark_jobs.connectors.iceberg.write.table_layout import (
     partition_fields,
     refuse_unwritable,
 )
-from spark_jobs.contract.iceberg_options import branch_of
-from spark_jobs.contract.paimon_files import BRANCH_MARK, MAIN_BRANCH
-from spark_jobs.contract.request import TableName
+from spark_jobs.contract.request import BRANCH_MARK, MAIN_BRANCH, TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.formats.iceberg.options import branch_of
 from spark_jobs.spi.connector import ConnectorMetadata
 from spark_jobs.spi.rows import RESERVED_PREFIX, ROW_ID
 from spark_jobs.spi.tables import Column, PlannedFile, RowChangeParadigm, TableHandle

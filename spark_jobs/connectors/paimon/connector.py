@@ -15,7 +15,10 @@ from spark_jobs.connectors.paimon.library.catalog_options import catalog_options
 from spark_jobs.connectors.paimon.maintenance.table_maintenance import PaimonMaintenance
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.read.scan import PaimonScan
-from spark_jobs.contract.paimon_options import (
+from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.contract.s3_options import SCHEMES
+from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.paimon.options import (
     FILESYSTEM,
     METASTORE,
     REST,
@@ -23,9 +26,6 @@ from spark_jobs.contract.paimon_options import (
     WAREHOUSE,
     metastore_of,
 )
-from spark_jobs.contract.request import CatalogSpec
-from spark_jobs.contract.s3_options import SCHEMES
-from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.connector import Connector, ConnectorScan
 from spark_jobs.storage.source_location import source_location
 from spark_jobs.storage.warehouse import Warehouse, open_warehouse

@@ -16,8 +16,8 @@ from typing import Final
 from spark_jobs.contract.durations import before, parse_limit, parse_option
 from spark_jobs.contract.lifetimes import ABANDONED_AFTER
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
-from spark_jobs.contract.paimon_files import guarding_operation
 from spark_jobs.errors import ErrorCode, NotSupportedError, RequestError
+from spark_jobs.formats.paimon.metadata_files import guarding_operation
 
 RETAIN_MAX: Final = "snapshot.num-retained.max"
 RETAIN_MIN: Final = "snapshot.num-retained.min"

@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from spark_jobs.connectors.paimon.format.types import timestamp_precision
-from spark_jobs.contract.paimon_paths import PartitionKey, PartitionLayout
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.paimon.paths import PartitionKey, PartitionLayout
 
 DEFAULT = "__DEFAULT_PARTITION__"
 CASES: dict[str, st.SearchStrategy[Any]] = {

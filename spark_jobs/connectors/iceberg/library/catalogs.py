@@ -13,8 +13,10 @@ from functools import cache, cached_property, partial
 from typing import Any, Final, Literal
 
 from spark_jobs.connectors.iceberg.library.files import MetadataFiles, table_storage
-from spark_jobs.contract.iceberg_glue import OwnGlue, glue_failure, is_refusal, no_boto3
-from spark_jobs.contract.iceberg_options import (
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
+from spark_jobs.formats.iceberg.glue import OwnGlue, glue_failure, is_refusal, no_boto3
+from spark_jobs.formats.iceberg.options import (
     CATALOG_NAME,
     FILE_IO,
     GLUE,
@@ -29,9 +31,7 @@ from spark_jobs.contract.iceberg_options import (
     properties_of,
     require_catalog,
 )
-from spark_jobs.contract.iceberg_rest import OwnProperties
-from spark_jobs.contract.request import TableName
-from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
+from spark_jobs.formats.iceberg.rest import OwnProperties
 from spark_jobs.storage.amazon import bounded_session
 from spark_jobs.storage.file_errors import file_error
 from spark_jobs.storage.table_storage import TableStorage

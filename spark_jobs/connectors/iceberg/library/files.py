@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_jobs.contract.iceberg_options import storage_options
+from spark_jobs.formats.iceberg.options import storage_options
 from spark_jobs.storage.table_storage import TableStorage
 
 

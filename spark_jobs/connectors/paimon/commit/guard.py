@@ -14,7 +14,8 @@ import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.lifetimes import ABANDONED_AFTER
-from spark_jobs.contract.paimon_files import (
+from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.formats.paimon.metadata_files import (
     FIRST_SNAPSHOT,
     consumer_document,
     entry_name,
@@ -22,7 +23,6 @@ from spark_jobs.contract.paimon_files import (
     guard_path,
     next_snapshot,
 )
-from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.storage.files import replace_file
 
 # The longest consumer file, in bytes.

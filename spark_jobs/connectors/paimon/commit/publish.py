@@ -19,8 +19,8 @@ from spark_jobs.connectors.paimon.library import (
     stored_snapshots,
     table_schema,
 )
-from spark_jobs.contract.paimon_files import entry_path, hint_path
 from spark_jobs.errors import CommitError, ErrorCode, JobError
+from spark_jobs.formats.paimon.metadata_files import entry_path, hint_path
 
 if TYPE_CHECKING:
     from spark_jobs.connectors.paimon.commit.new_snapshot import NewSnapshot

@@ -34,7 +34,7 @@ from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes
 from spark_jobs.contract.compaction import CompactSpec
-from spark_jobs.contract.paimon_compaction import refuse_uncompactable
+from spark_jobs.formats.paimon.compaction import refuse_uncompactable
 from spark_jobs.spi.compaction import (
     CompactionPlan,
     GroupCommit,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.compaction import CompactMode, CompactSpec
-from spark_jobs.contract.paimon_compaction import CompactionThresholds
+from spark_jobs.formats.paimon.compaction import CompactionThresholds
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
     require_sound_entry,
 )
 from spark_jobs.connectors.paimon.library.table_paths import table_path
-from spark_jobs.contract.paimon_files import manifest_folder
+from spark_jobs.formats.paimon.metadata_files import manifest_folder
 
 _SNAPSHOT_VERSION: Final = 3
 

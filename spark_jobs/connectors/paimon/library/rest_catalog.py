@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from spark_jobs.contract.paimon_options import BEARER, TOKEN, TOKEN_PROVIDER, URI
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
+from spark_jobs.formats.paimon.options import BEARER, TOKEN, TOKEN_PROVIDER, URI
 
 
 def open_rest_catalog(options: Mapping[str, str]) -> Any:

@@ -10,7 +10,7 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
     require_sound_snapshot,
 )
 from spark_jobs.connectors.paimon.library.snapshot_files import parse_snapshot
-from spark_jobs.contract.paimon_files import ids_of
+from spark_jobs.formats.paimon.metadata_files import ids_of
 
 
 def latest_snapshot(table: Any) -> Any | None:

@@ -16,15 +16,7 @@ import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.library import snapshot_files
 from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata
-from spark_jobs.contract.paimon_files import (
-    MAIN_BRANCH,
-    entry_name,
-    entry_path,
-    guarding_operation,
-    ids_of,
-    names_of,
-    next_snapshot,
-)
+from spark_jobs.contract.request import MAIN_BRANCH
 from spark_jobs.errors import CommitError, ErrorCode, NotSupportedError
 from spark_jobs.formats.paimon.expiry import (
     Limits,
@@ -32,6 +24,14 @@ from spark_jobs.formats.paimon.expiry import (
     first_retained,
     held_from,
     is_holding,
+)
+from spark_jobs.formats.paimon.metadata_files import (
+    entry_name,
+    entry_path,
+    guarding_operation,
+    ids_of,
+    names_of,
+    next_snapshot,
 )
 from spark_jobs.storage.parallel import in_parallel
 

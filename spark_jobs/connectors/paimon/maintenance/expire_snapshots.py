@@ -18,8 +18,8 @@ from spark_jobs.connectors.paimon.maintenance.removal_plan import (
 )
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, Kept, MaintenanceReport
-from spark_jobs.contract.paimon_files import hint_path
 from spark_jobs.formats.paimon.expiry import Limits, held_from
+from spark_jobs.formats.paimon.metadata_files import hint_path
 from spark_jobs.storage.files import replace_file
 from spark_jobs.storage.warehouse import Warehouse
 

@@ -25,7 +25,7 @@ from spark_jobs.connectors.paimon.maintenance.orphans import NAMED_FILES, Summar
 from spark_jobs.connectors.paimon.maintenance.removal_plan import RemovalPlanner
 from spark_jobs.connectors.paimon.maintenance.stored_files import folders_of
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
-from spark_jobs.contract.paimon_files import manifest_folder
+from spark_jobs.formats.paimon.metadata_files import manifest_folder
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 
 if TYPE_CHECKING:

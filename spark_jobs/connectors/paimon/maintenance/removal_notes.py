@@ -12,7 +12,7 @@ import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata, require_within
 from spark_jobs.connectors.paimon.maintenance.stored_files import FileKind, stored_kind
-from spark_jobs.contract.paimon_files import entry_path, names_of
+from spark_jobs.formats.paimon.metadata_files import entry_path, names_of
 from spark_jobs.storage.files import replace_file
 
 

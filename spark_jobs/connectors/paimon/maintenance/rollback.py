@@ -13,10 +13,10 @@ from typing import Any
 from spark_jobs.connectors.paimon.library import snapshot_files
 from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistory, Consumer
 from spark_jobs.contract.maintenance import MaintenanceReport, RollbackSpec
-from spark_jobs.contract.paimon_files import hint_path
 from spark_jobs.contract.properties import DAG_ID
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.formats.paimon.metadata_files import hint_path
 from spark_jobs.storage.files import replace_file
 from spark_jobs.storage.warehouse import Warehouse
 

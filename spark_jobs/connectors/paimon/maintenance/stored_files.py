@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple, get_args
 
 import pyarrow.fs as pafs
 
-from spark_jobs.contract.paimon_files import Kind
+from spark_jobs.formats.paimon.metadata_files import Kind
 from spark_jobs.storage.listing import own_files
 from spark_jobs.storage.parallel import in_parallel
 

@@ -13,10 +13,10 @@ from spark_jobs.connectors.paimon.maintenance.removal_plan import Dropping, Remo
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.durations import parse_duration
 from spark_jobs.contract.maintenance import CreateTagSpec, DeleteTagSpec, MaintenanceReport
-from spark_jobs.contract.paimon_files import entry_path
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.formats.paimon.expiry import duration_option
+from spark_jobs.formats.paimon.metadata_files import entry_path
 from spark_jobs.storage.warehouse import Warehouse
 
 TAG_RETAINED: Final = "tag.default-time-retained"

@@ -8,9 +8,9 @@ from typing import Any
 from spark_jobs.connectors.paimon.library import schema_evolution, table_schema
 from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
-from spark_jobs.contract.paimon_reserved import is_reserved
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.paimon.reserved import is_reserved
 from spark_jobs.spi.schema_changes import SchemaChange
 
 

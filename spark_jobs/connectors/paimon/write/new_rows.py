@@ -12,11 +12,11 @@ from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.buckets import BUCKET_COLUMN
 from spark_jobs.connectors.paimon.format.external_paths import ExternalPaths
 from spark_jobs.connectors.paimon.format.row_tracking import with_tracking
-from spark_jobs.contract.paimon_paths import PartitionLayout, bucket_directory
 from spark_jobs.datafiles.conform import conform
 from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.datafiles.rolling_writer import NewFiles, RollingWriter
 from spark_jobs.datafiles.runs import codes_of, runs_of_equal
+from spark_jobs.formats.paimon.paths import PartitionLayout, bucket_directory
 
 
 @dataclass(frozen=True, slots=True)

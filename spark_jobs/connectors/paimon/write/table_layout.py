@@ -11,10 +11,10 @@ from spark_jobs.connectors.paimon.library import table_schema
 from spark_jobs.connectors.paimon.table.refusals import REWRITE_SHARE_OPTION
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout
-from spark_jobs.contract.paimon_paths import PartitionKey, PartitionLayout, data_root
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.rolling_writer import NewFiles
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.paimon.paths import PartitionKey, PartitionLayout, data_root
 
 _CODECS: Final = {
     "zstd": "zstd",

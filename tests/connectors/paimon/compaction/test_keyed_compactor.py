@@ -31,10 +31,10 @@ from spark_jobs.connectors.paimon.keyed.merge_engines import MergeEngine
 from spark_jobs.connectors.paimon.keyed.run_writer import WrittenRun
 from spark_jobs.connectors.paimon.keyed.section_reader import RunFile
 from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout
-from spark_jobs.contract.paimon_paths import PartitionLayout
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.rolling_writer import NewFiles
 from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.formats.paimon.paths import PartitionLayout
 from spark_jobs.spi.writes import Fragment
 from tests.connectors.paimon.keyed.merged_model import merged_rows
 from tests.connectors.paimon.keyed.random_sections import (

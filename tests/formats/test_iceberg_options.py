@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.contract.iceberg_options import (
+from spark_jobs.contract.request import CatalogSpec, TableName
+from spark_jobs.contract.s3_options import S3Options
+from spark_jobs.errors import JobError, NotSupportedError, RequestError
+from spark_jobs.formats.iceberg.options import (
     branch_of,
     flat,
     identifier_of,
@@ -12,9 +15,6 @@ from spark_jobs.contract.iceberg_options import (
     require_catalog,
     storage_options,
 )
-from spark_jobs.contract.request import CatalogSpec, TableName
-from spark_jobs.contract.s3_options import S3Options
-from spark_jobs.errors import JobError, NotSupportedError, RequestError
 
 REST = {"type": "rest", "uri": "https://lake.example"}
 

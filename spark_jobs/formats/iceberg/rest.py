@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_jobs.contract.iceberg_options import FILE_IO, NESTED
+from spark_jobs.formats.iceberg.options import FILE_IO, NESTED
 
 
 class OwnProperties:

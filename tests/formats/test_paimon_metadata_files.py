@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.paimon_files import (
+from spark_jobs.formats.paimon.metadata_files import (
     consumer_document,
     entry_path,
     guard_name,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from spark_jobs.contract.compaction import CompactSpec
-from spark_jobs.contract.paimon_compaction import CompactionThresholds, highest_level
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.paimon.compaction import CompactionThresholds, highest_level
 
 MB = 2**20
 OPTIONS = {

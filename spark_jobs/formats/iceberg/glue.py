@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from spark_jobs.contract.amazon_client import code_of, keep_requests_out_of_logs
-from spark_jobs.contract.iceberg_options import WAREHOUSE
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, RequestError
+from spark_jobs.formats.iceberg.options import WAREHOUSE
 
 # No request is sent twice unasked: an answer to the second one tells nothing of the first.
 _RETRIES: Final = "glue.max-retries"

@@ -10,15 +10,15 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final, Literal
 
+from spark_jobs.contract.request import BRANCH_MARK, MAIN_BRANCH
+
 Kind = Literal["branch", "changelog", "consumer", "removal", "schema", "snapshot", "tag"]
 
-MAIN_BRANCH: Final = "main"
 FIRST_SNAPSHOT: Final = 1
 # A guard is a consumer: snapshot expiry in every engine keeps its snapshot and all later ones.
 _GUARD: Final = "merge-"
 _NEXT_SNAPSHOT: Final = "nextSnapshot"
 _ID: Final = re.compile(r"[0-9]{1,18}")
-BRANCH_MARK: Final = "$branch_"
 
 
 def entry_name(kind: Kind, name: str | int) -> str:
