@@ -1,29 +1,24 @@
-"""Avro object container files from memory: framed and unpacked here, within bounds, and decoded by
-fastavro.
+"""Records of Avro files from memory, within bounds, for pages and sensors.
 
-After the Avro 1.11 specification, "Object Container Files". A file of a few bytes may claim to
-hold any number of bytes or records: blocks are unpacked up to a limit, and schemas whose values
-take no room are refused, so that time and memory follow the size of what is there.
+A file of a few bytes may claim to hold any number of bytes or records: blocks are unpacked up to a
+limit, and schemas whose values take no room are refused, so that time and memory follow the size of
+what is there.
 """
 
 from __future__ import annotations
 
 import io
-import json
-import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.avro.container import AvroBlock, AvroFile
+from spark_jobs.formats.avro.decoding import BlockDecoder
 
 MAX_BLOCK: Final = 64 * 1024 * 1024
 # What writers make by default is a fourth of it; larger blocks are decoded record by record.
 _SMALL_BLOCK: Final = 256 * 1024
 _MAX_SCHEMA: Final = 1024 * 1024
-_MAGIC: Final = b"Obj\x01"
-_SYNC: Final = 16
-_META: Final = {"type": "map", "values": "bytes"}
 
 Fields = Mapping[str, "Fields | None"]
 
@@ -42,116 +37,44 @@ def records(content: bytes, fields: Fields, only: Only | None = None) -> Iterato
     ``fields`` has a name for each field, and below a record those of its own, or None for all.
 
     Raises:
-        ValueError, EOFError and whatever else fastavro raises: the file is damaged or hostile.
+        ValueError and whatever fastavro raises: the file is damaged or hostile.
         NotSupportedError: it is compressed with an unusual codec.
     """
-    import fastavro
-
-    source = io.BytesIO(content)
-    if source.read(len(_MAGIC)) != _MAGIC:
-        raise ValueError("it is not an Avro file")
-    meta: Any = fastavro.schemaless_reader(source, _META, None)
-    sync = source.read(_SYNC)
-    document = meta["avro.schema"]
-    if len(document) > _MAX_SCHEMA:
+    file = AvroFile(io.BytesIO(content), MAX_BLOCK, {"zstandard": _unpacked_zstandard})
+    if len(file.metadata.get("avro.schema", b"")) > _MAX_SCHEMA:
         raise ValueError("its schema is too large")
-    schema = json.loads(document)
+    schema = file.schema
     if not _takes_room(schema, (), set()):
         raise ValueError("a record takes no room")
-    decoder = _Decoder.of(schema, _pruned(schema, fields))
-    names = None if only is None else _Decoder.of(schema, _pruned(schema, {only.name: None}))
-    codec = meta.get("avro.codec", b"null").decode()
-    while source.tell() < len(content):
-        count, size = _long(source), _long(source)
-        packed = source.read(size) if size >= 0 else b""
-        if count < 0 or len(packed) != size or source.read(_SYNC) != sync:
-            raise ValueError("a block is cut off or damaged")
-        block = _unpacked(codec, packed)
-        if count > len(block):
+    decoder = BlockDecoder(schema, _pruned(schema, fields))
+    names = None if only is None else BlockDecoder(schema, _pruned(schema, {only.name: None}))
+    for block in file.blocks():
+        if block.records > len(block.data):
             raise ValueError("a block claims more records than it has bytes")
         if only is None or names is None:
-            yield from decoder.decoded(block, count)
-        elif any(only.fits(each[only.name]) for each in names.decoded(block, count)):
-            found = decoder.decoded(block, count)
+            yield from _decoded(decoder, block)
+        elif any(only.fits(each[only.name]) for each in _decoded(names, block)):
+            found = _decoded(decoder, block)
             yield from (each for each in found if only.fits(each[only.name]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Decoder:
-    """Decodes the records of blocks: those of a usual one at once, as the items of an array."""
-
-    record: tuple[Any, Any]
-    array: tuple[Any, Any]
-
-    @classmethod
-    def of(cls, written: Any, wanted: Any) -> _Decoder:
-        import fastavro
-
-        def parsed(schema: Any) -> Any:
-            return fastavro.parse_schema(schema)
-
-        arrays = [parsed({"type": "array", "items": each}) for each in (written, wanted)]
-        return cls((parsed(written), parsed(wanted)), (arrays[0], arrays[1]))
-
-    def decoded(self, block: bytes, count: int) -> Iterator[dict[str, Any]]:
-        """The records of an unpacked block."""
-        import fastavro
-
-        if len(block) <= _SMALL_BLOCK and count:
-            stream = io.BytesIO(_long_bytes(count) + block + b"\0")
-            found: Any = fastavro.schemaless_reader(stream, *self.array)
-            if len(found) != count or stream.read(1):
-                raise ValueError("a block has more than its records")
-            yield from found
-            return
-        stream = io.BytesIO(block)
-        for _ in range(count):
-            record: Any = fastavro.schemaless_reader(stream, *self.record)
-            yield record
+def _decoded(decoder: BlockDecoder, block: AvroBlock) -> Iterator[dict[str, Any]]:
+    if len(block.data) <= _SMALL_BLOCK:
+        return iter(decoder.records(block))
+    return decoder.one_by_one(block)
 
 
-def _unpacked(codec: str, packed: bytes) -> bytes:
-    if codec == "null":
-        return packed
-    if codec == "deflate":
-        inflate = zlib.decompressobj(-zlib.MAX_WBITS)
-        block, complete = inflate.decompress(packed, MAX_BLOCK), inflate.eof
-    elif codec == "zstandard":
-        from backports import zstd
+def _unpacked_zstandard(packed: bytes, most_bytes: int) -> bytes:
+    from backports import zstd
 
-        frame = zstd.ZstdDecompressor()
-        block, complete = frame.decompress(packed, MAX_BLOCK), frame.eof
-    else:
-        raise NotSupportedError(
-            f"Manifests that are compressed with {codec!r} are not read.",
-            "Let writers of the table compress its manifests with zstd or deflate.",
-        )
-    if not complete:
-        raise ValueError(f"a block is cut off, or larger than {MAX_BLOCK} bytes")
-    return block
-
-
-def _long(source: io.BytesIO) -> int:
-    """A number in Avro's variable-length zig-zag form."""
-    value = 0
-    for shift in range(0, 70, 7):
-        byte = source.read(1)
-        if not byte:
-            raise EOFError("the file is cut off")
-        value |= (byte[0] & 0x7F) << shift
-        if byte[0] < 0x80:
-            return (value >> 1) ^ -(value & 1)
-    raise ValueError("a number is too long")
-
-
-def _long_bytes(value: int) -> bytes:
-    """A number that is not negative in that form."""
-    rest, found = value << 1, bytearray()
-    while rest > 0x7F:
-        found.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    found.append(rest)
-    return bytes(found)
+    frame = zstd.ZstdDecompressor()
+    try:
+        block = frame.decompress(packed, most_bytes)
+    except zstd.ZstdError as error:
+        raise ValueError(str(error)) from None
+    if not frame.eof:
+        raise ValueError("the data is not whole")
+    return bytes(block)
 
 
 def _pruned(schema: Any, fields: Fields) -> Any:

@@ -14,10 +14,11 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from spark_jobs.avro.container import AvroDamagedError, AvroFile
-from spark_jobs.avro.decoding import BlockDecoder
-from spark_jobs.avro.schemas import AvroSchema
+from spark_jobs.avro import open_avro
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.formats.avro.container import AvroDamagedError
+from spark_jobs.formats.avro.decoding import stored_values
+from spark_jobs.formats.avro.schemas import AvroSchema
 from spark_jobs.landing.avro_schemas import ddl_of, unread_field
 from spark_jobs.landing.avro_values import Converters, MismatchError, column_values, only_name
 from spark_jobs.landing.files import FilePart
@@ -65,11 +66,11 @@ class AvroReader:
             ) as stream,
             _told(name),
         ):
-            file = AvroFile(stream, _MOST_BYTES)
+            file = open_avro(stream, _MOST_BYTES)
             schema = AvroSchema(file.schema)
             columns = [self._column(schema, column, name) for column in self.wanted.read]
             self._require_no_more(schema, name)
-            decoder = BlockDecoder(file.schema)
+            decoder = stored_values(file.schema)
             before = 0
             for block in file.blocks():
                 records = decoder.records(block)
@@ -148,7 +149,7 @@ def avro_types(stream: Bytes, name: str) -> dict[str, str]:
         NotSupportedError: Spark has no type for a column.
     """
     with _told(name):
-        schema = AvroSchema(AvroFile(stream, _MOST_BYTES).schema)
+        schema = AvroSchema(open_avro(stream, _MOST_BYTES).schema)
         types = {}
         for column, part in schema.fields.items():
             try:

@@ -7,9 +7,9 @@ from typing import Final
 
 import pyarrow as pa
 
-from spark_jobs.avro.schemas import OTHER_TYPES, AvroSchema, Part
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.avro.schemas import OTHER_TYPES, AvroSchema, Part
 
 _TYPES: Final = {
     "boolean": "BOOLEAN",

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from spark_jobs.avro.schemas import AvroSchema, AvroType, Part
+from spark_jobs.formats.avro.schemas import AvroSchema, AvroType, Part
 from spark_jobs.landing.nested_values import BadValueError, Convert, part_converter
 from spark_jobs.landing.records import NotAValue
 from spark_jobs.landing.type_names import type_name

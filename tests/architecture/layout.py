@@ -13,7 +13,8 @@ TABLE_LIBRARIES = ("pypaimon", "pyiceberg", "duckdb")
 # Modules that executors import, because a class or function in them is pickled to executors. A new
 # module of that kind gets one of these names or a line here (and in pyproject.toml, import-linter).
 EXECUTOR_MODULES = (
-    "spark_jobs.avro.*",
+    "spark_jobs.avro",
+    "spark_jobs.formats.avro.*",
     "spark_jobs.datafiles.*",
     "spark_jobs.landing.*",
     "spark_jobs.connectors.iceberg.format.*",
@@ -79,6 +80,7 @@ STDLIB_ONLY = (
 # packages, any line in it may import (inside functions too; TYPE_CHECKING blocks aside, except for
 # the provider, where no line at all may).
 _DOORS = ("spark_jobs.contract", "spark_jobs.errors")
+_DOORS_AND_FORMATS = (*_DOORS, "spark_jobs.formats")
 ALLOWED_IMPORTS = {
     "airflow_provider_merge": (
         "airflow_provider_merge",
@@ -89,25 +91,29 @@ ALLOWED_IMPORTS = {
         "backports",
         "psutil",
         "requests",
-        *_DOORS,
+        *_DOORS_AND_FORMATS,
     ),
-    "airflow_provider_merge.checks": ("airflow_provider_merge", "jinja2", "sqlglot", *_DOORS),
+    "airflow_provider_merge.checks": (
+        "airflow_provider_merge",
+        "jinja2",
+        "sqlglot",
+        *_DOORS_AND_FORMATS,
+    ),
     "airflow_provider_merge.lineage": (
         "airflow_provider_merge",
         "airflow",
         "openlineage",
         "sqlglot",
-        *_DOORS,
+        *_DOORS_AND_FORMATS,
     ),
     "airflow_provider_merge.metadata": (
         "airflow_provider_merge.metadata",
-        "spark_jobs.formats",
         "airflow_provider_merge.storage",
         "airflow_provider_merge.exceptions",
         "fastavro",
         "backports",
         "requests",
-        *_DOORS,
+        *_DOORS_AND_FORMATS,
     ),
     "airflow_provider_merge.metadata.iceberg": (
         "airflow_provider_merge.metadata",
@@ -119,19 +125,19 @@ ALLOWED_IMPORTS = {
         "sqlalchemy",
         "requests",
         "urllib3",
-        *_DOORS,
+        *_DOORS_AND_FORMATS,
     ),
     "airflow_provider_merge.row_samples": (
         "airflow_provider_merge.row_samples",
         "airflow_provider_merge.storage",
         "pyarrow",  # inside functions of a process of its own
-        *_DOORS,
+        *_DOORS_AND_FORMATS,
     ),
     "airflow_provider_merge.storage": (
         "airflow_provider_merge.storage",
         "airflow_provider_merge.exceptions",
         "fsspec",
-        *_DOORS,
+        *_DOORS_AND_FORMATS,
     ),
     "airflow_provider_merge.tables_ui": (
         "airflow_provider_merge",
@@ -139,12 +145,17 @@ ALLOWED_IMPORTS = {
         "fastapi",
         "pydantic",
         "sqlalchemy",
-        *_DOORS,
+        *_DOORS_AND_FORMATS,
     ),
-    "airflow_provider_merge.sql": ("airflow_provider_merge.sql", "sqlglot", *_DOORS),
+    "airflow_provider_merge.sql": ("airflow_provider_merge.sql", "sqlglot", *_DOORS_AND_FORMATS),
     "spark_jobs.contract": _DOORS,
     "spark_jobs.errors": (),
     "spark_jobs.formats": ("spark_jobs.formats", *_DOORS),
+    "spark_jobs.formats.avro": (
+        "spark_jobs.formats.avro",
+        *_DOORS,
+        "fastavro",  # inside functions
+    ),
     "spark_jobs.spi": ("spark_jobs.spi", *_DOORS),
     "spark_jobs.storage": (
         "spark_jobs.storage",
@@ -157,21 +168,18 @@ ALLOWED_IMPORTS = {
     "spark_jobs.datafiles": (
         "spark_jobs.datafiles",
         "spark_jobs.avro",
+        "spark_jobs.formats.avro",
         "spark_jobs.spi",
         "spark_jobs.storage.files",
         *_DOORS,
         "pyarrow",
         "numpy",
     ),
-    "spark_jobs.avro": (
-        "spark_jobs.avro",
-        *_DOORS,
-        "pyarrow",
-        "fastavro",  # inside functions
-    ),
+    "spark_jobs.avro": ("spark_jobs.formats.avro", "pyarrow"),
     "spark_jobs.landing": (
         "spark_jobs.landing",
         "spark_jobs.avro",
+        "spark_jobs.formats.avro",
         *_DOORS,
         "pyarrow",
         "numpy",

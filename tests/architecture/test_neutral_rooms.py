@@ -13,6 +13,7 @@ NEUTRAL = (
     "spark_jobs.spi",
     "spark_jobs.storage",
     "spark_jobs.avro",
+    "spark_jobs.formats.avro",
     "spark_jobs.datafiles",
     "spark_jobs.spark_reads",
     "spark_jobs.landing",

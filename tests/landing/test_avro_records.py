@@ -8,8 +8,9 @@ from typing import Any
 import fastavro
 import pytest
 
-from spark_jobs.avro.records import records
+from spark_jobs.avro import open_manifest
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.avro.records import records
 
 INNER = {"type": "record", "name": "inner", "fields": [{"name": "n", "type": "long"}]}
 TYPES: dict[str, tuple[Any, list[Any]]] = {
@@ -54,7 +55,7 @@ def written(kind: Any, values: list[Any], codec: str = "null", **options: Any) -
 def test_values_of_each_type(name: str) -> None:
     kind, values = TYPES[name]
 
-    found = list(records(written(kind, values)))
+    found = list(records(open_manifest(written(kind, values))))
 
     assert found == [{"id": number, "v": value} for number, value in enumerate(values)]
 
@@ -63,13 +64,13 @@ def test_values_of_each_type(name: str) -> None:
 def test_several_blocks_of_each_codec(codec: str) -> None:
     values = [f"value {number}" * 20 for number in range(2000)]
 
-    found = list(records(written("string", values, codec, sync_interval=4000)))
+    found = list(records(open_manifest(written("string", values, codec, sync_interval=4000))))
 
     assert [row["v"] for row in found] == values
 
 
 def test_a_file_without_records() -> None:
-    assert list(records(written("string", []))) == []
+    assert list(records(open_manifest(written("string", [])))) == []
 
 
 @pytest.mark.parametrize("codec", ["null", "zstandard"])
@@ -80,7 +81,7 @@ def test_a_file_that_is_cut_off_is_refused(codec: str) -> None:
     for end in range(len(content)):
         if end != header:  # there ends a file without records
             with pytest.raises(Exception, match=r".*"):
-                list(records(content[:end]))
+                list(records(open_manifest(content[:end])))
 
 
 def number(value: int) -> bytes:
@@ -110,24 +111,24 @@ def with_block(kind: Any, count: int, block: bytes) -> bytes:
 )
 def test_what_a_block_claims_is_not_believed(kind: Any, block: bytes) -> None:
     with pytest.raises((ValueError, IndexError)):
-        list(records(with_block(kind, 1, block)))
+        list(records(open_manifest(with_block(kind, 1, block))))
 
 
 def test_records_that_are_not_there_are_not_counted() -> None:
     with pytest.raises(ValueError, match="not as many records"):
-        list(records(with_block("long", 2**60, number(0) + number(1))))
+        list(records(open_manifest(with_block("long", 2**60, number(0) + number(1)))))
 
 
 @pytest.mark.parametrize("codec", ["deflate", "bzip2", "xz", "zstandard"])
 def test_a_bomb_is_refused(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spark_jobs.avro.records.MAX_BLOCK", 100_000)
+    monkeypatch.setattr("spark_jobs.avro.MAX_BLOCK", 100_000)
 
     with pytest.raises(ValueError, match="more than 100000 bytes"):
-        list(records(written("bytes", [b"\0" * 1_000_000], codec)))
+        list(records(open_manifest(written("bytes", [b"\0" * 1_000_000], codec))))
 
 
 def test_an_unknown_codec_is_named() -> None:
     content = written("long", [1], "deflate").replace(b"deflate", b"deflat2")
 
     with pytest.raises(NotSupportedError, match="deflat2"):
-        list(records(content))
+        list(records(open_manifest(content)))

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from spark_jobs.avro.schemas import AvroSchema, AvroType, Part
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.avro.schemas import AvroSchema, AvroType, Part
 
 # Makes an array of decoded values, which may be None; raises ``pa.ArrowInvalid``.
 Build = Callable[[Sequence[Any]], pa.Array]

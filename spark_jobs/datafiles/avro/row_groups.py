@@ -10,12 +10,13 @@ from typing import Final
 
 import pyarrow as pa
 
-from spark_jobs.avro.container import AvroFile
-from spark_jobs.avro.decoding import BlockDecoder
-from spark_jobs.avro.schemas import AvroSchema
+from spark_jobs.avro import open_avro
 from spark_jobs.datafiles.avro.columns import ColumnBuilders
 from spark_jobs.datafiles.decoded_rows import DecodedRows
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.avro.container import AvroFile
+from spark_jobs.formats.avro.decoding import stored_values
+from spark_jobs.formats.avro.schemas import AvroSchema
 
 # The limit for one part of a header, and for one block.
 _MOST_BYTES: Final = 1024 * 1024 * 1024
@@ -44,7 +45,7 @@ def row_groups(
     """
     file, schema = _opened(stream)
     build = ColumnBuilders(schema).record(schema.fields, recorded)
-    decoder = BlockDecoder(file.schema)
+    decoder = stored_values(file.schema)
     least = _GROUP_BYTES if group_bytes is None else group_bytes
     pending, size = [], 0
     for block in file.blocks():
@@ -67,7 +68,7 @@ def _opened(stream: pa.NativeFile) -> tuple[AvroFile, AvroSchema]:
     # The buffer closes the stream, which cannot be read again.
     buffer = pa.BufferedInputStream(stream, _BUFFER_BYTES)
     try:
-        file = AvroFile(buffer, _MOST_BYTES)
+        file = open_avro(buffer, _MOST_BYTES)
         return file, AvroSchema(file.schema)
     except NotSupportedError as error:
         raise pa.ArrowInvalid(error.message) from None

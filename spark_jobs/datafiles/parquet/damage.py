@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from spark_jobs.avro.container import AvroDamagedError
 from spark_jobs.datafiles.parquet.thrift import ThriftError
 from spark_jobs.datafiles.recorded_columns import OtherColumnsError
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.formats.avro.container import AvroDamagedError
 
 _LONGEST_TEXT = 500
 _DELTA = "DELTA_BINARY_PACKED"

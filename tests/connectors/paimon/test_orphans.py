@@ -15,7 +15,7 @@ import pyarrow.fs as pafs
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.avro.records import records
+from spark_jobs.avro import open_manifest
 from spark_jobs.connectors.paimon.format.manifest_entries import named_file
 from spark_jobs.connectors.paimon.maintenance import orphan_search, orphans
 from spark_jobs.connectors.paimon.maintenance.orphan_search import SparkSearch
@@ -30,6 +30,7 @@ from spark_jobs.contract.maintenance import (
 )
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.errors import ErrorCode, InternalError, JobError
+from spark_jobs.formats.avro.records import records
 from spark_jobs.spi.connector import Connector
 from spark_jobs.storage.removal import FileRemover
 from tests.connectors.paimon.histories import new_history
@@ -364,7 +365,7 @@ def test_executors_read_manifests_as_the_driver_does(tmp_path: Path, seed: int) 
     for path in manifests:
         with path.open("rb") as stream:
             expected = [named_file(record) for record in fastavro.reader(stream)]
-        assert list(map(named_file, records(path.read_bytes()))) == expected
+        assert list(map(named_file, records(open_manifest(path.read_bytes())))) == expected
         assert expected
 
 

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from spark_jobs.avro.encoding import avro_file
+from spark_jobs.avro import open_manifest
 from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile, avro_value
 from spark_jobs.connectors.iceberg.format.schema import IcebergType
 from spark_jobs.connectors.iceberg.format.transforms import keeps_type
@@ -27,11 +27,11 @@ from spark_jobs.connectors.iceberg.table.manifests import (
     ManifestEntry,
     entries_with_records,
     listed_manifest,
-    opened,
     partition_fields,
 )
 from spark_jobs.connectors.iceberg.table.partition_ranges import PartitionPart
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.formats.avro.encoding import avro_file
 
 # Iceberg's defaults.
 _LEAST_COUNT: Final = 100
@@ -69,7 +69,7 @@ class SnapshotFiles:
         self, listed: ListedManifest, content: bytes, removed: Collection[str]
     ) -> dict[str, Any]:
         """Write a manifest again with files ``removed``; its list entry."""
-        file = opened(content)
+        file = open_manifest(content)
         records = [
             self._deleted(entry, record)
             if entry.path in removed
@@ -110,7 +110,7 @@ class SnapshotFiles:
         files = {}
         for each in members:
             path = each["manifest_path"]
-            files[path] = opened(self._table.storage.read(path))
+            files[path] = open_manifest(self._table.storage.read(path))
             schemas[json.dumps(files[path].schema)].append(each)
         found: list[Mapping[str, Any]] = []
         for alike in schemas.values():

@@ -6,15 +6,14 @@ as it says; those of tables of version 1 are 0.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from spark_jobs.avro.container import AvroFile
-from spark_jobs.avro.decoding import BlockDecoder
-from spark_jobs.avro.records import MAX_BLOCK
+from spark_jobs.avro import open_manifest
 from spark_jobs.connectors.iceberg.format.values import big_endian, signed
+from spark_jobs.formats.avro.container import AvroFile
+from spark_jobs.formats.avro.decoding import stored_values
 
 # What the files in a manifest are, and what one file is.
 DATA: Final = 0
@@ -106,7 +105,7 @@ def read_list(content: bytes) -> list[ListedManifest]:
         KeyError, TypeError, ValueError: the file is damaged or hostile.
         NotSupportedError: its codec is unknown.
     """
-    return [listed_manifest(record) for record in _records(opened(content))]
+    return [listed_manifest(record) for record in _records(open_manifest(content))]
 
 
 def listed_manifest(record: Mapping[str, Any]) -> ListedManifest:
@@ -139,12 +138,7 @@ def read_manifest(content: bytes, listed: ListedManifest) -> list[ManifestEntry]
         NotSupportedError: its codec is unknown.
         EncryptedError: a file of it is encrypted.
     """
-    return [entry for entry, _ in entries_with_records(opened(content), listed)]
-
-
-def opened(content: bytes) -> AvroFile:
-    """A manifest or a manifest list; raises as ``read_list``."""
-    return AvroFile(io.BytesIO(content), MAX_BLOCK)
+    return [entry for entry, _ in entries_with_records(open_manifest(content), listed)]
 
 
 def entries_with_records(
@@ -160,7 +154,7 @@ def entries_with_records(
 
 
 def _records(file: AvroFile) -> Iterator[dict[str, Any]]:
-    decoder = BlockDecoder(file.schema)
+    decoder = stored_values(file.schema)
     for block in file.blocks():
         yield from decoder.records(block)
 

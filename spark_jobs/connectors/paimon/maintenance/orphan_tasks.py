@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from spark_jobs.avro.records import records
+from spark_jobs.avro import open_manifest
 from spark_jobs.connectors.paimon.format.manifest_entries import (
     ManifestFiles,
     NamedFile,
@@ -29,6 +29,7 @@ from spark_jobs.connectors.paimon.maintenance.stored_files import (
     stored_files,
 )
 from spark_jobs.errors import JobError
+from spark_jobs.formats.avro.records import records
 from spark_jobs.storage.file_errors import file_error
 from spark_jobs.storage.parallel import PARALLEL, in_parallel
 
@@ -76,7 +77,7 @@ class ReadManifests:
 
     def _named(self, row: Mapping[str, Any]) -> pa.RecordBatch:
         with _reading(row["path"]), self.filesystem.open_input_stream(row["path"]) as stream:
-            entries = map(named_file, records(stream.read()))
+            entries = map(named_file, records(open_manifest(stream.read())))
             files = files_of_manifest(entries, _keys)
         number = row["manifest"]
         rows = [(*key, number, True) for key in files.adds]

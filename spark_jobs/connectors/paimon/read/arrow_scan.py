@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from spark_jobs.avro.decoding import require_fastavro
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation, read_vector
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import Positions
@@ -21,6 +20,7 @@ from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.row_id import batches_with_row_ids
+from spark_jobs.formats.avro.decoding import require_fastavro
 
 
 class ScannedFile(NamedTuple):

@@ -1,29 +1,31 @@
 """Avro object container files: the header's schema, and decompressed blocks of records.
 
-Imported by executors. Follows the Avro specification, 1.11.1. Codecs come from Python and pyarrow,
-so that files with Spark's codecs (snappy, deflate, zstandard) need no other library. A file of a
-few bytes may claim any size; claims are accepted up to a limit.
+Imported by executors and by Airflow's processes. Follows the Avro specification, 1.11.1. Codecs
+that Python does not have come from the caller. A file of a few bytes may claim any size; claims are
+accepted up to a limit.
 """
 
 from __future__ import annotations
 
 import bz2
+import functools
 import json
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, Protocol
-
-import pyarrow as pa
 
 from spark_jobs.errors import NotSupportedError
 
 _MAGIC: Final = b"Obj\x01"
 _SYNC_BYTES: Final = 16
-_CODECS: Final = ("null", "deflate", "snappy", "zstandard", "bzip2", "xz")
 _READ_BYTES: Final = 16 * 1024 * 1024
 # Records may have no bytes at all; a block may claim this many of them.
 _MOST_EMPTY: Final = 1_000_000
+
+
+# Unpacks a block of at most so many bytes. Raises ValueError or OSError if it cannot, or has more.
+Unpack = Callable[[bytes, int], bytes]
 
 
 class Stream(Protocol):
@@ -46,13 +48,12 @@ class AvroBlock(NamedTuple):
 
 
 class AvroFile:
-    """A file, read from its start; ``schema`` is the writer's schema, as parsed JSON.
+    """A file, read from its start; ``metadata`` is all that its header says, by name."""
 
-    ``metadata`` is all that its header says, by name.
-    """
-
-    def __init__(self, stream: Stream, most_bytes: int) -> None:
+    def __init__(self, stream: Stream, most_bytes: int, codecs: Mapping[str, Unpack]) -> None:
         """Read the header; no part of it and no block may have more than ``most_bytes``.
+
+        ``codecs`` has those that Python lacks, by the names that Avro gives them.
 
         Raises:
             AvroDamagedError: there is no valid header.
@@ -64,13 +65,22 @@ class AvroFile:
         self.metadata = metadata = self._read_metadata()
         self._sync = self._read(_SYNC_BYTES)
         self._codec = metadata.get("avro.codec", b"null").decode("utf-8", "backslashreplace")
-        if self._codec not in _CODECS:
+        self._codecs = {**_OF_PYTHON, **codecs}
+        if self._codec not in self._codecs:
             raise NotSupportedError(
                 f"Avro files with the codec {self._codec} cannot be read.",
-                f"Write them with one of: {', '.join(_CODECS)}.",
+                f"Write them with one of: {', '.join(self._codecs)}.",
             )
+
+    @functools.cached_property
+    def schema(self) -> Any:
+        """The writer's schema, as parsed JSON.
+
+        Raises:
+            AvroDamagedError: the header has none.
+        """
         try:
-            self.schema: Any = json.loads(metadata["avro.schema"])
+            return json.loads(self.metadata["avro.schema"])
         except (KeyError, ValueError, RecursionError):
             raise AvroDamagedError("its header has no schema") from None
 
@@ -125,54 +135,35 @@ class AvroFile:
 
     def _unpacked(self, data: bytes) -> bytes:
         try:
-            if self._codec == "null":
-                return data
-            if self._codec == "snappy":
-                return _unsnapped(data, self._most_bytes)
-            if self._codec == "zstandard":
-                return _unpacked_zstandard(data, self._most_bytes)
-            return _unpacked_by_python(self._codec, data, self._most_bytes)
+            return self._codecs[self._codec](data, self._most_bytes)
         except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError):
             raise AvroDamagedError(
                 f"a block cannot be decompressed, or has more than {self._most_bytes} bytes"
             ) from None
 
 
-def _unsnapped(data: bytes, most_bytes: int) -> bytes:
-    """Decompress Snappy's raw format, which begins with the size, and verify its checksum."""
-    size, shift = 0, 0
-    for byte in data[:5]:
-        size |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            break
-    if size > most_bytes:
-        raise ValueError("a block is too large")
-    found = pa.Codec("snappy").decompress(data[:-4], size, asbytes=True)
-    if zlib.crc32(found) != int.from_bytes(data[-4:], "big"):
-        raise ValueError("the checksum is another one")
-    return bytes(found)
+class _Decompressor(Protocol):
+    @property
+    def eof(self) -> bool: ...
+
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
 
 
-def _unpacked_zstandard(data: bytes, most_bytes: int) -> bytes:
-    parts, size = [], 0
-    with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-        while part := stream.read(_READ_BYTES):
-            parts.append(part)
-            size += len(part)
-            if size > most_bytes:
-                raise ValueError("a block is too large")
-    return b"".join(parts)
+def _by(decompressor: Callable[[], _Decompressor]) -> Unpack:
+    def unpack(data: bytes, most_bytes: int) -> bytes:
+        unpacker = decompressor()
+        found = unpacker.decompress(data, most_bytes)
+        # Trailing bytes are ignored: fastavro leaves part of a checksum after deflated data.
+        if not unpacker.eof:
+            raise ValueError("the data is not whole")
+        return found
+
+    return unpack
 
 
-def _unpacked_by_python(codec: str, data: bytes, most_bytes: int) -> bytes:
-    unpacker: Any = {
-        "deflate": lambda: zlib.decompressobj(-zlib.MAX_WBITS),
-        "bzip2": bz2.BZ2Decompressor,
-        "xz": lzma.LZMADecompressor,
-    }[codec]()
-    found: bytes = unpacker.decompress(data, most_bytes)
-    # Trailing bytes are ignored: fastavro leaves part of a checksum after deflated data.
-    if not unpacker.eof:
-        raise ValueError("the data is not whole")
-    return found
+_OF_PYTHON: Final[Mapping[str, Unpack]] = {
+    "null": lambda data, _: data,
+    "deflate": _by(lambda: zlib.decompressobj(-zlib.MAX_WBITS)),
+    "bzip2": _by(bz2.BZ2Decompressor),
+    "xz": _by(lzma.LZMADecompressor),
+}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from spark_jobs.avro.container import AvroDamagedError
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.avro.container import AvroDamagedError
 
 # The type that each logical type annotates. Any other annotation is ignored, as Avro specifies.
 _LOGICAL: Final = {

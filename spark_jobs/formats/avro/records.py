@@ -6,28 +6,24 @@ zero bytes are refused, so that time and memory depend on the actual size of the
 
 from __future__ import annotations
 
-import io
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from spark_jobs.avro.container import AvroFile
+from spark_jobs.formats.avro.container import AvroFile
 
-MAX_BLOCK: Final = 256 * 1024 * 1024
 _LONGEST_NUMBER: Final = 63
 
 # Takes the bytes of a block and a position in them; returns a value and the position after it.
 Decoder = Callable[[bytes, int], tuple[Any, int]]
 
 
-def records(content: bytes) -> Iterator[Any]:
+def records(file: AvroFile) -> Iterator[Any]:
     """The records of a file, in order.
 
     Raises:
         ValueError and whatever decoding raises: the file is damaged or hostile.
-        NotSupportedError: the codec is unknown.
     """
-    file = AvroFile(io.BytesIO(content), MAX_BLOCK)
     decode = _decoder(file.schema, {})
     for block in file.blocks():
         yield from _items(decode, block.records, block.data, 0)[0]

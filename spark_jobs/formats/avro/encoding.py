@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from spark_jobs.avro.decoding import decoding_schema, long_bytes, require_fastavro
+from spark_jobs.formats.avro.decoding import decoding_schema, long_bytes, require_fastavro
 
 _MAGIC: Final = b"Obj\x01"
 _BLOCK_RECORDS: Final = 1_000

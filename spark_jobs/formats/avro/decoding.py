@@ -1,17 +1,14 @@
-"""Decodes the records of Avro files with fastavro. Imported by executors, which may lack it.
-
-fastavro decodes the records without their logical types: converting those would round decimals
-and reject times that other writers produce.
-"""
+"""Decodes the records of Avro files with fastavro. Imported by executors, which may lack it."""
 
 from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Iterator
 from typing import Any, Final, cast
 
-from spark_jobs.avro.container import AvroBlock, AvroDamagedError
 from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.formats.avro.container import AvroBlock, AvroDamagedError
 
 _DECODING: Final = ("type", "name", "namespace", "symbols", "size", "items", "values")
 # What fastavro raises for bytes that do not match the schema.
@@ -37,26 +34,41 @@ def require_fastavro() -> None:
         ) from None
 
 
-class BlockDecoder:
-    """Reads records with the schema that they were written with."""
+def stored_values(schema: Any) -> BlockDecoder:
+    """Decodes records without their logical types; raises as ``BlockDecoder``.
 
-    def __init__(self, schema: Any) -> None:
-        """Prepare for blocks with ``schema``, as parsed JSON.
+    Converting those would round decimals and reject times that other writers produce.
+    """
+    return BlockDecoder(decoding_schema(schema))
+
+
+class BlockDecoder:
+    """Reads the records of blocks."""
+
+    def __init__(self, written: Any, wanted: Any = None) -> None:
+        """Prepare for blocks with the schema ``written``, as parsed JSON.
+
+        Records are read as ``wanted`` says, which has a part of the fields; by default, as they
+        were written.
 
         Raises:
-            AvroDamagedError: ``schema`` is none.
+            AvroDamagedError: a schema is none.
             CatalogError: LIBRARY_MISSING.
         """
         require_fastavro()
         import fastavro
 
-        # Decoding all records of a block as one array takes a single call.
-        array = {"type": "array", "items": decoding_schema(schema)}
+        def parsed(schema: Any) -> Any:
+            return None if schema is None else fastavro.parse_schema(schema)
+
         try:
-            self._schema = fastavro.parse_schema(array)
+            self._record = (parsed(written), parsed(wanted))
+            # Decoding all records of a block as one array takes a single call.
+            arrays = [_array(each) for each in (written, wanted)]
+            self._array = (parsed(arrays[0]), parsed(arrays[1]))
         except _DECODING_ERRORS as error:
             raise AvroDamagedError(f"its schema is none: {error}") from None
-        self._read = fastavro.schemaless_reader
+        self._read: Any = fastavro.schemaless_reader
 
     def records(self, block: AvroBlock) -> list[dict[str, Any]]:
         """The records of a block.
@@ -68,12 +80,26 @@ class BlockDecoder:
             return []
         data = io.BytesIO(long_bytes(block.records) + block.data + b"\0")
         try:
-            found = cast("list[dict[str, Any]]", self._read(data, self._schema))
+            found = cast("list[dict[str, Any]]", self._read(data, *self._array))
         except _DECODING_ERRORS:
             raise AvroDamagedError("a block does not hold what the schema says") from None
         if data.read(1) or len(found) != block.records:
             raise AvroDamagedError("a block does not hold what the schema says")
         return found
+
+    def one_by_one(self, block: AvroBlock) -> Iterator[dict[str, Any]]:
+        """The same in the memory of one record, but slower."""
+        data = io.BytesIO(block.data)
+        try:
+            for _ in range(block.records):
+                record: Any = self._read(data, *self._record)
+                yield record
+        except _DECODING_ERRORS:
+            raise AvroDamagedError("a block does not hold what the schema says") from None
+
+
+def _array(items: Any) -> Any:
+    return None if items is None else {"type": "array", "items": items}
 
 
 def decoding_schema(raw: Any) -> Any:
