@@ -151,6 +151,14 @@ ALLOWED_IMPORTS = {
     "spark_jobs.contract": _DOORS,
     "spark_jobs.errors": (),
     "spark_jobs.formats": ("spark_jobs.formats", *_DOORS),
+    "spark_jobs.formats.iceberg": (
+        "spark_jobs.formats.iceberg",
+        *_DOORS,
+        "pyiceberg",  # inside functions, as the next ones
+        "pydantic",
+        "requests",
+        "sqlalchemy",
+    ),
     "spark_jobs.formats.avro": (
         "spark_jobs.formats.avro",
         *_DOORS,
