@@ -64,8 +64,12 @@ setup-tests: setup
 	@$(MAKE) --no-print-directory -j3 setup-executor setup-java setup-classes $(if $(ONLY),,setup-servers)
 
 .PHONY: test
-test: setup-tests ## Run every test suite (ONLY="engine datafiles" runs only these)
+test: setup-tests ## Run every test suite, long ones in part (ONLY="engine datafiles": these, whole)
 	@$(SUITES) full $(ONLY)
+
+.PHONY: test-turn
+test-turn: setup-tests ## Run a part of what `make test` leaves out (MERGE_TESTS_TURN=0, 1, ...)
+	@$(SUITES) turn
 
 .PHONY: test-all
 test-all: setup-tests ## Run every test there is, whole lists included: hours

@@ -1,13 +1,14 @@
 """Runs the test suites of tests/suites.toml and prints one summary at the end.
 
-Usage: suites.py quick|full|all [suite ...]
+Usage: suites.py quick|full|turn|all [suite ...]
 
 Each suite is one pytest process in each of its environments; suites that name the same process
 share it, and its Spark session. At most three run at a time. All that a process starts carries its
 mark in the environment, so that a hang or a crash ends that process only and leaves nothing behind.
 A suite without a single test that ran is a failure. No test is run a second time because it failed.
-Long lists of tests are taken by turns (tests/support/turns.py): MERGE_TESTS_TURN says which part
-runs; without it the first one does.
+Long lists of tests are taken by turns (tests/support/turns.py), and so are the files that `full`
+leaves out of suites that are not named (tests/turns.toml): MERGE_TESTS_TURN says which part runs;
+without it the first one does.
 The exit code is 0 only if every suite passed. Standard library only.
 """
 
@@ -37,6 +38,7 @@ ENVIRONMENTS = {"airflow": ROOT / ".venv", "spark": ROOT / ".venv-spark"}
 _SELECTION = {
     "quick": ["-m", "not slow and not extended"],
     "full": ["-m", "not extended"],
+    "turn": ["-m", "not extended"],
     "all": [],
 }
 # So many times as long may a suite take with everything that `make test` leaves out.
@@ -54,6 +56,7 @@ class Suite:
 
     name: str
     folder: str
+    ignored: tuple[str, ...]
     environment: str
     sessions: bool
     run: str
@@ -107,10 +110,12 @@ def load(run: str, names: list[str]) -> list[Suite]:
         sys.exit(f"no such suite: {', '.join(unknown)}; there are: {', '.join(table)}")
     wanted = ("quick",) if run == "quick" else ("quick", "full")
     times = WHOLE_LISTS if run == "all" else 1
+    ignored = {name: ignored_files(row["folder"], run, names) for name, row in table.items()}
     return [
         Suite(
             name,
             row["folder"],
+            ignored[name],
             environment,
             row["sessions"],
             row["run"],
@@ -119,8 +124,31 @@ def load(run: str, names: list[str]) -> list[Suite]:
         )
         for name, row in table.items()
         if (name in names if names else row["run"] in wanted)
+        and len(ignored[name]) < len(test_files(row["folder"]))
         for environment in row["environments"][: 1 if run == "quick" else None]
     ]
+
+
+def test_files(folder: str) -> list[str]:
+    """The files with tests below a folder."""
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("test_*.py"))
+
+
+def ignored_files(folder: str, run: str, names: list[str]) -> tuple[str, ...]:
+    """The files of a suite that are not run: those of turns, or in a turn all others."""
+    turns = tomllib.loads((ROOT / "tests" / "turns.toml").read_text())["turns"]
+    if run == "turn":
+        files = set(turns[turn() % len(turns)]["files"])
+        return tuple(path for path in test_files(folder) if path not in files)
+    if run == "full" and not names:
+        files = {path for each in turns for path in each["files"]}
+        return tuple(path for path in test_files(folder) if path in files)
+    return ()
+
+
+def turn() -> int:
+    """The number of the part that runs."""
+    return int(os.environ.get("MERGE_TESTS_TURN", "0"))
 
 
 def processes(suites: list[Suite]) -> list[Process]:
@@ -201,6 +229,7 @@ def run_process(
     """
     selection = [*_SELECTION[run], *options]
     first, folders = process.first, [suite.folder for suite in process.suites]
+    left_out = [f"--ignore={path}" for suite in process.suites for path in suite.ignored]
     labels = ", ".join(suite.label for suite in process.suites)
     print(f"\n==> {labels}: {' '.join([*folders, *selection])}", file=log, flush=True)
     work, report = process.work(output), process.report(output)
@@ -211,7 +240,7 @@ def run_process(
     started = time.monotonic()
     mark = f"MERGE_TEST_RUN={uuid.uuid4().hex}"
     running = subprocess.Popen(
-        [python, "-m", "pytest", *folders, *files, *selection],
+        [python, "-m", "pytest", *folders, *left_out, *files, *selection],
         cwd=ROOT,
         env=environment_variables(first, work) | dict([mark.split("=")]),
         stdin=subprocess.DEVNULL,
@@ -345,8 +374,10 @@ def main(arguments: list[str]) -> int:
     if run == "all":
         os.environ["MERGE_TESTS"] = "all"
     else:
-        turn = os.environ.get("MERGE_TESTS_TURN", "0")
-        print(f"Of lists that are taken by turns, the part of MERGE_TESTS_TURN={turn}", flush=True)
+        print(f"Of what is taken by turns, the part of MERGE_TESTS_TURN={turn()}:", flush=True)
+        for suite in suites if run == "turn" else []:
+            run_here = sorted(set(test_files(suite.folder)) - set(suite.ignored))
+            print(f"  {suite.label}: {' '.join(run_here)}", flush=True)
     outcomes = run_all(suites, run)
     print(summary(outcomes), flush=True)
     print(slowest(suites), flush=True)

@@ -7,6 +7,7 @@ import tomllib
 from tests.architecture.layout import ROOT
 
 SUITES = tomllib.loads((ROOT / "tests" / "suites.toml").read_text())
+TURNS = tomllib.loads((ROOT / "tests" / "turns.toml").read_text())["turns"]
 
 
 def test_every_test_file_belongs_to_exactly_one_suite() -> None:
@@ -34,3 +35,17 @@ def test_suites_of_one_process_are_alike() -> None:
             alike = [each for each in SUITES.values() if each.get("process") == row["process"]]
             assert {each["sessions"] for each in alike} == {row["sessions"]}
             assert all(each["environments"] == row["environments"] for each in alike)
+
+
+def test_files_of_turns_are_there_and_in_one_turn_each() -> None:
+    files = [path for turn in TURNS for path in turn["files"]]
+
+    assert [path for path in files if not (ROOT / path).is_file()] == []
+    assert sorted(files) == sorted(set(files))
+
+
+def test_no_suite_is_left_to_turns_alone() -> None:
+    files = {ROOT / path for turn in TURNS for path in turn["files"]}
+    for name, row in SUITES.items():
+        left = set((ROOT / row["folder"]).rglob("test_*.py")) - files
+        assert left, name

@@ -2,8 +2,8 @@
 
 ``make test-all`` runs every combination of behaviour, connector and layout. ``make test`` runs
 those marked ``smoke`` everywhere, or on one of several connectors that are much alike, and of the
-others the quarter whose turn it is (``MERGE_TESTS_TURN``) on Paimon's plain partitioned tables and
-a thirtieth elsewhere: tests/property and tests/judge know these tables too. What the analysis
+others the eighth whose turn it is (``MERGE_TESTS_TURN``) on Paimon's plain partitioned tables and
+a sixtieth elsewhere: tests/property and tests/judge know these tables too. What the analysis
 refuses runs on the folder connector alone: by then a connector has only told the schema. Iceberg's
 tables that are partitioned by transforms are layouts of their own.
 """
@@ -32,8 +32,8 @@ from tests.support.forced_plans import forced_plan
 from tests.support.table_kinds import APPEND_COW, BUCKETED_COW, BUCKETED_DV, ICEBERG, KINDS
 from tests.support.turns import EVERYTHING, has_turn
 
-_PLAIN_PARTS = 4
-_PARTS = 30
+_PLAIN_PARTS = 8
+_PARTS = 60
 _ICEBERG = (*(kind.name for kind in ICEBERG), *TRANSFORMED_HARNESSES)
 # Of each group one has a turn.
 _ALIKE = (
