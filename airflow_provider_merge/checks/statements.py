@@ -13,7 +13,7 @@ from typing import Final
 from airflow_provider_merge.checks.assignable import Assignable, of_insert, of_merge
 from airflow_provider_merge.checks.expressions import Name, literal_type, names_in, value_of
 from airflow_provider_merge.checks.relations import Relation, column_of
-from airflow_provider_merge.checks.type_families import family_of, is_storable
+from airflow_provider_merge.checks.type_families import family_of, may_be_stored
 from spark_jobs.contract.compaction import CompactSpec, require_named
 from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import (
@@ -215,7 +215,7 @@ def _check_value(
     _check_names(value, seen, place)
     given = _type_of(value, seen)
     wanted = (target.columns or {}).get(column or "", "")
-    if not is_storable(family_of(given), family_of(wanted)):
+    if not may_be_stored(family_of(given), family_of(wanted)):
         raise AnalysisError(
             ErrorCode.TYPE_MISMATCH,
             f"{where}: column {column}: a value of type {given} cannot be stored as {wanted}",

@@ -1,7 +1,6 @@
 """Which types can be stored in which, as far as the names of types tell (rule 8).
 
-The rules are those of ``spark_jobs.engine.analysis.store_assignment``, for whole families of types:
-a pair that is refused here is refused there, whatever the value.
+A pair of families that is refused here is refused by the job, whatever the value.
 """
 
 from __future__ import annotations
@@ -9,19 +8,30 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from spark_jobs.contract.store_assignment import (
+    BINARY,
+    BOOLEAN,
+    NUMBER,
+    STRING,
+    TIME,
+    is_storable,
+)
+
+_ARRAY: Final = "array"
+_MAP: Final = "map"
+_STRUCT: Final = "struct"
 _FAMILIES: Final = {
-    **dict.fromkeys(("tinyint", "byte", "smallint", "short", "int", "integer"), "number"),
-    **dict.fromkeys(("bigint", "long", "float", "real", "double"), "number"),
-    **dict.fromkeys(("decimal", "dec", "numeric"), "number"),
-    **dict.fromkeys(("string", "varchar", "char", "character", "text"), "string"),
-    "boolean": "boolean",
-    **dict.fromkeys(("date", "timestamp", "timestamp_ntz", "timestamp_ltz"), "time"),
-    **dict.fromkeys(("binary", "varbinary", "bytes"), "binary"),
-    "array": "array",
-    "map": "map",
-    **dict.fromkeys(("row", "struct"), "struct"),
+    **dict.fromkeys(("tinyint", "byte", "smallint", "short", "int", "integer"), NUMBER),
+    **dict.fromkeys(("bigint", "long", "float", "real", "double"), NUMBER),
+    **dict.fromkeys(("decimal", "dec", "numeric"), NUMBER),
+    **dict.fromkeys(("string", "varchar", "char", "character", "text"), STRING),
+    "boolean": BOOLEAN,
+    **dict.fromkeys(("date", "timestamp", "timestamp_ntz", "timestamp_ltz"), TIME),
+    **dict.fromkeys(("binary", "varbinary", "bytes"), BINARY),
+    "array": _ARRAY,
+    "map": _MAP,
+    **dict.fromkeys(("row", "struct"), _STRUCT),
 }
-_ATOMIC: Final = ("number", "string", "boolean", "time", "binary")
 _WIDER: Final = (("tinyint", "smallint", "int", "bigint"), ("float", "double"))
 _WORD: Final = re.compile(r"\w+")
 
@@ -32,13 +42,11 @@ def family_of(type_name: str) -> str | None:
     return _FAMILIES.get(word[0]) if word else None
 
 
-def is_storable(given: str | None, wanted: str | None) -> bool:
+def may_be_stored(given: str | None, wanted: str | None) -> bool:
     """Whether some value of one family can be stored as the other; True where one is unknown."""
     if given is None or wanted is None or given == wanted:
         return True
-    if wanted == "string":
-        return given in _ATOMIC
-    return given == "string" and wanted in ("number", "boolean", "time")
+    return is_storable(given, wanted)
 
 
 def is_wider(given: str, wanted: str) -> bool:

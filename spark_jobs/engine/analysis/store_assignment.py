@@ -1,18 +1,20 @@
 """Store assignment: ANSI casts, string lengths, nested NOT NULL (rule 8).
 
-The allowed pairs of types are those of Spark's ``Cast.canANSIStoreAssign``. As in Delta Lake,
-strings that parse are also stored as numbers, booleans, dates and timestamps. Struct fields are
+The allowed pairs of types are those of ``spark_jobs.contract.store_assignment``. Struct fields are
 assigned by name. A value that does not fit raises an error when its row is stored; the error names
 the column and the value.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from pyspark.sql.types import (
     ArrayType,
     AtomicType,
+    BinaryType,
     BooleanType,
     CharType,
     DataType,
@@ -28,13 +30,21 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
+from spark_jobs.contract import store_assignment
 from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
 from spark_jobs.engine.runtime.names import find_name
 from spark_jobs.engine.runtime.older_spark import parsed_type
 from spark_jobs.engine.runtime.sql_text import named, text_literal, type_text
 from spark_jobs.errors import AnalysisError, ErrorCode, job_mark, marker_ends
 
-_DATETIME = (DateType, TimestampType, TimestampNTZType)
+_FAMILIES: Final[Mapping[type[DataType], str]] = {
+    NumericType: store_assignment.NUMBER,
+    StringType: store_assignment.STRING,
+    BooleanType: store_assignment.BOOLEAN,
+    **dict.fromkeys((DateType, TimestampType, TimestampNTZType), store_assignment.TIME),
+    BinaryType: store_assignment.BINARY,
+    AtomicType: store_assignment.OTHER,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +143,12 @@ def _without_length(type_: DataType) -> DataType:
 
 
 def _can_store(given: DataType, wanted: DataType) -> bool:
-    if isinstance(given, NumericType) and isinstance(wanted, NumericType):
-        return True
-    if isinstance(given, AtomicType) and isinstance(wanted, StringType):
-        return True
-    if isinstance(given, _DATETIME) and isinstance(wanted, _DATETIME):
-        return True
-    return isinstance(given, StringType) and isinstance(
-        wanted, (NumericType, BooleanType, *_DATETIME)
-    )
+    families = [_family(each) for each in (given, wanted)]
+    return None not in families and store_assignment.is_storable(*map(str, families))
+
+
+def _family(type_: DataType) -> str | None:
+    return next((family for kind, family in _FAMILIES.items() if isinstance(type_, kind)), None)
 
 
 def _checked_cast(value: str, wanted: DataType, location: ErrorLocation) -> str:
