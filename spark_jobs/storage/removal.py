@@ -17,6 +17,16 @@ from spark_jobs.storage.s3_errors import access_error
 _BULK: Final = 1000
 
 
+def remove_with_prefixes(filesystem: pafs.FileSystem, root: str, prefixes: tuple[str, ...]) -> None:
+    """Remove all files below ``root`` whose names begin with one of ``prefixes``."""
+    selector = pafs.FileSelector(root, recursive=True, allow_not_found=True)
+    for info in filesystem.get_file_info(selector):
+        if info.base_name.startswith(prefixes):
+            # Another process may remove files at the same time.
+            with suppress(FileNotFoundError):
+                filesystem.delete_file(info.path)
+
+
 class FileRemover(Protocol):
     """Removes files of a warehouse; a file that is already gone is not a failure."""
 

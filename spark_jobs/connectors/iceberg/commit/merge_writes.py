@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import posixpath
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import pyarrow.fs as pafs
 
 from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
 from spark_jobs.connectors.iceberg.commit.changes import changes_of
@@ -37,6 +34,7 @@ from spark_jobs.spi.connector import ConnectorMergeWrites
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite
+from spark_jobs.storage.removal import remove_with_prefixes
 
 _WRITE = "merge.write-id"
 
@@ -138,7 +136,7 @@ class IcebergMergeWrites(ConnectorMergeWrites):
         if any(summary_of(each).get(_WRITE) == begun.token for each in latest.metadata.snapshots):
             return
         root = latest.storage.path(data_location(pinned_table(table)))
-        _remove_files(latest.storage.filesystem, root, begun.token)
+        remove_with_prefixes(latest.storage.filesystem, root, (begun.token,))
         try:
             needs_note = self._found(latest, operation_id) is not None
         except CommitError:
@@ -190,13 +188,3 @@ def _source_file(
         constants=scanned.constants,
         own=scanned.deletes._replace(deletes=own),
     )
-
-
-def _remove_files(filesystem: pafs.FileSystem, root: str, token: str) -> None:
-    """Remove all files below ``root`` whose names begin with ``token``."""
-    selector = pafs.FileSelector(root, recursive=True, allow_not_found=True)
-    for info in filesystem.get_file_info(selector):
-        if info.base_name.startswith(token):
-            # Another process may remove files at the same time.
-            with contextlib.suppress(FileNotFoundError):
-                filesystem.delete_file(info.path)

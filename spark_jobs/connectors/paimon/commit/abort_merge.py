@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.commit.begin_merge import PaimonMerge
@@ -13,6 +11,7 @@ from spark_jobs.connectors.paimon.library import index_manifest, manifest_files,
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.errors import CommitError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+from spark_jobs.storage.removal import remove_with_prefixes
 
 
 def abort_merge(filesystem: pafs.FileSystem, table: TableHandle, begun: PaimonMerge) -> None:
@@ -32,7 +31,7 @@ def abort_merge(filesystem: pafs.FileSystem, table: TableHandle, begun: PaimonMe
     if commit is not None and _has_files(target, commit, prefixes):
         return
     for root in (target.path, *(target.external.roots if target.external else ())):
-        remove_files(filesystem, root, prefixes)
+        remove_with_prefixes(filesystem, root, prefixes)
     if not needs_guard:
         guard_of(filesystem, target, begun.operation_id).release()
 
@@ -47,13 +46,3 @@ def _has_files(table: PinnedTable, commit: CommittedSnapshot, prefixes: tuple[st
     names = [entry.file.file_name for entry in entries]
     names += [index_manifest.index_name(index.entry) for index in indexes]
     return any(name.startswith(prefixes) for name in names)
-
-
-def remove_files(filesystem: pafs.FileSystem, root: str, prefixes: tuple[str, ...]) -> None:
-    """Remove all files below ``root`` whose names begin with one of ``prefixes``."""
-    selector = pafs.FileSelector(root, recursive=True, allow_not_found=True)
-    for info in filesystem.get_file_info(selector):
-        if info.base_name.startswith(prefixes):
-            # Another process may remove files at the same time.
-            with contextlib.suppress(FileNotFoundError):
-                filesystem.delete_file(info.path)

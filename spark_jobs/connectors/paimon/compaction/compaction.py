@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.commit.abort_merge import remove_files
 from spark_jobs.connectors.paimon.commit.begin_merge import guard_base
 from spark_jobs.connectors.paimon.commit.gap import Gap
 from spark_jobs.connectors.paimon.commit.guard import guard_of
@@ -44,6 +43,7 @@ from spark_jobs.spi.compaction import (
     WantedPartition,
 )
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+from spark_jobs.storage.removal import remove_with_prefixes
 
 
 class _Behind(NamedTuple):
@@ -142,7 +142,7 @@ class PaimonCompaction:
         assert isinstance(compactor, PaimonPartCompactor)  # noqa: S101 - from this class
         target = pinned_table(table)
         for root in (target.path, *(target.external.roots if target.external else ())):
-            remove_files(self._filesystem, root, compactor.prefixes)
+            remove_with_prefixes(self._filesystem, root, compactor.prefixes)
 
     def commits(self, table: TableHandle, operation_id: str) -> Sequence[CommittedSnapshot]:
         """The snapshots that the operation has published and that have not expired, oldest first.
