@@ -15,12 +15,12 @@ from pyiceberg.catalog.glue import GlueCatalog
 
 from airflow_provider_merge.gates import SnapshotGate, gate_arguments
 from airflow_provider_merge.hooks.iceberg import IcebergHook
-from airflow_provider_merge.metadata.iceberg import catalogs
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.sensors.snapshot import SnapshotSensor
 from airflow_provider_merge.triggers.table import TableTrigger
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
+from spark_jobs.formats.iceberg import catalogs
 from tests.airflow.support import PASSWORD, connection
 from tests.airflow.test_iceberg_gates import found
 from tests.airflow.test_iceberg_rest import answers, drips, sleeps
@@ -133,7 +133,7 @@ def test_what_is_no_answer(
 
 def test_without_the_client_of_amazon(monkeypatch: pytest.MonkeyPatch) -> None:
     connection(monkeypatch, "lake", conn_type="iceberg", extra=REGION, **KEY)
-    catalogs._glue_catalog.cache_clear()
+    catalogs._glue_class.cache_clear()
     monkeypatch.delitem(sys.modules, "pyiceberg.catalog.glue", raising=False)
     monkeypatch.setitem(sys.modules, "boto3", None)
     with pytest.raises(CatalogError, match=r"boto3 beside Airflow.*the extra glue") as error:

@@ -78,8 +78,10 @@ def test_damaged_files(orders: IcebergTable, pattern: str) -> None:
         finally:
             path.write_bytes(content)
     read_all()
-    # A name of a file may have become another one, and a snapshot may be lost in the metadata.
-    assert outcomes <= {"read", "METADATA_UNREADABLE", "STORAGE_UNAVAILABLE", "REQUEST_INVALID"}
+    # A name of a file or of a codec may have become another one, and a snapshot may be lost in the
+    # metadata.
+    known = {"read", "METADATA_UNREADABLE", "STORAGE_UNAVAILABLE", "REQUEST_INVALID"}
+    assert outcomes <= {*known, "NOT_SUPPORTED"}
     assert "METADATA_UNREADABLE" in outcomes
 
 

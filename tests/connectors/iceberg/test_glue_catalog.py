@@ -15,11 +15,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.connectors.iceberg.library import catalogs
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.formats.iceberg import catalogs
 from spark_jobs.spi.connector import Connector
 from spark_jobs.storage import amazon
 from tests.connectors.iceberg.direct import DirectWrite, ids_of
