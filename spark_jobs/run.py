@@ -154,6 +154,8 @@ def summary(result: JobResult) -> str:
         return f"{result.target}: {result.status}, {json.dumps(asdict(counts))}"
     if result.query is not None:
         return f"query: operation {result.operation_id}, {result.query.row_count:,} rows"
+    if result.made_table:
+        return f"{result.target}: created"
     metrics = result.metrics
     return (
         f"{result.target}: {result.status}, snapshot {result.base_snapshot_id} -> "

@@ -158,6 +158,13 @@ class JobResult:
     partition_metrics: tuple[PartitionMetrics, ...] = ()
     version: int = VERSION
 
+    @property
+    def made_table(self) -> bool:
+        """Whether a table was created: the only change without a snapshot that has no report."""
+        reports = (self.maintenance, self.compaction, self.query)
+        is_change = self.status == "committed" and self.new_snapshot_id is None
+        return is_change and reports == (None, None, None)
+
     def to_json(self) -> str:
         """The result as a JSON document; keys in declaration order."""
         return json.dumps(codec.encode(self), indent=2, ensure_ascii=False, allow_nan=False)

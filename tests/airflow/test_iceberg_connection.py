@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,14 @@ from airflow_provider_merge.get_provider_info import get_provider_info
 from airflow_provider_merge.hooks.catalog import catalog_hook
 from airflow_provider_merge.hooks.iceberg import IcebergHook
 from spark_jobs.contract.request import CatalogSpec, TableName
-from spark_jobs.errors import JobError, NotSupportedError, RequestError
+from spark_jobs.errors import (
+    CatalogError,
+    ErrorCode,
+    InternalError,
+    JobError,
+    NotSupportedError,
+    RequestError,
+)
 from tests.airflow.support import PASSWORD, connection
 
 Hook = Callable[..., IcebergHook]
@@ -218,3 +226,33 @@ def test_importing_hook_and_sensors_loads_no_library() -> None:
         "sys.exit('pyiceberg' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=120).returncode == 0
+
+
+def test_a_database_that_holds_no_catalog(hook: Hook, tmp_path: Path) -> None:
+    path = tmp_path / "catalog.db"
+    lake = hook(f"sqlite:///{path}", type="sql", workspace=str(tmp_path))
+
+    passed, text = lake.test_connection()
+
+    assert not passed
+    assert "WAREHOUSE_NOT_FOUND" in text
+    assert "write init_catalog_tables = true" in text
+    assert not path.exists()
+
+    path.touch()
+    with pytest.raises(CatalogError, match="has no table iceberg_tables") as found:
+        lake.table("shop.orders")
+    assert found.value.code is ErrorCode.WAREHOUSE_NOT_FOUND
+    assert path.stat().st_size == 0
+
+
+def test_airflow_begins_no_catalog(hook: Hook, tmp_path: Path) -> None:
+    path = tmp_path / "catalog.db"
+    extra = {"type": "sql", "workspace": str(tmp_path), "init_catalog_tables": "true"}
+    lake = hook(f"sqlite:///{path}", **extra)
+
+    with pytest.raises(InternalError) as found:
+        lake.table("shop.orders")
+
+    assert found.value.code is ErrorCode.STORAGE_UNAVAILABLE
+    assert path.stat().st_size == 0

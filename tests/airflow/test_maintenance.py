@@ -145,6 +145,11 @@ def test_the_log_says_what_publishing_took():
     assert "published" not in result_table(committed(example_request()))
 
 
+def test_the_log_of_a_new_table_has_no_counts():
+    made = committed(example_request(), new_snapshot_id=None)
+    assert result_table(made).splitlines() == ["shop.orders: created", "  seconds: join 0.5"]
+
+
 def test_the_log_of_a_dry_run_says_what_would_be_removed():
     report = dataclasses.replace(REPORT, snapshots_left=5)
     request = example_request()

@@ -18,7 +18,6 @@ from spark_jobs.formats.iceberg.options import CATALOG_NAME, REST, SQL, TYPE, UR
 
 PACKAGE: Final = "pyiceberg>=0.12,<0.13"
 _VERSION: Final = "0.12."
-_CREATES_NOTHING: Final = {"init_catalog_tables": "false"}
 # Of namespaces in namespaces, whose tables are listed.
 _DEPTH: Final = 8
 
@@ -95,7 +94,7 @@ class IcebergCatalog:
 
     def _client(self) -> Any:
         # A try is repeated by who polls.
-        return _CLIENT.opened({"rest.sigv4.max-retries": "0", **self.options, **_CREATES_NOTHING})
+        return _CLIENT.opened({"rest.sigv4.max-retries": "0", **self.options})
 
     @contextmanager
     def _answering(self, name: TableName | None) -> Iterator[None]:
@@ -153,7 +152,9 @@ def _glue_session() -> Any:
     return bounded_session()
 
 
-_CLIENT: Final = Client(StorageFiles, _BoundedRest, _glue_session, "beside Airflow")
+_CLIENT: Final = Client(
+    StorageFiles, _BoundedRest, _glue_session, makes_tables=False, where="beside Airflow"
+)
 
 
 def _failure(error: Exception, place: str, name: TableName | None) -> Exception:

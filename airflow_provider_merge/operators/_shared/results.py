@@ -142,6 +142,8 @@ def result_table(result: JobResult) -> str:
         return _maintenance_table(result, result.maintenance)
     if result.compaction is not None:
         return _compaction_table(result, result.compaction)
+    if result.made_table:
+        return "\n".join([f"{result.target}: created", *_seconds(result.metrics)])
     snapshot = "none" if result.new_snapshot_id is None else str(result.new_snapshot_id)
     lines = [f"{result.target}: {result.status}, snapshot {snapshot}{_attempts(result.metrics)}"]
     for names in (_COUNTS, _FILES):

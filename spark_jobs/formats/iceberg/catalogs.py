@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
@@ -30,6 +31,9 @@ from spark_jobs.formats.iceberg.options import (
 from spark_jobs.formats.iceberg.rest import OwnProperties
 
 _CONNECT_SECONDS: Final = 10
+# Whether a catalog in a database makes its tables if they are not there: pyiceberg's property.
+_MAKES_TABLES: Final = "init_catalog_tables"
+_CATALOG_TABLE: Final = "iceberg_tables"
 
 
 @dataclass(frozen=True)
@@ -38,12 +42,14 @@ class Client:
 
     ``files`` is a class that reads files, made with properties; ``rest`` a base that stands before
     pyiceberg's ``RestCatalog`` and bounds its requests; ``glue_session`` makes a session of
-    botocore. ``where`` the libraries are: ``beside Airflow``.
+    botocore. ``makes_tables``: whether a new catalog in a database is begun where the options ask
+    for it. ``where`` the libraries are: ``beside Airflow``.
     """
 
     files: type
     rest: type
     glue_session: Callable[[], Any]
+    makes_tables: bool
     where: str
 
     def opened(self, options: Mapping[str, str]) -> Any:
@@ -51,7 +57,7 @@ class Client:
 
         Raises:
             NotSupportedError: the catalog is not opened.
-            CatalogError: LIBRARY_MISSING.
+            CatalogError: LIBRARY_MISSING, WAREHOUSE_NOT_FOUND.
         """
         kind = require_catalog(options)
         files = f"{self.files.__module__}.{self.files.__qualname__}"
@@ -60,7 +66,9 @@ class Client:
         user, password = (properties.pop(each, None) for each in (SQL_USER, SQL_PASSWORD))
         if kind == SQL:
             properties[URI] = _sql_uri(properties[URI], user, password)
-            properties.setdefault("init_catalog_tables", "false")
+            properties[_MAKES_TABLES] = str(_is_new(properties)).lower()
+            if not _is_new(properties) and _has_no_file(properties[URI]):
+                raise _no_catalog()
         return _CLASSES[kind](self)(name, **properties)
 
     def failure(self, error: Exception, catalog: str, table: str) -> JobError | None:
@@ -89,7 +97,8 @@ class Client:
                 ErrorCode.LIBRARY_MISSING,
                 f"{catalog} needs the Python module {error.name!r}, which is not installed "
                 f"{self.where}.",
-                "Install what the catalog needs there, such as 'pyiceberg[sql-postgres]'.",
+                "Install what the catalog needs there; for one in a database, by its kind, "
+                "'pyiceberg[sql-postgres]' or 'pyiceberg[sql-sqlite]'.",
             )
         invalid = error.__cause__ if isinstance(error, exceptions.ValidationError) else error
         return _invalid(table, invalid) if isinstance(invalid, ValidationError) else None
@@ -142,6 +151,30 @@ def _sql_uri(uri: str, user: str | None, password: str | None) -> str:
     return str(url.render_as_string(hide_password=False))
 
 
+def _is_new(properties: Mapping[str, Any]) -> bool:
+    """Whether the options ask for a new catalog where there is none."""
+    return str(properties.get(_MAKES_TABLES, "")).lower() == "true"
+
+
+def _has_no_file(uri: str) -> bool:
+    """Whether a database of SQLite is not there; it would be made by looking for it."""
+    from sqlalchemy.engine import make_url
+
+    url = make_url(uri)
+    path = url.database or ""
+    is_file = url.get_backend_name() == "sqlite" and path not in ("", ":memory:")
+    return is_file and not path.startswith("file:") and not Path(path).exists()
+
+
+def _no_catalog() -> CatalogError:
+    return CatalogError(
+        ErrorCode.WAREHOUSE_NOT_FOUND,
+        f"The database of the catalog has no table {_CATALOG_TABLE}: it holds no Iceberg catalog.",
+        f"Correct uri of the catalog connection; for a new catalog, write {_MAKES_TABLES} = true "
+        "into its extra: the first task that creates a table makes it.",
+    )
+
+
 @cache
 def _own_files(files: type) -> type:
     class OwnFiles:
@@ -159,8 +192,17 @@ def _own_files(files: type) -> type:
 @cache
 def _sql_class(client: Client) -> Any:
     from pyiceberg.catalog.sql import SqlCatalog
+    from sqlalchemy import inspect
 
-    return type("OwnSqlCatalog", (_own_files(client.files), SqlCatalog), {})
+    class OwnSqlCatalog(_own_files(client.files), SqlCatalog):  # type: ignore[misc]
+        def _init_catalog(self) -> None:
+            is_new = _is_new(self.properties)
+            self.properties[_MAKES_TABLES] = str(is_new and client.makes_tables).lower()
+            super()._init_catalog()
+            if not is_new and not inspect(self.engine).has_table(_CATALOG_TABLE):
+                raise _no_catalog()
+
+    return OwnSqlCatalog
 
 
 @cache

@@ -214,3 +214,17 @@ def test_spelling_and_names_of_fields_are_no_difference(catalog: PlainCatalog) -
     same = replace(SPEC, partition_keys=keys, primary_key=("ID", "s"))
 
     assert metadata.create_table(NAME, same) is False
+
+
+def test_a_new_catalog_is_begun_where_the_options_ask_for_it(tmp_path: Path) -> None:
+    catalog = PlainCatalog(tmp_path)
+    with pytest.raises(JobError, match="has no table iceberg_tables") as found:
+        catalog.open().metadata.load_table(NAME)
+    assert found.value.code is ErrorCode.WAREHOUSE_NOT_FOUND
+    assert not (tmp_path / "catalog.db").exists()
+
+    new = catalog.open(init_catalog_tables="true")
+    new.metadata.create_table(NAME, SPEC)
+
+    assert new.metadata.load_table(NAME).name == NAME
+    assert catalog.library().table_exists(("db", "t"))

@@ -165,5 +165,6 @@ _CLIENT: Final = Client(
     MetadataFiles,
     _TimedRest,
     partial(bounded_session, ("glue.GetTable", "glue.GetTables", "glue.GetDatabase")),
-    "in the driver's environment",
+    makes_tables=True,
+    where="in the driver's environment",
 )
