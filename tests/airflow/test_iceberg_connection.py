@@ -20,7 +20,6 @@ from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.errors import (
     CatalogError,
     ErrorCode,
-    InternalError,
     JobError,
     NotSupportedError,
     RequestError,
@@ -251,8 +250,9 @@ def test_airflow_begins_no_catalog(hook: Hook, tmp_path: Path) -> None:
     extra = {"type": "sql", "workspace": str(tmp_path), "init_catalog_tables": "true"}
     lake = hook(f"sqlite:///{path}", **extra)
 
-    with pytest.raises(InternalError) as found:
+    assert lake.test_connection()[0]
+    with pytest.raises(CatalogError, match="the catalog lake in sqlite") as found:
         lake.table("shop.orders")
 
-    assert found.value.code is ErrorCode.STORAGE_UNAVAILABLE
+    assert found.value.code is ErrorCode.TABLE_NOT_FOUND
     assert path.stat().st_size == 0

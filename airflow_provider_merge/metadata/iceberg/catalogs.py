@@ -81,7 +81,10 @@ class IcebergCatalog:
     @property
     def place(self) -> str:
         """What people know the catalog by; has no secret."""
-        return self.options.get(URI) or f"the catalog {self.options.get(CATALOG_NAME, '')}"
+        name = f"the catalog {self.options.get(CATALOG_NAME, '')}"
+        uri = self.options.get(URI)
+        # A database may hold several.
+        return f"{name} in {uri}" if uri and self.options.get(TYPE) == SQL else uri or name
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:

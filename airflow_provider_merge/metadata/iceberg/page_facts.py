@@ -12,6 +12,7 @@ from airflow_provider_merge.metadata.iceberg.snapshots import IcebergSnapshot
 from airflow_provider_merge.metadata.iceberg.table import IcebergTable
 from airflow_provider_merge.metadata.model import CompactionFacts
 from airflow_provider_merge.metadata.page_facts import Expiry, FileChange, Hold, Ref, Totals
+from spark_jobs.contract.durations import duration_text
 from spark_jobs.errors import NotSupportedError
 
 _AGE: Final = "history.expire.max-snapshot-age-ms"
@@ -122,7 +123,7 @@ class IcebergPageFacts:
         expiring = [each.snapshot_id for each in snapshots[max(kept, young) :]][::-1]
         stays = snapshots[: max(kept, young)]
         first = stays[-1].snapshot_id if stays else 0
-        return Expiry(expiring, first, {_AGE: age, _MIN: least})
+        return Expiry(expiring, first, {_AGE: duration_text(limit / 1000), _MIN: least})
 
 
 def _number(text: str | None) -> int | None:

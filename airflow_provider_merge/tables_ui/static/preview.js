@@ -26,7 +26,7 @@ export async function previewPage() {
   const back = el("nav", { "aria-label": "Breadcrumb" }, airflowLink(pageOfTask(task), `${dag_id} / ${task_id}`));
   // A list of statements has a result for each.
   const each = result.statements ? Object.entries(result.statements) : [["", result]];
-  return [back, ...each.flatMap(([name, told]) => outcome(name, told, instance)), statement(instance.rendered_fields ?? {})];
+  return [back, ...each.flatMap(([name, told]) => outcome(name, told, instance)), statement(instance)];
 }
 
 /** What the task returned or, if it was a dry run that failed, its error. */
@@ -132,10 +132,12 @@ function results(told) {
   ];
 }
 
-function statement(fields) {
+function statement(instance) {
+  const fields = instance.rendered_fields ?? {};
   const given = parts.filter((name) => fields[name] !== undefined && fields[name] !== null && fields[name] !== "");
   if (given.length === 0) return null;
   return el("section", { class: "card" }, el("h2", {}, "The statement as it was sent"),
+    facts([["Operator", instance.operator_name ?? instance.operator], ["Connection", fields.catalog_conn_id]]),
     el("dl", { class: "statement" }, given.map((name) => el("div", {}, el("dt", {}, text(name)),
       el("dd", {}, el("pre", { tabindex: "0" }, typeof fields[name] === "string" ? fields[name] : JSON.stringify(fields[name], null, 2)))))));
 }

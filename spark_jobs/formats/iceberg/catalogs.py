@@ -88,7 +88,8 @@ class Client:
             return CatalogError(
                 ErrorCode.WAREHOUSE_ACCESS_DENIED,
                 f"{catalog} does not accept the credentials of the connection.",
-                "Correct login and password of the catalog connection, or its rights.",
+                "Correct what the catalog connection signs in with, login and password or token, or its "
+                "rights.",
             )
         if _is_of_service(error):
             return _unavailable(catalog, type(error).__name__)
@@ -192,15 +193,34 @@ def _own_files(files: type) -> type:
 @cache
 def _sql_class(client: Client) -> Any:
     from pyiceberg.catalog.sql import SqlCatalog
+    from pyiceberg.exceptions import NoSuchNamespaceError
     from sqlalchemy import inspect
 
     class OwnSqlCatalog(_own_files(client.files), SqlCatalog):  # type: ignore[misc]
+        """One that is to be begun, but not by this client, is empty."""
+
         def _init_catalog(self) -> None:
             is_new = _is_new(self.properties)
             self.properties[_MAKES_TABLES] = str(is_new and client.makes_tables).lower()
             super()._init_catalog()
-            if not is_new and not inspect(self.engine).has_table(_CATALOG_TABLE):
+            self._is_there = inspect(self.engine).has_table(_CATALOG_TABLE)
+            if not is_new and not self._is_there:
                 raise _no_catalog()
+
+        def list_namespaces(self, namespace: Any = ()) -> Any:
+            return super().list_namespaces(namespace) if self._is_there else []
+
+        def list_tables(self, namespace: Any) -> Any:
+            self._require_namespace(namespace)
+            return super().list_tables(namespace)
+
+        def load_table(self, identifier: Any) -> Any:
+            self._require_namespace(identifier)
+            return super().load_table(identifier)
+
+        def _require_namespace(self, name: Any) -> None:
+            if not self._is_there:
+                raise NoSuchNamespaceError(str(name))
 
     return OwnSqlCatalog
 
