@@ -88,7 +88,7 @@ class Client:
             return CatalogError(
                 ErrorCode.WAREHOUSE_ACCESS_DENIED,
                 f"{catalog} does not accept the credentials of the connection.",
-                "Correct what the catalog connection signs in with, login and password or token, or its "
+                "Correct the login and password, or the token, of the catalog connection, or its "
                 "rights.",
             )
         if _is_of_service(error):
