@@ -16,6 +16,7 @@ from spark_jobs.contract.bad_rows import (
     check_on_bad_rows,
     check_quarantine,
 )
+from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.checks import LONGEST_NAME, require
 from spark_jobs.contract.file_formats import require_format
 from spark_jobs.contract.identifiers import unquoted
@@ -27,10 +28,6 @@ from spark_jobs.contract.statements import CreateTableSpec, MergeSpec, Statement
 from spark_jobs.contract.text_limits import TextLimits
 
 VERSION = 1
-
-# What stands between the name of a table and that of its branch, and the branch of every table.
-BRANCH_MARK: Final = "$branch_"
-MAIN_BRANCH: Final = "main"
 
 Isolation = Literal["serializable", "snapshot"]
 AfterEndedTry = Literal["fail", "skip", "run"]

@@ -25,7 +25,8 @@ from spark_jobs.connectors.iceberg.write.table_layout import (
     partition_fields,
     refuse_unwritable,
 )
-from spark_jobs.contract.request import BRANCH_MARK, MAIN_BRANCH, TableName
+from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
+from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.contract import s3_options
+from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.checks import require
-from spark_jobs.contract.request import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.errors import NotSupportedError
 
 if TYPE_CHECKING:

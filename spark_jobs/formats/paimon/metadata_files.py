@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final, Literal
 
-from spark_jobs.contract.request import BRANCH_MARK, MAIN_BRANCH
+from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 
 Kind = Literal["branch", "changelog", "consumer", "removal", "schema", "snapshot", "tag"]
 

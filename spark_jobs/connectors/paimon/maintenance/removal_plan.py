@@ -21,8 +21,8 @@ from spark_jobs.connectors.paimon.maintenance.reachability import (
 )
 from spark_jobs.connectors.paimon.maintenance.removal_notes import RemovalNotes
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.maintenance import Kept, MaintenanceReport
-from spark_jobs.contract.request import MAIN_BRANCH
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.storage.warehouse import Warehouse
 

@@ -15,7 +15,8 @@ from spark_jobs.connectors.paimon.format.types import atomic_parts, has_nanoseco
 from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
 from spark_jobs.connectors.paimon.table.primary_key_refusals import refuse_primary_key
 from spark_jobs.connectors.paimon.table.refused_options import Use, refused
-from spark_jobs.contract.request import BRANCH_MARK, TableName
+from spark_jobs.contract.branches import BRANCH_MARK
+from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.paimon.paths import DIRECTORY
 from spark_jobs.spi.rows import RESERVED_PREFIX
