@@ -179,7 +179,7 @@ class Compare:
             return _rank(left) == _rank(right)
         if left is None or right is None:
             return None
-        assert type(left) is type(right)
+        assert type(left) is type(right), (self, left, right)
         return _compare(self.operator, left, right)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
 
 from tests.judge.judge import read_with_java
 from tests.oracle.expressions import Row
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from tests.property.paimon_tables import PaimonTable
 
 ID, NUMBER = "_ROW_ID", "_SEQUENCE_NUMBER"
+_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - as the oracle has times without a zone
 
 
 def tracked_rows(table: PaimonTable) -> list[Row]:
@@ -22,7 +24,14 @@ def tracked_rows(table: PaimonTable) -> list[Row]:
     """
     if table.kind.evolves_columns and table.kind.marks_rows:
         return table.rows(ID, NUMBER)
-    return read_with_java(table.warehouse.path, table.full_name, tracked=True)
+    times = [each.name for each in table.columns if each.type == "TIMESTAMP_NTZ"]
+    rows = read_with_java(table.warehouse.path, table.full_name, tracked=True)
+    return [{**row, **{name: _time(row[name]) for name in times}} for row in rows]
+
+
+def _time(nanos: int | None) -> datetime | None:
+    """A time as the oracle has it."""
+    return None if nanos is None else _EPOCH + timedelta(microseconds=nanos // 1000)
 
 
 def checked_rows(
