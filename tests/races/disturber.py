@@ -27,6 +27,8 @@ COLUMNS = {"id": "bigint", "v": "bigint", "p": "int"}
 _ATTEMPTS = 50
 _PAUSE = (0.5, 2.0)
 _MOST_BACK = 4
+# What a rollback meets among writers, and on a server that they keep busy.
+_TRIED_AGAIN = (ErrorCode.COMMIT_CONFLICT, ErrorCode.STORAGE_UNAVAILABLE)
 
 Note = Callable[..., None]
 
@@ -45,7 +47,7 @@ def roll_back(connector: Connector, chance: random.Random, note: Note) -> None:
             care.roll_back(NAME, RollbackSpec(target, force=True), dag_id="", dry_run=False)
             break
         except JobError as error:
-            if error.code is not ErrorCode.COMMIT_CONFLICT:
+            if error.code not in _TRIED_AGAIN:
                 raise
     note(disturbed="rollback", to=target, began=began, over=time.monotonic())
 
