@@ -15,6 +15,7 @@ _TEST: Final = (
     "To test the connection in a terminal: AIRFLOW__CORE__TEST_CONNECTION=Enabled "
     "airflow connections test CONN_ID"
 )
+_ENDPOINT: Final = "Of a store other than Amazon's, such as http://minio:9000."
 
 
 def paimon_form() -> dict[str, Any]:
@@ -31,6 +32,10 @@ def paimon_form() -> dict[str, Any]:
         "conn-fields": {
             "metastore": {
                 "label": "Metastore",
+                "description": (
+                    "filesystem: tables are folders of the warehouse; rest: a server knows them, and "
+                    "takes the secret key as its token."
+                ),
                 "schema": {"type": "string", "enum": list(METASTORES), "default": FILESYSTEM},
             },
             "warehouse": {
@@ -45,8 +50,8 @@ def paimon_form() -> dict[str, Any]:
                 "Workspace", "Where jobs put results and temporary files. Empty: the warehouse."
             ),
             "uri": _field("Metastore URI", "For a rest metastore; without a password."),
-            "endpoint": _field("Object store endpoint"),
-            "region": _field("Object store region"),
+            "endpoint": _field("Object store endpoint", _ENDPOINT),
+            "region": _field("Object store region", "Such as eu-central-1."),
             **_pages(),
             "options": {
                 "label": "Further catalog options",
@@ -67,17 +72,21 @@ def iceberg_form() -> dict[str, Any]:
             "hidden-fields": ["port", "schema"],
             "relabeling": {
                 "host": "Catalog URI",
-                "login": "Client ID, user or access key",
-                "password": "Client secret, password or secret key",
+                "login": "ID, user or key",
+                "password": "Secret or password",
             },
-            "placeholders": {"host": "https://lake.example/api/catalog"},
+            "placeholders": {
+                "host": "https://lake.example/api/catalog, or postgresql+psycopg2://db/lake",
+                "login": "client ID, user of the database, or access key",
+                "password": "client secret, password, or secret key",
+            },
         },
         "conn-fields": {
             "type": {
                 "label": "Catalog",
                 "description": (
-                    "rest; sql: a database, with the URI postgresql+psycopg2://db/lake; glue: AWS "
-                    "Glue, where the URI is empty."
+                    "rest; sql: a database, with a URI such as postgresql+psycopg2://db/lake or "
+                    "sqlite:////lake/catalog.db; glue: AWS Glue, where the URI is empty."
                 ),
                 "schema": {"type": "string", "enum": list(CATALOGS), "default": REST},
             },
@@ -108,7 +117,7 @@ def iceberg_form() -> dict[str, Any]:
                 "Token server", "Of OAuth 2. Empty: <Catalog URI>/v1/oauth/tokens."
             ),
             "client.region": _field("AWS region", "Of Glue and S3, such as eu-central-1."),
-            "s3.endpoint": _field("Object store endpoint"),
+            "s3.endpoint": _field("Object store endpoint", _ENDPOINT),
             **_pages(),
         },
     }
