@@ -33,8 +33,8 @@ def paimon_form() -> dict[str, Any]:
             "metastore": {
                 "label": "Metastore",
                 "description": (
-                    "filesystem: tables are folders of the warehouse; rest: a server knows them, and "
-                    "takes the secret key as its token."
+                    "filesystem: tables are folders of the warehouse; rest: a server knows them, "
+                    "and takes the secret key as its token."
                 ),
                 "schema": {"type": "string", "enum": list(METASTORES), "default": FILESYSTEM},
             },
