@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from pypaimon.filesystem.pyarrow_file_io import PyArrowFileIO
 
+from spark_jobs.connectors.paimon.library.table_schema import is_stored
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError
 from spark_jobs.spi.connector import Connector
@@ -77,3 +78,23 @@ def test_a_missing_manifest_stays_missing(store: ObjectStore, connector: Connect
         planned(connector)
 
     assert raised.value.code is ErrorCode.METADATA_UNREADABLE
+
+
+def test_a_file_that_goes_while_it_is_opened_is_not_there(
+    store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    direct = open_connector(store.new_catalog(), store.credentials)
+    create(direct, {"id": "bigint"})
+    table = direct.metadata.load_table(NAME)
+    files, library = direct.storage.filesystem, table.native.table
+    path = f"{table.native.path}/schema/schema-0"
+    opened = PyArrowFileIO.new_input_stream
+
+    def opened_and_gone(self: PyArrowFileIO, where: str) -> object:
+        stream = opened(self, where)
+        files.delete_file(path)
+        return stream
+
+    monkeypatch.setattr(PyArrowFileIO, "new_input_stream", opened_and_gone)
+
+    assert is_stored(library) is False

@@ -10,6 +10,7 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
     require_sound_snapshot,
 )
 from spark_jobs.connectors.paimon.library.snapshot_files import parse_snapshot
+from spark_jobs.connectors.paimon.library.text_files import text_of
 from spark_jobs.formats.paimon.metadata_files import ids_of
 
 
@@ -37,11 +38,8 @@ def find_snapshot(table: Any, snapshot_id: int) -> Any | None:
     """
     with reading_metadata(place_of_metadata(table)):
         path = table.snapshot_manager().get_snapshot_path(snapshot_id)
-        try:
-            text = table.file_io.read_file_utf8(path)
-        except FileNotFoundError:
-            return None
-        return parse_snapshot(text, snapshot_id)
+        text = text_of(table.file_io, path)
+        return None if text is None else parse_snapshot(text, snapshot_id)
 
 
 def is_same_snapshot(one: Any, other: Any) -> bool:

@@ -16,6 +16,7 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
     reading_metadata,
     require_sound_schema,
 )
+from spark_jobs.connectors.paimon.library.text_files import text_of
 from spark_jobs.formats.paimon.metadata_files import entry_name
 
 
@@ -137,11 +138,10 @@ def is_stored(table: Any) -> bool:
     Raises:
         OSError: it cannot be read.
     """
-    try:
-        path = schema_path(table, table.table_schema.id)
-        stored = json.loads(table.file_io.read_file_utf8(path))
-    except FileNotFoundError:
+    text = text_of(table.file_io, schema_path(table, table.table_schema.id))
+    if text is None:
         return False
+    stored = json.loads(text)
     return bool(stored.get("timeMillis") == table.table_schema.time_millis)
 
 

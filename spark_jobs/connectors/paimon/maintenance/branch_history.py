@@ -194,6 +194,12 @@ class BranchHistories:
             ) from None
 
     def _read(self, path: str) -> str:
-        with self._filesystem.open_input_stream(path) as stream:
-            content: bytes = stream.read(_LONGEST)
-            return content.decode()
+        try:
+            with self._filesystem.open_input_stream(path) as stream:
+                content: bytes = stream.read(_LONGEST)
+                return content.decode()
+        except OSError as error:
+            # Of a file that goes after it was opened, pyarrow says that an object store failed.
+            if self._filesystem.get_file_info(path).type is pafs.FileType.NotFound:
+                raise FileNotFoundError(path) from error
+            raise
