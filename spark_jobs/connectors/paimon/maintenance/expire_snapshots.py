@@ -109,9 +109,10 @@ def _holders(history: BranchHistory, limits: Limits, now: datetime) -> list[Kept
 def _hint_earliest(
     filesystem: pafs.FileSystem, history: BranchHistory, snapshot_id: int | None
 ) -> None:
-    """Write the EARLIEST hint, unless it is up to date."""
+    """Write the EARLIEST hint, unless it is known to be up to date."""
     path, content = hint_path(history.folder, "EARLIEST"), str(snapshot_id).encode()
-    with suppress(FileNotFoundError), filesystem.open_input_stream(path) as hint:
+    # One that somebody replaces or removes meanwhile cannot be read, either.
+    with suppress(OSError), filesystem.open_input_stream(path) as hint:
         if hint.read(_LONGEST_HINT) == content:
             return
     if snapshot_id is not None:
