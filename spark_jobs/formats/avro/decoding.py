@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import struct
 from collections.abc import Iterator
@@ -58,14 +59,10 @@ class BlockDecoder:
         require_fastavro()
         import fastavro
 
-        def parsed(schema: Any) -> Any:
-            return None if schema is None else fastavro.parse_schema(schema)
-
+        self._schemas = (written, wanted)
         try:
-            self._record = (parsed(written), parsed(wanted))
             # Decoding all records of a block as one array takes a single call.
-            arrays = [_array(each) for each in (written, wanted)]
-            self._array = (parsed(arrays[0]), parsed(arrays[1]))
+            self._array = [_parsed(_array(each)) for each in self._schemas]
         except _DECODING_ERRORS as error:
             raise AvroDamagedError(f"its schema is none: {error}") from None
         self._read: Any = fastavro.schemaless_reader
@@ -87,6 +84,10 @@ class BlockDecoder:
             raise AvroDamagedError("a block does not hold what the schema says")
         return found
 
+    @functools.cached_property
+    def _record(self) -> list[Any]:
+        return [_parsed(each) for each in self._schemas]
+
     def one_by_one(self, block: AvroBlock) -> Iterator[dict[str, Any]]:
         """The same in the memory of one record, but slower."""
         data = io.BytesIO(block.data)
@@ -96,6 +97,12 @@ class BlockDecoder:
                 yield record
         except _DECODING_ERRORS:
             raise AvroDamagedError("a block does not hold what the schema says") from None
+
+
+def _parsed(schema: Any) -> Any:
+    import fastavro
+
+    return None if schema is None else fastavro.parse_schema(schema)
 
 
 def _array(items: Any) -> Any:
