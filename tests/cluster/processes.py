@@ -50,10 +50,14 @@ def running(*texts: str) -> list[int]:
     return [int(pid) for pid, command in lines if all(text in command for text in texts)]
 
 
-def kill(pid: int) -> None:
-    """SIGKILL; nothing happens when it has ended already."""
+def is_java(pid: int) -> bool:
+    return _ps("-o", "comm=", "-p", str(pid)).strip() == "java"
+
+
+def kill(pid: int, by: signal.Signals = signal.SIGKILL) -> None:
+    """Nothing happens when it has ended already."""
     with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, by)
 
 
 def stop(pid: int) -> None:

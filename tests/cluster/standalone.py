@@ -6,9 +6,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +20,7 @@ import pyspark
 
 from airflow_provider_merge import job_package
 from spark_jobs.contract.request import JobRequest
-from tests.cluster.processes import descendants, kill, wait_for
+from tests.cluster.processes import Found, descendants, is_java, kill, wait_for
 from tests.support.java import needed_for_java
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,11 +117,15 @@ class Submission:
             command += ["--conf", f"{name}={value}"]
         command += ["--py-files", str(job / "spark_jobs.zip"), "--name", "merge"]
         command += [str(job / "main.py"), "--request", str(job / "request.json")]
-        faults = {"FAULT_FOLDER": str(self.faults), "PYTHONPATH": str(FAULTS)}
+        faults = {
+            "PYTHONFAULTHANDLER": "1",
+            "FAULT_FOLDER": str(self.faults),
+            "PYTHONPATH": str(FAULTS),
+        }
         if self.plan:
             faults["FAULT_PLAN"] = self.plan
         with self.log.open("wb") as output:
-            return subprocess.Popen(
+            self._process = subprocess.Popen(
                 command,
                 cwd=self.folder / "cwd",
                 env=clean_environment(**faults),
@@ -127,6 +133,7 @@ class Submission:
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
+        return self._process
 
     @property
     def log(self) -> Path:
@@ -139,10 +146,31 @@ class Submission:
     def hit(self, point: str) -> int:
         """Wait until a process has stopped at ``point``; its pid."""
         path = self.faults / f"hit-{point}"
+        return int(self.wait_for(point, lambda: path.exists() and path.read_text()))
+
+    def wait_for(self, what: str, look: Callable[[], Found]) -> Found:
+        """The first true thing that ``look`` returns while the job runs; fails with the job's log."""
+
+        def found() -> Found:
+            seen = look()
+            ended = self._process.poll() is not None
+            assert seen or not ended, f"the job ended before this: {what}"
+            return seen
+
         try:
-            return int(wait_for(point, lambda: path.exists() and path.read_text()))
+            return wait_for(what, found, seconds=300)
         except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.log.read_text()[-5000:]}") from None
+            self._tell_where_it_hangs()
+            raise AssertionError(f"{error}\n{self.log.read_text()[-60_000:]}") from None
+
+    def _tell_where_it_hangs(self) -> None:
+        """Let each process that still runs write its stacks into the log; a Python ends of it."""
+        pids = [self._process.pid, *descendants(self._process.pid)]
+        for asking in (signal.SIGQUIT, signal.SIGABRT):
+            for pid in pids:
+                if is_java(pid) == (asking == signal.SIGQUIT):
+                    kill(pid, asking)
+            time.sleep(1)
 
     def seen(self) -> list[dict[str, Any]]:
         """What the sink tasks' Pythons told of themselves."""

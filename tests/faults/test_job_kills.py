@@ -17,7 +17,7 @@ from spark_jobs.contract.request import JobRequest, Origin
 from spark_jobs.contract.text_limits import TextLimits
 from spark_jobs.engine.merge.plan_limits import Plan
 from spark_jobs.run import run
-from tests.cluster.processes import kill_tree, wait_for
+from tests.cluster.processes import kill_tree
 from tests.cluster.standalone import Submission
 from tests.conformance.behaviours import BEHAVIOURS
 from tests.conformance.check import OPERATION_ID, readable, request_of
@@ -47,11 +47,11 @@ def _stopped(submission: Submission, point: str, warehouse: Path) -> None:
 
 
 def _spilling(submission: Submission, point: str, warehouse: Path) -> None:
-    wait_for("a file of the source", lambda: _found(warehouse, "part-*.parquet"))
+    submission.wait_for("a file of the source", lambda: _found(warehouse, "part-*.parquet"))
 
 
 def _guarded(submission: Submission, point: str, warehouse: Path) -> None:
-    wait_for("the guard", lambda: _found(warehouse, _GUARD))
+    submission.wait_for("the guard", lambda: _found(warehouse, _GUARD))
 
 
 def _unstored(submission: Submission, point: str, warehouse: Path) -> None:
@@ -60,9 +60,9 @@ def _unstored(submission: Submission, point: str, warehouse: Path) -> None:
     os.mkfifo(_result(warehouse))
     before = len(_found(warehouse, "snapshot-*"))
     (submission.faults / "release").touch()
-    wait_for("the snapshot", lambda: len(_found(warehouse, "snapshot-*")) > before)
+    submission.wait_for("the snapshot", lambda: len(_found(warehouse, "snapshot-*")) > before)
     (hint,) = _found(warehouse, "LATEST")
-    wait_for("the hint", lambda: hint.read_text() == str(before + 1))
+    submission.wait_for("the hint", lambda: hint.read_text() == str(before + 1))
 
 
 def _found(warehouse: Path, pattern: str) -> list[Path]:
