@@ -42,6 +42,28 @@ def replace_file(filesystem: pafs.FileSystem, path: str, content: bytes | Iterab
         raise
 
 
+def read_file(filesystem: pafs.FileSystem, path: str, most: int | None = None) -> bytes:
+    """The content of a small file that somebody may remove meanwhile, or its first ``most`` bytes.
+
+    Of one that goes after it was opened, pyarrow says that an object store failed, in one of
+    several ways: so the file is looked for once more.
+
+    Raises:
+        FileNotFoundError: there is no such file, or no longer.
+        OSError: the storage refused.
+    """
+    try:
+        with filesystem.open_input_stream(path) as stream:
+            content: bytes = stream.read(most)
+            return content
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if filesystem.get_file_info(path).type.name == "NotFound":
+            raise FileNotFoundError(path) from error
+        raise
+
+
 def temporary_path(path: str) -> str:
     """The path of a hidden file beside ``path``, with a name that no other job uses."""
     folder, _, name = path.rpartition("/")

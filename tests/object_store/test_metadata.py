@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+import pyarrow as pa
+import pyarrow.fs as pafs
 import pytest
 from pypaimon.filesystem.pyarrow_file_io import PyArrowFileIO
 
@@ -13,6 +15,7 @@ from spark_jobs.connectors.registry import open_connector
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import PlannedFile
+from spark_jobs.storage.files import read_file, replace_file
 from tests.support.paimon_tables import NAME, append, create
 from tests.support.proxy import Fault, Proxy, proxy_before
 from tests.support.stores import ObjectStore
@@ -98,3 +101,29 @@ def test_a_file_that_goes_while_it_is_opened_is_not_there(
     monkeypatch.setattr(PyArrowFileIO, "new_input_stream", opened_and_gone)
 
     assert is_stored(library) is False
+
+
+@dataclass(frozen=True)
+class Fleeting:
+    """A filesystem whose files go as soon as they are opened."""
+
+    real: pafs.FileSystem
+
+    def open_input_stream(self, path: str) -> pa.NativeFile:
+        stream = self.real.open_input_stream(path)
+        self.real.delete_file(path)
+        return stream
+
+    def get_file_info(self, path: str) -> pafs.FileInfo:
+        return self.real.get_file_info(path)
+
+
+def test_a_small_file_that_goes_once_it_is_opened_is_not_there(
+    store: ObjectStore, connector: Connector
+) -> None:
+    files, path = connector.storage.filesystem, f"{connector.storage.root}/_operations/note.json"
+    replace_file(files, path, b"note")
+    assert read_file(files, path) == b"note"
+
+    with pytest.raises(FileNotFoundError):
+        read_file(Fleeting(files), path)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from spark_jobs.contract.task_notes import note_file, note_text, noted_operation
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import CatalogError, CommitError, ErrorCode
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
-from spark_jobs.storage.files import replace_file
+from spark_jobs.storage.files import read_file, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,8 +134,7 @@ def _told(commits: Sequence[JobResult]) -> str:
 
 def _noted(connector: Connector, path: str) -> list[str]:
     try:
-        with connector.storage.filesystem.open_input_stream(path) as stream:
-            return noted_operations(stream.read().decode())
+        return noted_operations(read_file(connector.storage.filesystem, path).decode())
     except FileNotFoundError:
         return []
     except ValueError as error:

@@ -33,7 +33,7 @@ from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.engine.runtime.progress import log
 from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.storage.clock import StoreClock
-from spark_jobs.storage.files import has_folders, remove_folder, replace_file
+from spark_jobs.storage.files import has_folders, read_file, remove_folder, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,8 +62,8 @@ class OperationLog:
     def read(self, operation_id: str) -> JobResult | None:
         """The stored result of an operation; None if there is none or it cannot be read."""
         try:
-            with self.storage.filesystem.open_input_stream(self._path(operation_id)) as stream:
-                return JobResult.from_json(stream.read().decode())
+            content = read_file(self.storage.filesystem, self._path(operation_id))
+            return JobResult.from_json(content.decode())
         except (FileNotFoundError, JobError, UnicodeDecodeError):
             return None
 

@@ -12,7 +12,7 @@ from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.contract.operation_files import base_path
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.storage import WarehouseStorage
-from spark_jobs.storage.files import replace_file
+from spark_jobs.storage.files import read_file, replace_file
 
 _LONGEST = 4096
 
@@ -55,8 +55,7 @@ class BaseNotes:
         """
         path = self._path(operation_id)
         try:
-            with self.storage.filesystem.open_input_stream(path) as stream:
-                document = json.loads(stream.read(_LONGEST))
+            document = json.loads(read_file(self.storage.filesystem, path, _LONGEST))
             if document["table"] != str(table.metadata.table_uuid):
                 return None
             found = document["snapshot_id"]

@@ -23,7 +23,7 @@ from spark_jobs.formats.paimon.metadata_files import (
     guard_path,
     next_snapshot,
 )
-from spark_jobs.storage.files import replace_file
+from spark_jobs.storage.files import read_file, replace_file
 
 # The longest consumer file, in bytes.
 _LONGEST = 4096
@@ -63,8 +63,7 @@ class BaseGuard:
             CatalogError: METADATA_UNREADABLE: the file is not a consumer.
         """
         try:
-            with self.filesystem.open_input_stream(self.path) as stream:
-                return next_snapshot(json.loads(stream.read(_LONGEST)))
+            return next_snapshot(json.loads(read_file(self.filesystem, self.path, _LONGEST)))
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError, RecursionError) as error:

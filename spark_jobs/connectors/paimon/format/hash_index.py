@@ -18,6 +18,7 @@ import pyarrow.fs as pafs
 from spark_jobs.connectors.paimon.format.buckets import Hashes, key_hashes, remainders
 from spark_jobs.datafiles.runs import codes_of
 from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.storage.files import read_file
 
 HASH: Final = "HASH"
 
@@ -126,8 +127,7 @@ def read_hashes(filesystem: pafs.FileSystem, path: str) -> Hashes:
         CatalogError: METADATA_UNREADABLE: the file is damaged or gone.
     """
     try:
-        with filesystem.open_input_stream(path) as stream:
-            content = stream.read()
+        content = read_file(filesystem, path)
     except FileNotFoundError:
         raise _unreadable(path, "does not exist") from None
     if len(content) % _HASH_BYTES:

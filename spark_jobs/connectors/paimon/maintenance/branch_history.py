@@ -33,6 +33,7 @@ from spark_jobs.formats.paimon.metadata_files import (
     names_of,
     next_snapshot,
 )
+from spark_jobs.storage.files import read_file
 from spark_jobs.storage.parallel import in_parallel
 
 # The longest snapshot or tag file, in bytes.
@@ -169,7 +170,9 @@ class BranchHistories:
             names = names_of("consumer", [info.base_name])
             if names and info.type == pafs.FileType.File:
                 try:
-                    first = next_snapshot(json.loads(self._read(info.path)))
+                    first = next_snapshot(
+                        json.loads(read_file(self._filesystem, info.path, _LONGEST))
+                    )
                 except FileNotFoundError:
                     continue  # an operation ended in the meantime
                 found.append(Consumer(names[0], first, info.mtime))
@@ -185,21 +188,10 @@ class BranchHistories:
 
     def _text(self, path: str) -> str:
         try:
-            return self._read(path)
+            return read_file(self._filesystem, path, _LONGEST).decode()
         except FileNotFoundError:
             raise CommitError(
                 ErrorCode.COMMIT_CONFLICT,
                 f"{path} was removed by somebody else while it was looked at.",
                 "Run it again when nobody else takes care of the table.",
             ) from None
-
-    def _read(self, path: str) -> str:
-        try:
-            with self._filesystem.open_input_stream(path) as stream:
-                content: bytes = stream.read(_LONGEST)
-                return content.decode()
-        except OSError as error:
-            # Of a file that goes after it was opened, pyarrow says that an object store failed.
-            if self._filesystem.get_file_info(path).type is pafs.FileType.NotFound:
-                raise FileNotFoundError(path) from error
-            raise

@@ -20,7 +20,7 @@ from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, Kept, MaintenanceReport
 from spark_jobs.formats.paimon.expiry import Limits, held_from
 from spark_jobs.formats.paimon.metadata_files import hint_path
-from spark_jobs.storage.files import replace_file
+from spark_jobs.storage.files import read_file, replace_file
 from spark_jobs.storage.warehouse import Warehouse
 
 _LONGEST_HINT: Final = 100
@@ -112,8 +112,8 @@ def _hint_earliest(
     """Write the EARLIEST hint, unless it is known to be up to date."""
     path, content = hint_path(history.folder, "EARLIEST"), str(snapshot_id).encode()
     # One that somebody replaces or removes meanwhile cannot be read, either.
-    with suppress(OSError), filesystem.open_input_stream(path) as hint:
-        if hint.read(_LONGEST_HINT) == content:
+    with suppress(OSError):
+        if read_file(filesystem, path, _LONGEST_HINT) == content:
             return
     if snapshot_id is not None:
         replace_file(filesystem, path, content)

@@ -13,7 +13,7 @@ import pyarrow.fs as pafs
 from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata, require_within
 from spark_jobs.connectors.paimon.maintenance.stored_files import FileKind, stored_kind
 from spark_jobs.formats.paimon.metadata_files import entry_path, names_of
-from spark_jobs.storage.files import replace_file
+from spark_jobs.storage.files import read_file, replace_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,7 @@ class RemovalNotes:
 
     def _files(self, path: str) -> dict[str, FileKind]:
         try:
-            with self.filesystem.open_input_stream(path) as stream:
-                document = json.loads(stream.read().decode())
+            document = json.loads(read_file(self.filesystem, path).decode())
         except FileNotFoundError:
             return {}  # the removal that wrote it has finished
         files: dict[str, FileKind] = {}
