@@ -20,11 +20,6 @@ from spark_jobs.contract.compaction import CompactMode, CompactSpec
 from spark_jobs.contract.request import JobOptions
 
 _SIZES = ("target_file_size", "max_bytes")
-_OF_NO_USE = {
-    "rewrite_share": "The parameter deleted_share is meant.",
-    "isolation": "Leave it out.",
-    "max_new_partitions": "Leave it out.",
-}
 
 
 class CompactOperator(DryRunOperator):
@@ -39,6 +34,7 @@ class CompactOperator(DryRunOperator):
         columns ``[{}]``; default: all partitions
     :param mode: ``minor`` (default) rewrites what is worth it, ``full`` all that is not yet as a
         compaction leaves it
+    :param session_time_zone: the zone in which values of partitions are read
     :param target_file_size: the size of new files with a unit, such as ``128 mb``; default: the
         table's option, as of the other thresholds
     :param min_files: how many small files ``minor`` puts together at least
@@ -56,6 +52,8 @@ class CompactOperator(DryRunOperator):
         *DryRunOperator.template_fields,
         "partitions",
         "mode",
+        "session_time_zone",
+        "target_file_size",
         "min_files",
         "small_file_share",
         "deleted_share",
@@ -82,6 +80,7 @@ class CompactOperator(DryRunOperator):
         *,
         partitions: Sequence[Mapping[str, Any]] | None = None,
         mode: str = "minor",
+        session_time_zone: str | None = None,
         target_file_size: str | None = None,
         min_files: int | str | None = None,
         small_file_share: float | str | None = None,
@@ -92,10 +91,10 @@ class CompactOperator(DryRunOperator):
         include_pending: bool | str = False,
         **kwargs: Any,
     ) -> None:
-        # Of other operators a number of bytes, so none of default_args is for them.
-        super().__init__(target_file_size=None, **kwargs)
+        super().__init__(**kwargs)
         self.partitions = partitions
         self.mode = mode
+        self.session_time_zone = session_time_zone
         self.target_file_size = target_file_size
         self.min_files = min_files
         self.small_file_share = small_file_share
@@ -138,9 +137,6 @@ class CompactOperator(DryRunOperator):
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.
         """
-        for name, remedy in _OF_NO_USE.items():
-            if getattr(self, name) is not None:
-                self.refuse(name, "is of no use here: rows stay the same", remedy)
         for name in _SIZES:
             value = getattr(self, name)
             if not is_template(value):

@@ -59,9 +59,6 @@ REPORT = CompactionReport(
         ({"partitions": {"day": 1}}, "partitions: expected a list of partitions, found dict"),
         ({"partitions": []}, "partitions: is empty"),
         ({"partitions": [{"day": 1.5}]}, "partitions[0].day: float is not a partition value"),
-        ({"rewrite_share": 0.5}, "rewrite_share: is of no use here: rows stay the same"),
-        ({"isolation": "snapshot"}, "isolation: is of no use here"),
-        ({"max_new_partitions": 5}, "max_new_partitions: is of no use here"),
     ],
 )
 def test_wrong_input_is_named_when_the_dag_is_parsed(parameters, problem):

@@ -25,6 +25,7 @@ from airflow_provider_merge.gates import gate_arguments
 from airflow_provider_merge.get_provider_info import get_provider_info
 from airflow_provider_merge.hooks.iceberg import IcebergHook
 from airflow_provider_merge.hooks.paimon import PaimonHook
+from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators.clauses import when_matched
 from airflow_provider_merge.operators.compact import CompactOperator
 from airflow_provider_merge.operators.create_table import CreateTableOperator, column
@@ -72,6 +73,14 @@ OPERATORS = {
     CreateTagOperator: {"tag": "daily"},
     DeleteTagOperator: {"tag": "daily"},
     RollbackOperator: {"snapshot_id": 1},
+}
+CHANGE_ROWS = {each for each in OPERATORS if issubclass(each, StatementOperator)}
+OF_ROWS = {
+    "isolation": "snapshot",
+    "rewrite_share": 0.5,
+    "max_new_partitions": 5,
+    "emit_partition_keys": True,
+    "after_ended_try": "skip",
 }
 SENSORS = {
     SnapshotSensor: {"after_id": 0},
@@ -126,6 +135,17 @@ def test_every_class_has_docs():
 def test_an_operator_without_a_table_name(operator):
     with pytest.raises(RequestError, match=NO_NAME):
         operator(task_id="t", target="orders", **OPERATORS[operator])
+
+
+@pytest.mark.parametrize("operator", [each for each in OPERATORS if each not in CHANGE_ROWS])
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_an_operator_that_changes_no_row_takes_nothing_for_rows(operator, name):
+    given = {"task_id": "t", "target": "shop.orders", **OPERATORS[operator]}
+
+    with pytest.raises(TypeError, match=f"'{name}': {OF_ROWS[name]!r}"):
+        operator(**given, **{name: OF_ROWS[name]})
+    # Those of default_args are for other tasks.
+    assert not hasattr(operator(**given, default_args=OF_ROWS), "isolation")
 
 
 @pytest.mark.parametrize("sensor", SENSORS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_merge.assets import require_partition_keys, same_asset, table_asset
+from airflow_provider_merge.assets import same_asset, table_asset
 from airflow_provider_merge.checks.plain_texts import require_plain
 from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
@@ -46,22 +46,15 @@ if TYPE_CHECKING:
 
 
 class TableOperator(TableRequestOperator):
-    """Runs one statement on ``target`` as a Spark job.
-
-    :param emit_partition_keys: emit an asset event for each changed partition, with its key (at
-        most 100; Airflow 3.3). Such events trigger partitioned DAGs only, no DAG with a plain asset
-        schedule
-    """
+    """Runs one statement on ``target`` as a Spark job."""
 
     emits_asset_event: ClassVar[bool] = True
+    emit_partition_keys: bool = False
     # Where the text of the statement stands, if it was given as a file.
     sql_file: str = ""
 
-    def __init__(self, *, emit_partition_keys: bool = False, **kwargs: Any) -> None:
+    def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.emit_partition_keys = emit_partition_keys
-        if emit_partition_keys:
-            require_partition_keys()
         self._result: JobResult | None = None
 
     @when_rendered

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.operators._shared.configured_limits import configured_limits, limited
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id, task_origin
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
-from airflow_provider_merge.operators._shared.values import (
-    is_size_with_unit,
-    share,
-    whole_number,
-)
 from airflow_provider_merge.table_names import parse_table_name
-from airflow_provider_merge.templates import has_template, is_template
+from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.request import (
     AfterEndedTry,
     CatalogSpec,
-    Isolation,
     JobOptions,
     JobRequest,
     Source,
@@ -36,55 +30,16 @@ class TableRequestOperator(SparkJobOperator):
     """Has the parameters of one statement on ``target``.
 
     :param target: the table, ``database.table``
-    :param session_time_zone: how Spark reads and writes timestamps without an offset
-    :param target_file_size: bytes at which new data files roll
-    :param rewrite_share: on a table with deletion vectors, the share of a file's rows (0 to 1)
-        above which deleting them rewrites the file; default: what the table or connector sets
-    :param isolation: which concurrent commits are a conflict: ``serializable`` (default), those
-        that affect what the statement read; ``snapshot``, only those that affect the files that it
-        changes
-    :param max_new_partitions: the number of partitions that the statement may add; default: what
-        ``[merge] max_new_partitions`` says, else 1,000
     """
 
-    template_fields: Sequence[str] = (
-        "target",
-        *SparkJobOperator.template_fields,
-        "session_time_zone",
-        "target_file_size",
-        "rewrite_share",
-        "isolation",
-        "max_new_partitions",
-    )
-
-    unusable_defaults: ClassVar[Mapping[str, Callable[[Any], bool]]] = {
-        "target_file_size": is_size_with_unit
-    }
+    template_fields: Sequence[str] = ("target", *SparkJobOperator.template_fields)
     after_ended_try: str = "fail"
 
-    def __init__(
-        self,
-        *,
-        target: str | None = None,
-        session_time_zone: str | None = None,
-        target_file_size: int | str | None = None,
-        rewrite_share: float | str | None = None,
-        isolation: str | None = None,
-        max_new_partitions: int | str | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, *, target: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.target = target
-        self.session_time_zone = session_time_zone
-        self.target_file_size = target_file_size
-        self.rewrite_share = rewrite_share
-        self.isolation = isolation
-        self.max_new_partitions = max_new_partitions
         if target is not None and not is_template(target):
             parse_table_name(target, "target")
-        if not has_template([getattr(self, name) for name in TableRequestOperator.template_fields]):
-            # Not those of a subclass: its parameters are set later.
-            TableRequestOperator.job_options(self)
 
     @abstractmethod
     def statement(self) -> Statement:
@@ -153,12 +108,4 @@ class TableRequestOperator(SparkJobOperator):
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.
         """
-        options = JobOptions()
-        size = whole_number("target_file_size", self.target_file_size)
-        return JobOptions(
-            session_time_zone=self.session_time_zone or options.session_time_zone,
-            target_file_size=options.target_file_size if size is None else size,
-            rewrite_share=share("rewrite_share", self.rewrite_share),
-            isolation=cast("Isolation", self.isolation) if self.isolation else None,
-            max_new_partitions=whole_number("max_new_partitions", self.max_new_partitions),
-        )
+        return JobOptions()
