@@ -35,4 +35,4 @@ def job_error(info: ErrorInfo) -> JobError:
 
 def invalid(field: str, problem: str, remedy: str = "") -> RequestError:
     """The error for a parameter or a connection's field that cannot be used."""
-    return RequestError(ErrorCode.REQUEST_INVALID, f"{field}: {problem}", remedy)
+    return RequestError(ErrorCode.REQUEST_INVALID, problem, remedy, (field,))

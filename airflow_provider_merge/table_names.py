@@ -21,7 +21,7 @@ def parse_table_name(text: Any, field: str) -> TableName:
     try:
         return TableName.parse(text)
     except RequestError as error:
-        raise invalid(field, error.message, error.remedy) from None
+        raise error.within(field) from None
 
 
 def quoted_name(table: TableName) -> str:

@@ -30,25 +30,30 @@ class NamesItsTask:
 
 @contextmanager
 def naming_task(task_id: str) -> Iterator[None]:
-    """Put the task in front of the messages of errors, once."""
-    prefix = task_prefix(task_id)
+    """Put the task in front of the places of errors, once."""
     try:
         yield
     except JobError as error:
-        message = prefix + error.message.removeprefix(prefix)
-        raise error_of(error.code, message, _remedy(error)) from None
+        places = (place_of_task(task_id), *without_task(error, task_id))
+        raise error_of(error.code, error.problem, _remedy(error), places, error.name) from None
 
 
-def task_prefix(task_id: str) -> str:
-    """What ``naming_task`` puts in front of messages."""
-    return f"task {task_id!r}: "
+def place_of_task(task_id: str) -> str:
+    """What ``naming_task`` puts in front of an error's places."""
+    return f"task {task_id!r}"
+
+
+def without_task(error: JobError, task_id: str) -> tuple[str, ...]:
+    """The places of an error within the task."""
+    named = error.places[:1] == (place_of_task(task_id),)
+    return error.places[1:] if named else error.places
 
 
 def task_failure(error: JobError | ErrorInfo, context: Context, file: str = "") -> AirflowException:
     """The exception that ends a task; it names the task and the ``file`` of its statement."""
     task = task_place(context)
     if isinstance(error, JobError):
-        error = error_of(error.code, error.message, _remedy(error))
+        error = error_of(error.code, error.problem, _remedy(error), error.places)
     return airflow_exception(error, f"{task}, file {file}" if file else task)
 
 

@@ -27,6 +27,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
+from typing import Any
 
 _MARKER_END = ">>"
 # Characters: a message with a long value of a row must not make a result that nobody can read.
@@ -109,16 +110,40 @@ def excerpt(text: str, longest: int) -> str:
 class JobError(Exception):
     """An error with a stable code, a message that names the culprit, and a remedy.
 
-    ``message`` says what is wrong and names the field, column, clause or value; ``remedy`` says
-    what the reader can do. Neither ever holds a secret; long ones lose their middle.
+    ``problem`` says what is wrong and names the column, clause or value; ``remedy`` says what the
+    reader can do. Neither ever holds a secret; long ones lose their middle. ``places``: where it
+    is, the outermost first, such as a task, a parameter and a field of it. ``name``: the column
+    that the statement's text names wrongly, if it is one.
     """
 
-    def __init__(self, code: ErrorCode, message: str, remedy: str = "") -> None:
-        message, remedy = excerpt(message, _LONGEST_MESSAGE), excerpt(remedy, _LONGEST_MESSAGE)
-        super().__init__(code, message, remedy)
+    def __init__(
+        self,
+        code: ErrorCode,
+        problem: str,
+        remedy: str = "",
+        places: tuple[str, ...] = (),
+        name: str = "",
+    ) -> None:
+        problem, remedy = excerpt(problem, _LONGEST_MESSAGE), excerpt(remedy, _LONGEST_MESSAGE)
+        super().__init__(code, problem, remedy, places, name)
         self.code = code
-        self.message = message
+        self.problem = problem
         self.remedy = remedy
+        self.places = places
+        self.name = name
+
+    @property
+    def message(self) -> str:
+        """What people read: the places, then the problem."""
+        return ": ".join((*self.places, self.problem))
+
+    def within(self, *places: str) -> JobError:
+        """The same error, in the last of ``places``, which are in one another."""
+        return self.at(*places, *self.places)
+
+    def at(self, *places: str) -> JobError:
+        """The same error, at ``places`` in place of its own."""
+        return error_of(self.code, self.problem, self.remedy, places, self.name)
 
     @property
     def retryable(self) -> bool:
@@ -141,11 +166,13 @@ class AnalysisError(JobError):
 class NotSupportedError(JobError):
     """The statement or the table asks for something that is refused, with the reason."""
 
-    def __init__(self, message: str, remedy: str = "") -> None:
-        super().__init__(ErrorCode.NOT_SUPPORTED, message, remedy)
+    def __init__(
+        self, problem: str, remedy: str = "", places: tuple[str, ...] = (), name: str = ""
+    ) -> None:
+        super().__init__(ErrorCode.NOT_SUPPORTED, problem, remedy, places, name)
 
-    def __reduce__(self) -> tuple[type[NotSupportedError], tuple[str, str]]:
-        return type(self), (self.message, self.remedy)
+    def __reduce__(self) -> tuple[type[NotSupportedError], tuple[Any, ...]]:
+        return type(self), self.args[1:]
 
 
 class CatalogError(JobError):
@@ -239,11 +266,17 @@ _CLASS_OF_CODE: dict[ErrorCode, type[JobError]] = {
 }
 
 
-def error_of(code: ErrorCode, message: str, remedy: str = "") -> JobError:
+def error_of(
+    code: ErrorCode,
+    problem: str,
+    remedy: str = "",
+    places: tuple[str, ...] = (),
+    name: str = "",
+) -> JobError:
     """The exception of the class that ``code`` belongs to."""
     if code is ErrorCode.NOT_SUPPORTED:
-        return NotSupportedError(message, remedy)
-    return _CLASS_OF_CODE[code](code, message, remedy)
+        return NotSupportedError(problem, remedy, places, name)
+    return _CLASS_OF_CODE[code](code, problem, remedy, places, name)
 
 
 @functools.cache

@@ -78,8 +78,10 @@ def _not_found(name: str, part: str, place: str, relations: Iterable[Relation]) 
     shown = ", ".join(columns[:_SHOWN]) + (", ..." if len(columns) > _SHOWN else "")
     return AnalysisError(
         ErrorCode.COLUMN_NOT_FOUND,
-        f"{place}: {name} is not a column of {labels}",
+        f"{name} is not a column of {labels}",
         f"{guess}Columns: {shown}.",
+        (place,),
+        name,
     )
 
 

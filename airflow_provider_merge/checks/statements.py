@@ -156,7 +156,7 @@ class StatementCheck:
             else:
                 problem = f"{name} is not a column of {table}"
             remedy = f"Its partition columns are: {keys}." if keys else "Leave it out."
-            raise AnalysisError(ErrorCode.COLUMN_NOT_FOUND, f"{where}: {problem}", remedy)
+            raise AnalysisError(ErrorCode.COLUMN_NOT_FOUND, problem, remedy, (where,), name)
 
 
 def _check_names(text: str, seen: Sequence[Relation], place: str) -> None:
@@ -218,8 +218,10 @@ def _check_value(
     if not may_be_stored(family_of(given), family_of(wanted)):
         raise AnalysisError(
             ErrorCode.TYPE_MISMATCH,
-            f"{where}: column {column}: a value of type {given} cannot be stored as {wanted}",
+            f"a value of type {given} cannot be stored as {wanted}",
             "Cast the value explicitly.",
+            (where, f"column {column}"),
+            column or "",
         )
 
 

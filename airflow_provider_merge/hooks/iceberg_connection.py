@@ -193,8 +193,7 @@ class IcebergConnection:
         return {name: str(value).lower() if isinstance(value, bool) else str(value)}
 
     def _named(self, error: RequestError) -> RequestError:
-        name, _, problem = error.message.partition(": ")
-        return self._invalid(name, problem, error.remedy)
+        return self._invalid(": ".join(error.places), error.problem, error.remedy)
 
     def _invalid(self, field: str, problem: str, remedy: str = "") -> RequestError:
         return invalid(f"connection {self.conn_id!r}, {field}", problem, remedy)

@@ -63,8 +63,7 @@ class PaimonConnection:
         try:
             return CatalogSpec(CONNECTION_TYPE, warehouse, public, workspace)
         except RequestError as error:
-            field, _, problem = error.message.partition(": ")
-            raise self._invalid(field, problem, error.remedy) from None
+            raise self._invalid(": ".join(error.places), error.problem, error.remedy) from None
 
     def credentials(self) -> dict[str, str]:
         """The catalog options that are secret, by their Paimon names; masked in logs."""

@@ -13,9 +13,7 @@ from airflow_provider_merge.templates import has_template, is_template
 from spark_jobs.contract import codec
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
-from spark_jobs.errors import RequestError
 
-_ROOT = "table"
 _PARTS = ("target", "columns", "partition_keys", "primary_key", "table_options", "comment")
 
 
@@ -145,12 +143,8 @@ class CreateTableOperator(SqlOperator, TableOperator):
 
 
 def _spec(document: dict[str, Any]) -> CreateTableSpec:
-    try:
-        return codec.decode(CreateTableSpec, document, _ROOT)
-    except RequestError as error:
-        # "table.columns[0].type: …" → "columns[0].type: …": the parameters carry these names.
-        message = error.message.removeprefix(f"{_ROOT}.").removeprefix(f"{_ROOT}: ")
-        raise RequestError(error.code, message, error.remedy) from None
+    # Places in the document, without a root, are the names of parameters.
+    return codec.decode(CreateTableSpec, document, "")
 
 
 def _plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, cast, get_args
@@ -142,10 +143,7 @@ class MergeIntoOperator(EvolvingOperator):
             )
         except RequestError as error:
             # The contract calls the clauses "cases"; the parameter is called "when".
-            message = error.message
-            if message.startswith("cases"):
-                message = "when" + message.removeprefix("cases")
-            raise RequestError(error.code, message, error.remedy) from None
+            raise error.at(*(re.sub(r"^cases\b", "when", each) for each in error.places)) from None
 
 
 def _case(written: Any, place: str) -> MergeCase:

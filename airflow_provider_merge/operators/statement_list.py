@@ -38,14 +38,14 @@ from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.operators.update import UpdateOperator
 from airflow_provider_merge.sql.parser import parse_statement
-from airflow_provider_merge.task_errors import task_prefix
+from airflow_provider_merge.task_errors import without_task
 from airflow_provider_merge.templates import (
     PLACEHOLDER,
     is_resolved_later,
     is_template,
     with_words,
 )
-from spark_jobs.errors import JobError, error_of
+from spark_jobs.errors import JobError
 
 ListedStatement = dict[str, Any]
 
@@ -282,5 +282,4 @@ def of_statement(name: str, file: str) -> Iterator[None]:
     try:
         yield
     except JobError as error:
-        message = f"{place}: {error.message.removeprefix(task_prefix(_TASK))}"
-        raise error_of(error.code, message, error.remedy) from None
+        raise error.at(place, *without_task(error, _TASK)) from None

@@ -203,7 +203,7 @@ class StatementReader:
                     source_alias=source_alias,
                     schema_evolution=evolution,
                 ),
-                f"cases[{len(cases) - 1}]: ",
+                f"cases[{len(cases) - 1}]",
             )
             if not cursor.at("WHEN"):
                 return target, spec
@@ -340,10 +340,13 @@ class StatementReader:
                 )
         return self.sql.slice(span)
 
-    def _made(self, offset: int, make: Callable[[], Made], prefix: str = "") -> Made:
-        """What ``make`` makes, with the place in the error if the contract refuses it."""
+    def _made(self, offset: int, make: Callable[[], Made], field: str = "") -> Made:
+        """What ``make`` makes; if the contract refuses it, the error has the place in the text.
+
+        ``field``: what the contract calls this place.
+        """
         try:
             return make()
         except RequestError as error:
-            problem = error.message.removeprefix(prefix)
+            problem = error.problem if error.places == (field,) else error.message
             raise error_of(error.code, self.sql.at(offset, problem), error.remedy) from None

@@ -34,7 +34,7 @@ from airflow_provider_merge.tables_ui.reads import Place
 from airflow_provider_merge.tables_ui.samples import plan_sample, read_sample
 from airflow_provider_merge.tables_ui.workers import Workers
 from spark_jobs.contract.request import TableName
-from spark_jobs.errors import JobError
+from spark_jobs.errors import JobError, error_of
 
 T = TypeVar("T")
 
@@ -113,10 +113,10 @@ def without_secrets(connection: str, work: Callable[[], T]) -> T:
     try:
         return work()
     except JobError as error:
+        message, remedy = error.message, error.remedy
         for secret in _secrets(connection):
-            error.message = error.message.replace(secret, "***")
-            error.remedy = error.remedy.replace(secret, "***")
-        raise
+            message, remedy = message.replace(secret, "***"), remedy.replace(secret, "***")
+        raise error_of(error.code, message, remedy) from None
     except Exception as error:  # noqa: BLE001 - libraries of stores and catalogs raise all kinds
         raise unexpected(error) from None
 

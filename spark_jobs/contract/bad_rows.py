@@ -34,21 +34,23 @@ def check_on_bad_rows(
     known = get_args(OnBadRows)
     require(
         on_bad_rows is None or on_bad_rows in known,
-        f"on_bad_rows: {on_bad_rows!r} is not one of: {', '.join(known)}",
+        "on_bad_rows",
+        f"{on_bad_rows!r} is not one of: {', '.join(known)}",
     )
     if on_bad_rows != "quarantine":
         return
     require(
         format_.lower() in _FORMATS,
-        f"on_bad_rows: files of the format {format_!r} have no single records to set aside",
+        "on_bad_rows",
+        f"files of the format {format_!r} have no single records to set aside",
         f"Quarantine is for: {', '.join(_FORMATS)}. Leave on_bad_rows out: a bad file fails.",
     )
     modes = [value for name, value in options.items() if name.lower() == "mode"]
     for mode in modes:
         require(
             mode.upper() == _STRICT,
-            f"options.mode: {mode!r} accepts bad records, which on_bad_rows='quarantine' sets "
-            "aside",
+            "options.mode",
+            f"{mode!r} accepts bad records, which on_bad_rows='quarantine' sets aside",
             "Leave out one of the two.",
         )
 
@@ -64,15 +66,16 @@ def check_quarantine(on_bad_rows: OnBadRows | None, quarantine: str | None, path
         return
     require(
         quarantine is not None,
-        "quarantine: is missing, but on_bad_rows is 'quarantine'",
+        "quarantine",
+        "is missing, but on_bad_rows is 'quarantine'",
         "Name the folder for bad records: /path or scheme://path.",
     )
     folder = quarantine or ""
     require_absolute("quarantine", folder)
     require(
         not _is_read(folder, path),
-        f"quarantine: {folder!r} lies in what the source reads, {path!r}: bad records would be "
-        "read as data",
+        "quarantine",
+        f"{folder!r} lies in what the source reads, {path!r}: bad records would be read as data",
         "Choose a folder outside of path.",
     )
 
@@ -88,7 +91,8 @@ def check_max_bad_rows(on_bad_rows: OnBadRows | None, limit: float | None) -> No
     elif limit is not None:
         require(
             0 < limit < 1 or (limit >= 1 and limit % 1 == 0),
-            f"max_bad_rows: {limit!r} is neither a share nor a number of records",
+            "max_bad_rows",
+            f"{limit!r} is neither a share nor a number of records",
             "Write a share between 0 and 1, such as 0.01, or a whole number from 1. Without a "
             "quarantine the first bad record is an error.",
         )
@@ -97,7 +101,8 @@ def check_max_bad_rows(on_bad_rows: OnBadRows | None, limit: float | None) -> No
 def _require_none(name: str, value: str | float | None) -> None:
     require(
         value is None,
-        f"{name}: is given, but on_bad_rows is not 'quarantine'",
+        name,
+        "is given, but on_bad_rows is not 'quarantine'",
         f"Write on_bad_rows='quarantine', or leave {name} out.",
     )
 

@@ -30,14 +30,15 @@ class JobBatch:
     version: int = VERSION
 
     def __post_init__(self) -> None:
-        require(bool(self.requests), "requests: there are none")
+        require(bool(self.requests), "requests", "there are none")
         ids = [request.operation_id for request in self.requests]
-        require(len(set(ids)) == len(ids), "requests: two have the same operation_id")
-        require(self.max_parallel > 0, "max_parallel: must be positive")
+        require(len(set(ids)) == len(ids), "requests", "two have the same operation_id")
+        require(self.max_parallel > 0, "max_parallel", "must be positive")
         policies = get_args(OnFailure)
         require(
             self.on_failure in policies,
-            f"on_failure: {self.on_failure!r} is not one of: {', '.join(policies)}",
+            "on_failure",
+            f"{self.on_failure!r} is not one of: {', '.join(policies)}",
         )
 
     def needed_by(self, index: int) -> frozenset[int]:

@@ -14,14 +14,14 @@ _QUOTED: Final = re.compile(r"`(?:[^`]|``)*`")
 _PART: Final = re.compile(r"(?:`(?:[^`]|``)+`|[^.`])+")
 
 
-def require(condition: bool, problem: str, remedy: str = "") -> None:
+def require(condition: bool, field: str, problem: str, remedy: str = "") -> None:
     """Refuse the object under construction unless ``condition`` holds.
 
     Raises:
-        RequestError: REQUEST_INVALID with ``problem``, which begins with the field's name.
+        RequestError: REQUEST_INVALID: ``field`` has ``problem``.
     """
     if not condition:
-        raise RequestError(ErrorCode.REQUEST_INVALID, problem, remedy)
+        raise RequestError(ErrorCode.REQUEST_INVALID, problem, remedy, (field,))
 
 
 def require_identifier(field: str, name: str) -> None:
@@ -30,11 +30,12 @@ def require_identifier(field: str, name: str) -> None:
     Raises:
         RequestError: REQUEST_INVALID.
     """
-    require(bool(name.strip()), f"{field}: is empty")
+    require(bool(name.strip()), field, "is empty")
     fits = name == name.strip() and len(name.encode(errors="replace")) <= LONGEST_NAME
     require(
         fits and not _NO_TEXT.search(name) and not _QUOTED.fullmatch(name),
-        f"{field}: {name!r} is not an identifier",
+        field,
+        f"{name!r} is not an identifier",
         f"Write a name of at most {LONGEST_NAME} bytes: no line breaks, no blanks and no backticks "
         "around it.",
     )
@@ -46,10 +47,11 @@ def require_column(field: str, text: str) -> None:
     Raises:
         RequestError: REQUEST_INVALID.
     """
-    require(bool(text.strip()), f"{field}: is empty")
+    require(bool(text.strip()), field, "is empty")
     parts = _PART.findall(text)
     require(
         ".".join(parts) == text and all(map(str.strip, parts)) and not _NO_TEXT.search(text),
-        f"{field}: {text!r} is not the name of a column",
+        field,
+        f"{text!r} is not the name of a column",
         "Write column or column.field, a part with other characters in backticks.",
     )

@@ -42,14 +42,19 @@ def decode(cls: type[T], document: Any, path: str = "$") -> T:
     """``document`` as an instance of the dataclass ``cls``.
 
     Raises:
-        RequestError: REQUEST_INVALID with the JSON path of the first field that does not fit.
+        RequestError: REQUEST_INVALID with the JSON path of the first field that does not fit, from
+            ``path`` on.
     """
     return typing.cast("T", _decode(cls, document, path))
 
 
 def invalid(path: str, problem: str, remedy: str = "") -> RequestError:
     """The error for a document that does not fit at ``path``."""
-    return RequestError(ErrorCode.REQUEST_INVALID, f"{path}: {problem}", remedy)
+    return RequestError(ErrorCode.REQUEST_INVALID, problem, remedy, (path,) if path else ())
+
+
+def _within(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
 
 
 @functools.cache
@@ -66,7 +71,7 @@ def kind_of(cls: type) -> str | None:
 
 def _decode(annotation: Any, value: Any, path: str) -> Any:
     if isinstance(value, _RepeatedKey):
-        raise invalid(f"{path}.{value.key}", "occurs more than once")
+        raise invalid(_within(path, value.key), "occurs more than once")
     if annotation is Any:
         return _decode_any(value, path)
     origin = get_origin(annotation)
@@ -130,7 +135,7 @@ def _decode_union(members: tuple[Any, ...], value: Any, path: str) -> Any:
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in kinds:
         allowed = ", ".join(sorted(str(each) for each in kinds))
-        raise invalid(f"{path}.kind", f"{kind!r} is not one of: {allowed}")
+        raise invalid(_within(path, "kind"), f"{kind!r} is not one of: {allowed}")
     return _decode_dataclass(kinds[kind], value, path)
 
 
@@ -139,7 +144,7 @@ def _decode_mapping(item: Any, value: Any, path: str) -> Any:
         raise invalid(path, f"expected an object, found {_name(value)}")
     for key in value:
         _require_text(key, path)
-    return {key: _decode(item, each, f"{path}.{key}") for key, each in value.items()}
+    return {key: _decode(item, each, _within(path, key)) for key, each in value.items()}
 
 
 def _decode_dataclass(cls: type, value: Any, path: str) -> Any:
@@ -151,22 +156,24 @@ def _decode_dataclass(cls: type, value: Any, path: str) -> Any:
     if kind is not None:
         known.add("kind")
         if value.get("kind") != kind:
-            raise invalid(f"{path}.kind", f"{value.get('kind')!r} is not {kind!r}")
+            raise invalid(_within(path, "kind"), f"{value.get('kind')!r} is not {kind!r}")
     for key in value:
         if key not in known:
-            raise invalid(f"{path}.{key}", "unknown field", f"Known: {', '.join(sorted(known))}.")
+            raise invalid(
+                _within(path, key), "unknown field", f"Known: {', '.join(sorted(known))}."
+            )
     arguments = {
-        name: _decode(annotation, value[name], f"{path}.{name}")
+        name: _decode(annotation, value[name], _within(path, name))
         for name, annotation in annotations.items()
         if name in value
     }
     for field in dataclasses.fields(cls):
         if field.name not in arguments and is_required(field):
-            raise invalid(f"{path}.{field.name}", "missing")
+            raise invalid(_within(path, field.name), "missing")
     try:
         return cls(**arguments)
     except JobError as error:
-        raise RequestError(error.code, f"{path}: {error.message}", error.remedy) from None
+        raise (error.within(path) if path else error) from None
 
 
 def is_required(field: dataclasses.Field[Any]) -> bool:

@@ -60,21 +60,22 @@ class CompactSpec:
         for index, partition in enumerate(self.partitions):
             require_partition(partition, f"partitions[{index}]")
         modes = get_args(CompactMode)
-        require(self.mode in modes, f"mode: {self.mode!r} is not one of: {', '.join(modes)}")
+        require(self.mode in modes, "mode", f"{self.mode!r} is not one of: {', '.join(modes)}")
         for name in ("target_file_size", "max_bytes"):
             _require_size(name, getattr(self, name))
         target = self.target_file_size
         require(
             target is None or parse_size(target) <= LARGEST_TARGET,
-            f"target_file_size: {target} is more than 8 gb, which no task can write or read well",
+            "target_file_size",
+            f"{target} is more than 8 gb, which no task can write or read well",
             "Use a size such as 128 mb or 512 mb.",
         )
         for name, least in (("min_files", 2), ("sorted_runs", 2), ("max_partitions", 1)):
             value = getattr(self, name)
-            require(value is None or value >= least, f"{name}: {value} is less than {least}")
+            require(value is None or value >= least, name, f"{value} is less than {least}")
         for name in ("small_file_share", "deleted_share"):
             share = getattr(self, name)
-            require(share is None or 0 <= share <= 1, f"{name}: {share} is not from 0 to 1")
+            require(share is None or 0 <= share <= 1, name, f"{share} is not from 0 to 1")
 
 
 def require_named(partitions: Sequence[PartitionSpec], keys: Sequence[str]) -> None:
@@ -86,7 +87,8 @@ def require_named(partitions: Sequence[PartitionSpec], keys: Sequence[str]) -> N
     for index, partition in enumerate(partitions):
         require(
             bool(partition) or not keys,
-            f"partitions[{index}]: is empty",
+            f"partitions[{index}]",
+            "is empty",
             f"Name values of {', '.join(keys)}. To compact all partitions, leave partitions out.",
         )
 
@@ -153,4 +155,4 @@ def _require_size(name: str, text: str | None) -> None:
         problem = str(error)
     else:
         problem = f"{text} is not positive" if size is not None and size <= 0 else ""
-    require(not problem, f"{name}: {problem}")
+    require(not problem, name, f"{problem}")

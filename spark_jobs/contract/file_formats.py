@@ -20,5 +20,5 @@ def require_format(name: str) -> None:
     """
     lower = name.lower()
     meant = [] if lower in _FORMATS else get_close_matches(lower, _FORMATS, 1, _ALIKE)
-    problem = f"format: Spark has no format {name!r}"
-    require(not meant, problem, f"Did you mean {''.join(meant)}?")
+    problem = f"Spark has no format {name!r}"
+    require(not meant, "format", problem, f"Did you mean {''.join(meant)}?")

@@ -81,20 +81,23 @@ class InsertOverwriteSpec:
         _require_rows(self)
         require_partition(self.partition, "partition")
         modes = get_args(OverwriteMode)
-        require(self.mode in modes, f"mode: {self.mode!r} is not one of: {', '.join(modes)}")
+        require(self.mode in modes, "mode", f"{self.mode!r} is not one of: {', '.join(modes)}")
         require(
             self.mode != "static" or bool(self.partition),
-            "partition: mode static needs the partition that is replaced",
+            "partition",
+            "mode static needs the partition that is replaced",
             "Name it, or use mode table to replace the whole table.",
         )
         require(
             self.mode != "table" or not self.partition,
-            "partition: mode table replaces the whole table",
+            "partition",
+            "mode table replaces the whole table",
             "Use mode static to replace a partition.",
         )
         require(
             self.mode == "table" or not self.allow_empty,
-            "allow_empty: belongs to mode table",
+            "allow_empty",
+            "belongs to mode table",
             "Leave it out: an empty source clears the partition in mode static, and changes "
             "nothing in mode dynamic.",
         )
@@ -130,11 +133,12 @@ class DropPartitionsSpec:
     kind: ClassVar[str] = "drop_partitions"
 
     def __post_init__(self) -> None:
-        require(bool(self.partitions), "partitions: DROP needs at least one partition")
+        require(bool(self.partitions), "partitions", "DROP needs at least one partition")
         for index, partition in enumerate(self.partitions):
             require(
                 bool(partition),
-                f"partitions[{index}]: is empty",
+                f"partitions[{index}]",
+                "is empty",
                 "To delete all rows, truncate the table.",
             )
             require_partition(partition, f"partitions[{index}]")
@@ -146,10 +150,11 @@ PartitionStatement = InsertStatement | ClearingStatement
 
 
 def _require_rows(spec: InsertStatement) -> None:
-    require(bool(spec.source.strip()), "source: is empty")
+    require(bool(spec.source.strip()), "source", "is empty")
     require(
         not (spec.by_name and spec.columns),
-        "columns: BY NAME takes the source's own names",
+        "columns",
+        "BY NAME takes the source's own names",
         "Rename the columns in the source, or leave by_name out.",
     )
     for name in ("columns", "order_by"):
@@ -168,8 +173,8 @@ def require_partition(partition: PartitionSpec, name: str) -> None:
     seen: set[str] = set()
     for column, value in partition.items():
         _require_partition_column(f"{name}: the name of a column", column)
-        require(bool(value.strip()), f"{name}.{column}: the value is empty", "Write NULL or ''.")
-        require(column.lower() not in seen, f"{name}: {column} occurs more than once")
+        require(bool(value.strip()), f"{name}.{column}", "the value is empty", "Write NULL or ''.")
+        require(column.lower() not in seen, name, f"{column} occurs more than once")
         seen.add(column.lower())
 
 
@@ -182,10 +187,11 @@ def _require_expected(expected: tuple[PartitionSpec, ...] | None) -> None:
         return
     require(
         bool(expected),
-        "expected_partitions: is empty, so no partition may change",
+        "expected_partitions",
+        "is empty, so no partition may change",
         "Name the partitions that may change, or leave it out.",
     )
     for index, partition in enumerate(expected):
         name = f"expected_partitions[{index}]"
-        require(bool(partition), f"{name}: is empty", "Name at least one partition column.")
+        require(bool(partition), name, "is empty", "Name at least one partition column.")
         require_partition(partition, name)

@@ -30,6 +30,7 @@ def require_absolute(field: str, location: str) -> None:
     """
     require(
         location.startswith("/") or "://" in location,
-        f"{field}: {location!r} is not an absolute path or URI",
+        field,
+        f"{location!r} is not an absolute path or URI",
         "A relative path means another folder on each machine: write /path or scheme://path.",
     )

@@ -37,11 +37,12 @@ class ExpireSnapshotsSpec:
     def __post_init__(self) -> None:
         for name in ("retain_max", "retain_min", "max_deletes"):
             value = getattr(self, name)
-            require(value is None or value > 0, f"{name}: {value} is not positive")
+            require(value is None or value > 0, name, f"{value} is not positive")
         if self.retain_max is not None and self.retain_min is not None:
             require(
                 self.retain_min <= self.retain_max,
-                f"retain_min: {self.retain_min} is more than retain_max, {self.retain_max}",
+                "retain_min",
+                f"{self.retain_min} is more than retain_max, {self.retain_max}",
             )
         if self.older_than is not None:
             _require_parsed("older_than", self.older_than, _limit)
@@ -111,7 +112,8 @@ class RollbackSpec:
     def __post_init__(self) -> None:
         require(
             (self.snapshot_id is None) != (self.tag is None),
-            "snapshot_id: give either a snapshot or a tag to roll back to",
+            "snapshot_id",
+            "give either a snapshot or a tag to roll back to",
         )
         _require_id("snapshot_id", self.snapshot_id)
         if self.tag is not None:
@@ -183,18 +185,19 @@ def _require_parsed(name: str, text: str, parse: Callable[[str], Any]) -> None:
         parse(text)
     except ValueError as error:
         problem = str(error)
-    require(not problem, f"{name}: {problem}")
+    require(not problem, name, f"{problem}")
 
 
 def _require_id(name: str, value: int | None) -> None:
-    require(value is None or value > 0, f"{name}: {value} is not the id of a snapshot")
+    require(value is None or value > 0, name, f"{value} is not the id of a snapshot")
 
 
 def _require_tag(name: str, value: str) -> None:
     fits = _TAG.fullmatch(value) is not None and bool(value.strip())
-    require(fits, f"{name}: {value!r} is not the name of a tag")
+    require(fits, name, f"{value!r} is not the name of a tag")
     require(
         not value.isdecimal(),
-        f"{name}: {value!r} is a number, which engines take for the id of a snapshot",
+        name,
+        f"{value!r} is a number, which engines take for the id of a snapshot",
         "Add a letter, such as v7.",
     )

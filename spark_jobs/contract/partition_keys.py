@@ -58,7 +58,8 @@ def partition_keys(texts: Iterable[str], columns: Sequence[str]) -> tuple[Partit
         earlier = found.setdefault((key.column, kind), key)
         require(
             earlier is key,
-            f"partition_keys: {text}: {key.column} is already in {earlier}",
+            "partition_keys",
+            f"{text}: {key.column} is already in {earlier}",
             "Leave one of them out.",
         )
     return tuple(found.values())
@@ -71,25 +72,29 @@ def _key(text: str, spelled: dict[str, str]) -> PartitionKey:
     transform = _SPELLED.get(parts[1].lower(), "")
     require(
         bool(transform),
-        f"partition_keys: {text}: {parts[1]} is not a transform",
+        "partition_keys",
+        f"{text}: {parts[1]} is not a transform",
         "Use year, month, day, hour, bucket or truncate.",
     )
     takes_number = transform in _WITH_NUMBER
     require(
         takes_number == (parts[2] is not None),
-        f"partition_keys: {text}: {transform} takes {'a number and a' if takes_number else 'one'} "
-        "column",
+        "partition_keys",
+        f"{text}: {transform} takes {'a number and a' if takes_number else 'one'} column",
         f"Write {transform}(16, column)." if takes_number else f"Write {transform}(column).",
     )
     number = int(parts[2]) if takes_number else None
     require(
         number is None or 0 < number <= _MOST,
-        f"partition_keys: {text}: {number} is not from 1 to {_MOST}",
+        "partition_keys",
+        f"{text}: {number} is not from 1 to {_MOST}",
     )
     return PartitionKey(_column(text, unquoted(parts[3].strip()), spelled), transform, number)
 
 
 def _column(text: str, name: str, spelled: dict[str, str]) -> str:
     where = "" if name == text else f"{text}: "
-    require(name.lower() in spelled, f"partition_keys: {where}{name} is not a column of the table")
+    require(
+        name.lower() in spelled, "partition_keys", f"{where}{name} is not a column of the table"
+    )
     return spelled[name.lower()]

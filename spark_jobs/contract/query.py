@@ -32,22 +32,25 @@ class QuerySpec:
     kind: ClassVar[str] = "query"
 
     def __post_init__(self) -> None:
-        require(bool(self.source.strip()), "source: is empty")
+        require(bool(self.source.strip()), "source", "is empty")
         require(
             1 <= self.limit <= MOST_ROWS,
-            f"limit: {self.limit} is not between 1 and {MOST_ROWS:,}",
+            "limit",
+            f"{self.limit} is not between 1 and {MOST_ROWS:,}",
             "Write more rows to files, with output_path.",
         )
         formats = get_args(OutputFormat)
         require(
             self.output_format in formats,
-            f"output_format: {self.output_format!r} is not one of: {', '.join(formats)}",
+            "output_format",
+            f"{self.output_format!r} is not one of: {', '.join(formats)}",
         )
         if self.output_path is not None:
             require_absolute("output_path", self.output_path)
             require(
                 scheme_of(self.output_path) in WAREHOUSE_SCHEMES,
-                f"output_path: jobs cannot write to {scheme_of(self.output_path)}://",
+                "output_path",
+                f"jobs cannot write to {scheme_of(self.output_path)}://",
                 f"Write a path, or a URI of: {', '.join(WAREHOUSE_SCHEMES)}.",
             )
 

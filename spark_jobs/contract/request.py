@@ -26,6 +26,7 @@ from spark_jobs.contract.maintenance import CreateTagSpec
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.statements import CreateTableSpec, MergeSpec, Statement
 from spark_jobs.contract.text_limits import TextLimits
+from spark_jobs.errors import ErrorCode, RequestError
 
 VERSION = 1
 
@@ -65,7 +66,7 @@ class TableName:
                 and not re.search(r"[/\\\x00-\x1f\x7f\ud800-\udfff]", value)
                 and len(value.encode(errors="replace")) <= LONGEST_NAME
             )
-            require(safe, f"{name}: {value!r} is not a name of a {name}")
+            require(safe, name, f"{value!r} is not a name of a {name}")
 
     @classmethod
     def parse(cls, text: str) -> TableName:
@@ -76,11 +77,10 @@ class TableName:
         """
         names = [unquoted(part) for part in re.findall(r"`(?:[^`]|``)+`|[^.`]+", text)]
         rebuilt = re.fullmatch(r"(`(?:[^`]|``)+`|[^.`]+)\.(`(?:[^`]|``)+`|[^.`]+)", text.strip())
-        require(
-            rebuilt is not None and len(names) == 2,
-            f"{text!r} is not a table name",
-            "Write database.table.",
-        )
+        if rebuilt is None or len(names) != 2:
+            raise RequestError(
+                ErrorCode.REQUEST_INVALID, f"{text!r} is not a table name", "Write database.table."
+            )
         return cls(names[0].strip(), names[1].strip())
 
     def may_be(self, other: TableName) -> bool:
@@ -109,7 +109,7 @@ class CatalogSpec:
     workspace: str | None = None
 
     def __post_init__(self) -> None:
-        require(bool(self.connector.strip()), "connector: is empty")
+        require(bool(self.connector.strip()), "connector", "is empty")
         if self.warehouse or self.workspace is None:
             require_absolute("warehouse", self.warehouse)
         if self.workspace is not None:
@@ -216,16 +216,17 @@ class JobOptions:
     max_new_partitions: int | None = None
 
     def __post_init__(self) -> None:
-        require(bool(self.session_time_zone.strip()), "session_time_zone: is empty")
-        require(self.target_file_size > 0, "target_file_size: must be positive")
+        require(bool(self.session_time_zone.strip()), "session_time_zone", "is empty")
+        require(self.target_file_size > 0, "target_file_size", "must be positive")
         share = self.rewrite_share
-        require(share is None or 0 <= share <= 1, "rewrite_share: must be from 0 to 1")
+        require(share is None or 0 <= share <= 1, "rewrite_share", "must be from 0 to 1")
         most = self.max_new_partitions
-        require(most is None or most > 0, "max_new_partitions: must be positive")
+        require(most is None or most > 0, "max_new_partitions", "must be positive")
         levels = get_args(Isolation)
         require(
             self.isolation is None or self.isolation in levels,
-            f"isolation: {self.isolation!r} is not one of: {', '.join(levels)}",
+            "isolation",
+            f"{self.isolation!r} is not one of: {', '.join(levels)}",
         )
 
 
@@ -256,61 +257,71 @@ class JobRequest:
     def __post_init__(self) -> None:
         require(
             _OPERATION_ID.fullmatch(self.operation_id) is not None,
-            f"operation_id: {self.operation_id!r} is not an id of letters, digits, _ and -",
+            "operation_id",
+            f"{self.operation_id!r} is not an id of letters, digits, _ and -",
         )
         choices = get_args(AfterEndedTry)
         require(
             self.after_ended_try in choices,
-            f"after_ended_try: {self.after_ended_try!r} is not one of: {', '.join(choices)}",
+            "after_ended_try",
+            f"{self.after_ended_try!r} is not one of: {', '.join(choices)}",
         )
         names = [source.name for source in self.sources]
         for name in names:
             require(
                 _NAME.fullmatch(name) is not None,
-                f"sources: {name!r} cannot name a source",
+                "sources",
+                f"{name!r} cannot name a source",
                 "Use letters, digits and _, not starting with a digit.",
             )
             lowered = [each.lower() for each in names]
-            require(lowered.count(name.lower()) == 1, f"sources: {name} occurs more than once")
+            require(lowered.count(name.lower()) == 1, "sources", f"{name} occurs more than once")
         require(
             not (self.dry_run and isinstance(self.statement, CreateTableSpec)),
-            "dry_run: CREATE TABLE has none",
+            "dry_run",
+            "CREATE TABLE has none",
             "Leave dry_run out: an equal table that exists is left alone.",
         )
         require(
             not (self.dry_run and isinstance(self.statement, CreateTagSpec)),
-            "dry_run: a new tag has none",
+            "dry_run",
+            "a new tag has none",
             "Leave dry_run out: it removes nothing.",
         )
         if isinstance(self.statement, CreateTableSpec):
             named, connector = self.statement.format, self.catalog.connector
             require(
                 named is None or named == connector,
-                f"statement.format: the statement asks for a table of {named}, but the tables of "
+                "statement.format",
+                f"the statement asks for a table of {named}, but the tables of "
                 f"the catalog are of {connector}",
                 f"Leave USING out, or use the connection of a catalog of {named}.",
             )
         self._check_query()
         require(
             not self.options.type_widening or getattr(self.statement, "schema_evolution", False),
-            "type_widening: needs schema_evolution",
+            "type_widening",
+            "needs schema_evolution",
             "Set schema_evolution too, or leave type_widening out.",
         )
         if isinstance(self.statement, _WITH_SOURCE):
             require(
                 self.statement.source in names,
-                f"statement.source: {self.statement.source!r} is not among the sources {names}",
+                "statement.source",
+                f"{self.statement.source!r} is not among the sources {names}",
             )
 
     def _check_query(self) -> None:
         is_query = isinstance(self.statement, QuerySpec)
         require(
             is_query == (self.target is None),
-            f"target: a query has none, every other statement one; this is {self.statement.kind}",
+            "target",
+            f"a query has none, every other statement one; this is {self.statement.kind}",
         )
         require(
             not (self.dry_run and is_query),
-            "dry_run: a query has none",
+            "dry_run",
+            "a query has none",
             "Leave dry_run out: a query changes nothing.",
         )
 

@@ -39,7 +39,7 @@ class Assignment:
 
     def __post_init__(self) -> None:
         require_column("assignment: column", self.column)
-        require(bool(self.value.strip()), f"assignment to {self.column}: value is empty")
+        require(bool(self.value.strip()), f"assignment to {self.column}", "value is empty")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class UpdateAction:
     kind: ClassVar[str] = "update"
 
     def __post_init__(self) -> None:
-        require(bool(self.assignments), "assignments: UPDATE needs at least one assignment")
+        require(bool(self.assignments), "assignments", "UPDATE needs at least one assignment")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,11 @@ class InsertAction:
     kind: ClassVar[str] = "insert"
 
     def __post_init__(self) -> None:
-        require(bool(self.values), "values: INSERT needs at least one value")
+        require(bool(self.values), "values", "INSERT needs at least one value")
         require(
             not self.columns or len(self.columns) == len(self.values),
-            f"columns: INSERT names {len(self.columns)} columns but has {len(self.values)} values",
+            "columns",
+            f"INSERT names {len(self.columns)} columns but has {len(self.values)} values",
         )
         for index, column in enumerate(self.columns):
             require_column(f"columns[{index}]", column)
@@ -112,15 +113,17 @@ class MergeCase:
     def __post_init__(self) -> None:
         require(
             self.condition is None or bool(self.condition.strip()),
-            "condition: is empty",
+            "condition",
+            "is empty",
             "Leave the condition out where the clause shall always apply.",
         )
-        require(self.when in _ALLOWED_ACTIONS, f"when: {self.when!r} is not a kind of clause")
+        require(self.when in _ALLOWED_ACTIONS, "when", f"{self.when!r} is not a kind of clause")
         allowed = _ALLOWED_ACTIONS[self.when]
         names = " or ".join(action.kind.upper() for action in allowed)
         require(
             isinstance(self.action, allowed),
-            f"action: {_CLAUSE_TEXT[self.when]} takes {names}, not {self.action.kind.upper()}",
+            "action",
+            f"{_CLAUSE_TEXT[self.when]} takes {names}, not {self.action.kind.upper()}",
         )
 
 
@@ -146,18 +149,20 @@ class MergeSpec:
 
     def __post_init__(self) -> None:
         for name in ("source", "on"):
-            require(bool(getattr(self, name).strip()), f"{name}: is empty")
+            require(bool(getattr(self, name).strip()), name, "is empty")
         for name in ("target_alias", "source_alias"):
             require_identifier(name, getattr(self, name))
         modes = get_args(Cardinality)
         require(
             self.cardinality in modes,
-            f"cardinality: {self.cardinality!r} is not one of: {', '.join(modes)}",
+            "cardinality",
+            f"{self.cardinality!r} is not one of: {', '.join(modes)}",
         )
-        require(bool(self.cases), "cases: MERGE needs at least one WHEN clause")
+        require(bool(self.cases), "cases", "MERGE needs at least one WHEN clause")
         require(
             self.target_alias.lower() != self.source_alias.lower(),
-            f"source_alias: target and source are both called {self.source_alias!r}",
+            "source_alias",
+            f"target and source are both called {self.source_alias!r}",
             "Give one of them another alias.",
         )
         self._require_reachable_cases()
@@ -168,7 +173,8 @@ class MergeSpec:
             text = _CLAUSE_TEXT[case.when]
             require(
                 case.when not in unconditional,
-                f"cases[{number - 1}]: clause {number} ({text}) can never apply, because clause "
+                f"cases[{number - 1}]",
+                f"clause {number} ({text}) can never apply, because clause "
                 f"{unconditional.get(case.when)} of the same kind has no condition",
                 "Only the last clause of a kind may leave its condition out.",
             )
@@ -206,14 +212,15 @@ class UpdateSpec:
 
     def __post_init__(self) -> None:
         require_identifier("target_alias", self.target_alias)
-        require(bool(self.assignments), "assignments: UPDATE needs at least one assignment")
+        require(bool(self.assignments), "assignments", "UPDATE needs at least one assignment")
         _require_where(self.where)
 
 
 def _require_where(where: str | None) -> None:
     require(
         where is None or bool(where.strip()),
-        "where: is empty",
+        "where",
+        "is empty",
         "Leave it out where every row is meant.",
     )
 
@@ -229,12 +236,11 @@ class ColumnSpec:
 
     def __post_init__(self) -> None:
         require_identifier("name", self.name)
-        require(bool(self.type.strip()), f"type: of column {self.name} is empty")
+        require(bool(self.type.strip()), "type", f"of column {self.name} is empty")
         try:
             parse_type(self.type)
         except RequestError as error:
-            problem = f"type: of column {self.name}: {error.message}"
-            raise RequestError(error.code, problem, error.remedy) from None
+            raise error.within("type", f"of column {self.name}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,14 +260,14 @@ class CreateTableSpec:
     kind: ClassVar[str] = "create_table"
 
     def __post_init__(self) -> None:
-        require(bool(self.columns), "columns: a table needs at least one column")
+        require(bool(self.columns), "columns", "a table needs at least one column")
         names = [column.name.lower() for column in self.columns]
         for name in names:
-            require(names.count(name) == 1, f"columns: {name} occurs more than once")
+            require(names.count(name) == 1, "columns", f"{name} occurs more than once")
         key = [name.lower() for name in self.primary_key]
         for name, lowered in zip(self.primary_key, key, strict=True):
-            require(lowered in names, f"primary_key: {name} is not a column of the table")
-            require(key.count(lowered) == 1, f"primary_key: {name} occurs more than once")
+            require(lowered in names, "primary_key", f"{name} is not a column of the table")
+            require(key.count(lowered) == 1, "primary_key", f"{name} occurs more than once")
         self.partitioned_by()
 
     def partitioned_by(self) -> tuple[PartitionKey, ...]:

@@ -64,7 +64,8 @@ class TextLimits:
         for prefix in self.source_prefixes or ():
             require(
                 _normal(prefix, "file:///") is not None and not _GLOB.search(prefix),
-                f"{PREFIX_SETTING}: {prefix!r} is not a location",
+                PREFIX_SETTING,
+                f"{prefix!r} is not a location",
                 "Write absolute paths or URIs without patterns, separated by commas.",
             )
 

@@ -15,7 +15,7 @@ from airflow_provider_merge.parameters import ParameterOperator
 from airflow_provider_merge.sql.beginning import begins_statement
 from airflow_provider_merge.task_errors import naming_task
 from airflow_provider_merge.templates import PLACEHOLDER, are_all_known, is_template, with_words
-from spark_jobs.errors import JobError, error_of
+from spark_jobs.errors import JobError
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -127,4 +127,4 @@ def of_parameter(name: str) -> Iterator[None]:
     try:
         yield
     except JobError as error:
-        raise error_of(error.code, f"{name}: {error.message}", error.remedy) from None
+        raise error.within(name) from None

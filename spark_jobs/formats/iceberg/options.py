@@ -92,13 +92,14 @@ def require_catalog(options: Mapping[str, str]) -> str:
             f"Catalogs of the type {kind} are not supported: {_REFUSED[kind]}.",
             f"Use one of the types {', '.join(CATALOGS)}.",
         )
-    require(kind in CATALOGS, f"{TYPE}: {kind!r} is not one of: {', '.join(CATALOGS)}")
+    require(kind in CATALOGS, TYPE, f"{kind!r} is not one of: {', '.join(CATALOGS)}")
     schemes = _SCHEMES[kind]
     # Amazon's client knows where Glue is.
     is_known = kind == GLUE and URI not in options
     require(
         is_known or options.get(URI, "").startswith(schemes),
-        f"{URI}: does not begin with {' or '.join(schemes)}, as that of a {kind} catalog does",
+        URI,
+        f"does not begin with {' or '.join(schemes)}, as that of a {kind} catalog does",
     )
     _require_known_ways(options)
     if kind == GLUE:
@@ -119,7 +120,8 @@ def _require_known_ways(options: Mapping[str, str]) -> None:
         )
     require(
         options.get(SNAPSHOTS, "all") == "all",
-        f"{SNAPSHOTS}: is not 'all', but the history of tables is needed",
+        SNAPSHOTS,
+        "is not 'all', but the history of tables is needed",
     )
     way = options.get(_AUTH_TYPE)
     if way is not None and way not in _AUTHS:
@@ -133,7 +135,8 @@ def _require_known_ways(options: Mapping[str, str]) -> None:
 def _require_known_glue(options: Mapping[str, str]) -> None:
     require(
         options.get(GLUE_ENDPOINT, _HTTP[0]).startswith(_HTTP),
-        f"{GLUE_ENDPOINT}: does not begin with {' or '.join(_HTTP)}",
+        GLUE_ENDPOINT,
+        f"does not begin with {' or '.join(_HTTP)}",
     )
     for name in _OTHER_IDENTITIES:
         if name in options:
@@ -180,11 +183,11 @@ def flat(name: str, value: Mapping[str, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     for key, each in value.items():
         path = f"{name}.{key}"
-        require("." not in key, f"{path}: the name has a dot")
+        require("." not in key, path, "the name has a dot")
         if isinstance(each, Mapping):
             found |= flat(path, each)
         else:
-            require(isinstance(each, str | int), f"{path}: is not text")
+            require(isinstance(each, str | int), path, "is not text")
             found[path] = str(each)
     return found
 

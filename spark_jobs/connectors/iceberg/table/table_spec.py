@@ -71,13 +71,14 @@ def _identifiers(spec: CreateTableSpec, fields: Sequence[IcebergField]) -> Itera
         field = columns[key.lower()]
         require(
             field.required,
-            f"primary_key: column {field.name} admits NULL, which an identifier field must not",
+            "primary_key",
+            f"column {field.name} admits NULL, which an identifier field must not",
             "Make the column NOT NULL.",
         )
         require(
             field.type.is_primitive and field.type.name not in ("float", "double"),
-            f"primary_key: column {field.name} is {spark_type(field.type)}, which an identifier "
-            "field cannot be",
+            "primary_key",
+            f"column {field.name} is {spark_type(field.type)}, which an identifier field cannot be",
             "Leave it out: FLOAT, DOUBLE and nested types identify no row.",
         )
         yield field.id
@@ -108,8 +109,8 @@ def requested_partition(
         name = key.column + _SUFFIXES.get(key.transform, f"_{key.transform}")
         require(
             key.transform == IDENTITY or name.lower() not in names,
-            f"partition_keys: {key}: its field would be called {name}, as column "
-            f"{names.get(name.lower())} is",
+            "partition_keys",
+            f"{key}: its field would be called {name}, as column {names.get(name.lower())} is",
             "Give the column another name.",
         )
         number = _FIRST_PARTITION_FIELD + len(found)
