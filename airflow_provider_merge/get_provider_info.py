@@ -21,8 +21,7 @@ def get_provider_info() -> dict[str, Any]:
                 "external-doc-url": "https://paimon.apache.org/",
                 "how-to-guide": [
                     "/docs/operators/merge_into.md",
-                    "/docs/operators/update.md",
-                    "/docs/operators/delete_from.md",
+                    "/docs/operators/update_and_delete.md",
                     "/docs/operators/insert_overwrite.md",
                     "/docs/operators/create_table.md",
                     "/docs/operators/query.md",

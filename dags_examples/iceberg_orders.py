@@ -3,7 +3,7 @@
 The DAG creates the table ``shop.orders``, of version 2 and merge-on-read, then merges the CSV files
 of the folder ``<landing>/orders/<day>``; the parameter ``landing`` is a path that Spark can read,
 ``day`` is chosen when the DAG is triggered; the default is the day of the run's logical date. It
-needs the connections ``iceberg_default`` (the catalog, docs/iceberg.md) and ``spark_default``.
+needs the connections ``iceberg_default`` (the catalog, docs/connection.md) and ``spark_default``.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def _takes_room(schema: Any, open_names: Collection[str], empty: set[str]) -> bo
         return True
     if isinstance(schema, dict):
         return _object_takes_room(schema, open_names, empty)
-    raise ValueError("its schema is none")
+    raise ValueError("its schema is not valid")
 
 
 def _object_takes_room(

@@ -13,7 +13,7 @@ from spark_jobs.errors import JobError
 def whole(value: Any) -> int:
     """A number; raises ValueError for anything else."""
     if type(value) is not int:
-        raise ValueError("a number is none")
+        raise ValueError("a number is not valid")
     return value
 
 

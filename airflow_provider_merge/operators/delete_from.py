@@ -13,7 +13,7 @@ class DeleteFromOperator(WhereOperator):
 
     ``DELETE FROM target AS alias WHERE where``: give it as ``sql``, or as the parameters ``target``
     and ``where``. What has no template is checked when the DAG is parsed; everything is checked
-    before Spark starts. Guide: docs/operators/delete_from.md.
+    before Spark starts. Guide: docs/operators/update_and_delete.md.
 
     :param sql: the statement as SQL text, or the path of a ``.sql`` file
     :param target: the table, ``database.table``

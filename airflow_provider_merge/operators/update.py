@@ -19,7 +19,7 @@ class UpdateOperator(WhereOperator):
 
     ``UPDATE target AS alias SET column = value, … WHERE where``: give it as ``sql``, or as the
     parameters ``target``, ``set`` and ``where``. What has no template is checked when the DAG is
-    parsed; everything is checked before Spark starts. Guide: docs/operators/update.md.
+    parsed; everything is checked before Spark starts. Guide: docs/operators/update_and_delete.md.
 
     :param sql: the statement as SQL text, or the path of a ``.sql`` file
     :param target: the table, ``database.table``

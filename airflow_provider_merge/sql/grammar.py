@@ -97,7 +97,7 @@ class StatementReader:
             return self.sql.error(token.start, "there is no statement")
         return self.sql.error(
             token.start,
-            f"{token.text} starts no statement that is accepted here",
+            f"{token.text} does not start a statement that is accepted here",
             "Accepted are MERGE INTO, UPDATE, DELETE FROM and INSERT, also behind WITH, TRUNCATE "
             "TABLE and ALTER TABLE ... DROP PARTITION; CREATE TABLE by CreateTableOperator, SELECT "
             "by QueryOperator.",

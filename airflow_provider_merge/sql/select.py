@@ -63,7 +63,7 @@ def _no_query(sql: SqlText, token: Token) -> Exception:
         return sql.error(token.start, "there is no query", "Write SELECT ... FROM ...")
     return sql.error(
         token.start,
-        f"{token.text} is no part of a query",
+        f"{token.text} is not a part of a query",
         "Accepted is SELECT, also behind WITH. Statements that change a table have operators of "
         "their own.",
     )

@@ -80,7 +80,7 @@ class TextLimits:
         if self.source_prefixes is None:
             return
         if file_format.lower() not in _FILE_FORMATS:
-            raise _refused(where, f"the format {file_format} is none of files")
+            raise _refused(where, f"the format {file_format} is not a format of files")
         if any(name.lower() in _FILE_OPTIONS for name in options):
             raise _refused(where, "an option names other files")
         self.require_place(where, location, default)

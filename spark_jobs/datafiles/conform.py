@@ -45,7 +45,7 @@ def read_as(array: pa.Array, field: pa.Field) -> pa.Array:
     """``array``, some values of a file, as ``conform`` converts new ones.
 
     Raises:
-        OtherColumnsError: a value is none of the field's type; names the column.
+        OtherColumnsError: a value is not valid for the field's type; names the column.
         DataError: NOT_NULL_VIOLATION.
     """
     try:
@@ -54,7 +54,8 @@ def read_as(array: pa.Array, field: pa.Field) -> pa.Array:
         if error.code is not ErrorCode.VALUE_NOT_STORABLE:
             raise
         raise OtherColumnsError(
-            f"holds a value in column {field.name} that is none of {field.type}: {error.__cause__}"
+            f"holds a value in column {field.name} that is not valid for {field.type}: "
+            f"{error.__cause__}"
         ) from error
 
 

@@ -82,7 +82,7 @@ class FieldMapping:
 
         Raises:
             DataError: NOT_NULL_VIOLATION: a required nested value is NULL; names the field.
-            OtherColumnsError: a value is none of the field's type.
+            OtherColumnsError: a value is not valid for the field's type.
         """
         return read_as(self.arranged(array), self.field.with_nullable(nullable=True))
 

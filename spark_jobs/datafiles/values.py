@@ -27,7 +27,7 @@ def encode_value(value: Any) -> Any:
     for kind, name, encode in _ENCODERS:
         if isinstance(value, kind):
             return {name: encode(value)}
-    raise TypeError(f"{type(value).__name__} is no type of a statistic")
+    raise TypeError(f"{type(value).__name__} is not a type of a statistic")
 
 
 def decode_value(document: Any) -> Any:

@@ -15,12 +15,18 @@ from airflow_provider_merge.operators.sources import table_source
 from airflow_provider_merge.sql.create_table import parse_create_table
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {"merge_into": "merge_orders", "update": "settle_orders", "delete_from": "forget_customers"}
+STATEMENTS = {  # the example DAG of a statement -> its page, and the part of that page
+    "merge_orders": ("merge_into", None),
+    "settle_orders": ("update_and_delete", "UPDATE"),
+    "forget_customers": ("update_and_delete", "DELETE"),
+}
 GUIDES = sorted((ROOT / "docs" / "operators").glob("*.md"))
 
 
-def blocks(page: str, language: str) -> list[str]:
+def blocks(page: str, language: str, part: str | None = None) -> list[str]:
     text = (ROOT / "docs" / "operators" / f"{page}.md").read_text()
+    if part is not None:
+        text = text.partition(f"\n### {part}\n")[2].partition("\n### ")[0]
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
@@ -51,24 +57,24 @@ def asked(operator):
     return operator.target_table(), statement, operator.request_sources()
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_text_and_parameters_are_one_request(page):
-    text, parameters = (operator_of(code) for code in blocks(page, "python")[:2])
-    (sql,) = blocks(page, "sql")
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_text_and_parameters_are_one_request(statement):
+    page, part = STATEMENTS[statement]
+    text, parameters = (operator_of(code) for code in blocks(page, "python", part)[:2])
+    (sql,) = blocks(page, "sql", part)
     text.sql = sql
     assert asked(text) == asked(parameters)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_the_example_dag_runs_the_statement_of_the_page(page):
-    task = example(PAGES[page]).task_dict[PAGES[page]]
-    (sql,) = blocks(page, "sql")
-    shown = operator_of(blocks(page, "python")[0])
-    shown.sql = sql
-    target, statement, _ = asked(task)
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_the_example_dag_runs_the_statement_of_the_page(statement):
+    page, part = STATEMENTS[statement]
+    shown = operator_of(blocks(page, "python", part)[0])
+    (shown.sql,) = blocks(page, "sql", part)
+    target, run, _ = asked(example(statement).task_dict[statement])
     wanted = asked(shown)
     assert target == wanted[0]
-    assert without_layout(statement) == without_layout(wanted[1])
+    assert without_layout(run) == without_layout(wanted[1])
 
 
 def without_layout(statement) -> str:

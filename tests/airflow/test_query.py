@@ -183,7 +183,7 @@ def test_openlineage_is_told_what_is_read():
 @pytest.mark.parametrize(
     ("parameters", "problem"),
     [
-        ({"sql": "DELETE FROM a.b"}, "sql: line 1, column 1: DELETE is no part of a query"),
+        ({"sql": "DELETE FROM a.b"}, "sql: line 1, column 1: DELETE is not a part of a query"),
         ({"sql": None}, "sql: is None"),
         ({"sql": "SELECT * FROM orders"}, "sql: line 1, column 15: orders is neither"),
         ({"limit": 0}, "limit: 0 is not a positive whole number"),

@@ -96,7 +96,7 @@ def accepts(read, text):
         read(text)
     except JobError as error:
         return not any(
-            told in error.message for told in ("starts no", "is no part", "expected CREATE")
+            told in error.message for told in ("does not start", "is not a part", "expected CREATE")
         )
     return True
 

@@ -39,3 +39,21 @@ def test_every_room_of_a_merge_exists() -> None:
         room for room in rooms if not any(_exists(f"{package}.{room}") for package in PACKAGES)
     ]
     assert missing == []
+
+
+def test_every_module_of_both_walks_exists() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    table = text.partition("### The same MERGE in both formats")[2].partition("\n### ")[0]
+    rows = [line.split("|")[2:4] for line in table.splitlines() if re.match(r"\| \d", line)]
+    assert len(rows) > 10
+    missing = [
+        module
+        for cells in rows
+        for connector, cell in zip(("paimon", "iceberg"), cells, strict=True)
+        for module in re.findall(r"`([\w.]+)`", cell)
+        if not any(
+            _exists(f"{package}.{module}")
+            for package in (f"spark_jobs.connectors.{connector}", *PACKAGES)
+        )
+    ]
+    assert missing == []

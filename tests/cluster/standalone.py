@@ -149,7 +149,7 @@ class Submission:
         return int(self.wait_for(point, lambda: path.exists() and path.read_text()))
 
     def wait_for(self, what: str, look: Callable[[], Found]) -> Found:
-        """The first true thing that ``look`` returns while the job runs; fails with the job's log."""
+        """The first true thing ``look`` returns while the job runs; fails with the job's log."""
 
         def found() -> Found:
             seen = look()

@@ -57,6 +57,13 @@ def _leads_somewhere(page: Path, link: str, anchor: str) -> bool:
     return anchor in {re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in headings}
 
 
+def test_the_index_has_every_page() -> None:
+    index = ROOT / "docs" / "README.md"
+    linked = {index.parent / link for link in re.findall(r"\]\(([^)#]+)", index.read_text())}
+
+    assert {*(ROOT / "docs").rglob("*.md")} - linked == {index}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_make_target_exists(page: Path) -> None:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)

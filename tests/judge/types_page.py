@@ -15,11 +15,11 @@ from tests.judge.type_values import KINDS
 _HEAD = """\
 # Types
 
-Which types columns may have, by what a column is to a statement and by the format of the table's
-data files. Each *yes* is tested with NULL, NaN, -0.0, and the smallest and largest values of the
-type: Java writes the tables, this project changes them, and Java, pypaimon and an oracle in Python
-agree on every value. Each *no* is tested to fail with an error that names the column or the option,
-before the table changes.
+Which types columns of Paimon tables may have, by what a column is to a statement and by the format
+of the table's data files. Iceberg's: [Types](iceberg.md#types). Each *yes* is tested with NULL,
+NaN, -0.0, and the smallest and largest values of the type: Java writes the tables, this project
+changes them, and Java, pypaimon and an oracle in Python agree on every value. Each *no* is tested
+to fail with an error that names the column or the option, before the table changes.
 
 `python -m tests.judge.types_page docs/types.md` generates this page from what the tests run
 (`tests/judge/type_matrix.py`). A test fails if Paimon has a type that is not on it.

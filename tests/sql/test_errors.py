@@ -9,8 +9,8 @@ from tests.sql.reading import refusal
 SYNTAX = {
     "": (1, 1, "there is no statement"),
     " -- nothing\n": (2, 1, "there is no statement"),
-    "SELECT 1": (1, 1, "SELECT starts no statement that is accepted"),
-    "WITH a AS (SELECT 1) SELECT * FROM a": (1, 22, "SELECT starts no statement"),
+    "SELECT 1": (1, 1, "SELECT does not start a statement that is accepted"),
+    "WITH a AS (SELECT 1) SELECT * FROM a": (1, 22, "SELECT does not start a statement"),
     "MERGE d.t USING d.s": (1, 7, "expected INTO, found 'd'"),
     "MERGE INTO d.t USNG d.s ON a": (1, 21, "expected USING, found 'd'"),
     "MERGE INTO d.t ON a": (1, 16, "expected USING, found 'ON'"),

@@ -94,7 +94,7 @@ SYNTAX = {
     "INSERT OVERWRITE d.t PARTITION (a.b = 1) SELECT 1": (1, 33, "a name of one part"),
     "INSERT OVERWRITE d.t PARTITION (a > 1) SELECT 1": (1, 35, "expected ), found '>'"),
     "INSERT INTO d.t SELECT 1; SELECT 2": (1, 27, "a second statement begins"),
-    "WITH a AS (SELECT 1) TRUNCATE TABLE d.t": (1, 22, "TRUNCATE starts no statement"),
+    "WITH a AS (SELECT 1) TRUNCATE TABLE d.t": (1, 22, "TRUNCATE does not start a statement"),
     "TRUNCATE d.t": (1, 10, "expected TABLE, found 'd'"),
     "TRUNCATE TABLE d.t PARTITION (a)": (1, 20, "a has no value"),
     "TRUNCATE TABLE d.t WHERE a": (1, 20, "expected the end of the statement"),

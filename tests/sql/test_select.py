@@ -47,12 +47,12 @@ def test_the_view_is_called_like_nothing_in_the_text() -> None:
 @pytest.mark.parametrize(
     ("sql", "place"),
     [
-        ("DELETE FROM a.b", "line 1, column 1: DELETE is no part"),
-        ("WITH x AS (SELECT 1) DELETE FROM a.b", "line 1, column 22: DELETE is no part"),
+        ("DELETE FROM a.b", "line 1, column 1: DELETE is not a part"),
+        ("WITH x AS (SELECT 1) DELETE FROM a.b", "line 1, column 22: DELETE is not a part"),
         ("WITH x (y) AS (SELECT 1)\nINSERT INTO a.b TABLE x", "line 2, column 1: INSERT is no"),
-        ("FROM a.b INSERT INTO c.d SELECT *", "line 1, column 10: INSERT is no part"),
+        ("FROM a.b INSERT INTO c.d SELECT *", "line 1, column 10: INSERT is not a part"),
         ("WITH x AS (FROM a.b) FROM x INSERT OVERWRITE c.d SELECT 1", "column 29: INSERT is no"),
-        ("SHOW TABLES", "line 1, column 1: SHOW is no part"),
+        ("SHOW TABLES", "line 1, column 1: SHOW is not a part"),
         ("", "line 1, column 1: there is no query"),
         ("SELECT 1; SELECT 2", "line 1, column 11: a second statement"),
         ("SELECT * FROM orders", "line 1, column 15: orders is neither"),

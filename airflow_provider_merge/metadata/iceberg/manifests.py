@@ -195,7 +195,7 @@ def _bound(bounds: Iterable[Mapping[str, Any]] | None) -> bytes | None:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise ValueError("a name is none")
+        raise ValueError("a name is not valid")
     return value
 
 

@@ -115,7 +115,7 @@ class PartitionField:
             return int(text) - 1970
         found = (_MONTH if self.kind == "month" else _HOUR).fullmatch(text)
         if not found:
-            raise ValueError("it is none")
+            raise ValueError(f"it is not a valid {self.kind}")
         if self.kind == "month":
             if not 1 <= int(found[2]) <= 12:
                 raise ValueError("there is no such month")

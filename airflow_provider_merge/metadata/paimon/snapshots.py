@@ -192,10 +192,10 @@ def file_name(value: Any) -> str:
     """The name of one file, as metadata may say it.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a file name.
     """
     if not isinstance(value, str) or not value or value in (".", "..") or len(value) > _NAME:
-        raise ValueError("a file name is none")
+        raise ValueError("a file name is not valid")
     if any(c in "/\\" or ord(c) < 32 for c in value):
         raise ValueError("a file name leads elsewhere")
     return value
@@ -203,7 +203,7 @@ def file_name(value: Any) -> str:
 
 def _number(value: Any, expected: int | None = None) -> int:
     if type(value) is not int or not 0 <= value < 2**63:
-        raise ValueError("a number is none, or too large")
+        raise ValueError("a number is not valid, or too large")
     if expected not in (None, value):
         raise ValueError(f"it says that it is {value}")
     return value

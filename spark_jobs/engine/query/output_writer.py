@@ -89,7 +89,7 @@ def _require_visible(rows: pa.RecordBatch) -> None:
         raise DataError(
             ErrorCode.VALUE_NOT_STORABLE,
             f"output_format: csv has no place for NULL in {rows.schema.names[0]}, its only column: "
-            "an empty line is no row",
+            "an empty line is not a row",
             "Select a second column, or write parquet.",
         )
 

@@ -53,7 +53,7 @@ class BlockDecoder:
         were written.
 
         Raises:
-            AvroDamagedError: a schema is none.
+            AvroDamagedError: a schema is not valid.
             CatalogError: LIBRARY_MISSING.
         """
         require_fastavro()
@@ -64,7 +64,7 @@ class BlockDecoder:
             # Decoding all records of a block as one array takes a single call.
             self._array = [_parsed(_array(each)) for each in self._schemas]
         except _DECODING_ERRORS as error:
-            raise AvroDamagedError(f"its schema is none: {error}") from None
+            raise AvroDamagedError(f"its schema is not valid: {error}") from None
         self._read: Any = fastavro.schemaless_reader
 
     def records(self, block: AvroBlock) -> list[dict[str, Any]]:

@@ -63,7 +63,7 @@ class AvroSchema:
             self._collect(Part(raw, ""))
             root = self.type_of(Part(raw, ""))
         except (KeyError, TypeError, AttributeError, RecursionError):
-            raise AvroDamagedError("its schema is none") from None
+            raise AvroDamagedError("its schema is not valid") from None
         if root.name != "record" or root.nullable:
             raise NotSupportedError(
                 f"Avro files with values of the type {root.name} cannot be read.",

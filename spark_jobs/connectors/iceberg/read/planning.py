@@ -81,7 +81,7 @@ def named_partition(
     """The values of a ``partition`` by field, as people write them; it has Avro's by id.
 
     Raises:
-        TypeError, ValueError: a value is none of its type.
+        TypeError, ValueError: a value is not valid for its type.
     """
     return {
         part.name: field_value(part.source.type, part.transform, partition.get(part.id))
@@ -133,7 +133,7 @@ class FileRanges(Mapping[str, ColumnRange]):
             raise CatalogError(
                 ErrorCode.METADATA_UNREADABLE,
                 f"The metadata of {self._table.place} cannot be read: a bound of {column} in "
-                f"{self._entry.path} is none: {error}",
+                f"{self._entry.path} is not valid: {error}",
                 "Rewrite the file with the engine that made it.",
             ) from error
         known = self._of_partition.get(column)

@@ -216,7 +216,7 @@ def _entry(
     if found.content not in (DATA, POSITION_DELETES, EQUALITY_DELETES) or is_data != (
         listed.content == DATA
     ):
-        raise ValueError(f"{found.path[:200]} is none of the files that its manifest lists")
+        raise ValueError(f"{found.path[:200]} is not one of the files that its manifest lists")
     return found
 
 
@@ -227,4 +227,4 @@ def _require_number(what: str, value: Any) -> None:
 
 def _require_text(what: str, value: Any) -> None:
     if type(value) is not str or not value:
-        raise ValueError(f"{what}: {str(value)[:100]!r} is no text")
+        raise ValueError(f"{what}: {str(value)[:100]!r} is not text")

@@ -40,7 +40,7 @@ def partition_ranges(
     """What is known of the columns of a file, by name, from its partition (Avro's values by id).
 
     Raises:
-        TypeError, ValueError: a value is none of its type.
+        TypeError, ValueError: a value is not valid for its type.
     """
     for part in spec:
         if part.source is None or part.transform == "void" or part.id not in partition:
@@ -64,7 +64,7 @@ def _range(kind: IcebergType, transform: str, value: Any, row_count: int) -> Col
         bounds = _truncated(kind, partition_value(kind, value), number)
     elif transform in _UNITS:
         if type(value) is not int:
-            raise TypeError(f"{transform}: {str(value)[:100]!r} is no number")
+            raise TypeError(f"{transform}: {str(value)[:100]!r} is not a number")
         bounds = _unit(kind, transform, value)
     return ColumnRange(*bounds, 0)
 

@@ -131,7 +131,7 @@ def read_hashes(filesystem: pafs.FileSystem, path: str) -> Hashes:
     except FileNotFoundError:
         raise _unreadable(path, "does not exist") from None
     if len(content) % _HASH_BYTES:
-        raise _unreadable(path, f"has {len(content)} bytes, which is no multiple of 4")
+        raise _unreadable(path, f"has {len(content)} bytes, which is not a multiple of 4")
     return np.frombuffer(content, ">i4").astype(np.int32)
 
 

@@ -72,7 +72,7 @@ def require_sound_snapshot(snapshot: Any, expected_id: int | None = None) -> Non
     if not isinstance(properties, Mapping) or not all(
         isinstance(text, str) for item in properties.items() for text in item
     ):
-        raise ValueError(f"snapshot {snapshot.id}: its properties are no texts")
+        raise ValueError(f"snapshot {snapshot.id}: its properties are not text")
 
 
 def require_sound_schema(schema: Any) -> None:
@@ -90,11 +90,11 @@ def require_sound_schema(schema: Any) -> None:
         json.dumps([field.name, field.type.to_dict()], ensure_ascii=False).encode()
     keys = (schema.partition_keys, schema.primary_keys)
     if not all(isinstance(each, list) and set(each) <= set(names) for each in keys):
-        raise ValueError("keys of the schema are none of its columns")
+        raise ValueError("keys of the schema are not columns of it")
     if not isinstance(schema.options, Mapping) or not all(
         isinstance(text, str) for item in schema.options.items() for text in item
     ):
-        raise ValueError("the schema's options are no texts")
+        raise ValueError("the schema's options are not text")
     int(schema.options.get("bucket", "-1"))
 
 
@@ -123,7 +123,7 @@ def require_sound_index(entry: Any) -> None:
     file = entry.index_file
     require_file_name("index file", file.file_name)
     if type(entry.bucket) is not int or type(file.index_type) is not str:
-        raise ValueError(f"{file.file_name}: its bucket or type is none")
+        raise ValueError(f"{file.file_name}: its bucket or type is not valid")
     if file.external_path is not None and type(file.external_path) is not str:
         raise ValueError(f"{file.file_name}: its external path is not text")
     for name, vector in (file.dv_ranges or {}).items():

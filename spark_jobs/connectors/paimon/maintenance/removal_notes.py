@@ -61,7 +61,7 @@ class RemovalNotes:
             if kind not in get_args(FileKind) or (
                 inside and stored_kind(self.table_path, name) is None
             ):
-                raise ValueError(f"{name} is no file that a removal would name")
+                raise ValueError(f"{name} is not a file that a removal would name")
             files[name] = kind
         return files
 

@@ -20,7 +20,7 @@ def file_problem(table: PinnedTable, file: Any) -> str:
         return "holds values of the type VECTOR"
     if table.evolves_columns and file.first_row_id is None:
         return (
-            "is no range of row ids, but stores the id of each row, as before "
+            "is not a range of row ids, but stores the id of each row, as before "
             "data-evolution.enabled was set"
         )
     return ""

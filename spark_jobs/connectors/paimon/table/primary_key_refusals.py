@@ -120,7 +120,7 @@ def _of_functions(schema: PaimonSchema) -> Iterator[str]:
         if function not in FUNCTIONS:
             yield f"the aggregate function {function} of column {column.name}"
         elif function == "sum" and type_name not in _NUMBERS:
-            yield f"the aggregate function sum of column {column.name}, which is no number"
+            yield f"the aggregate function sum of column {column.name}, which is not a number"
         elif function in _FOLDED and type_name in ("nested", *_FLOATING):
             yield f"the aggregate function {function} of column {column.name} of type {type_name}"
 

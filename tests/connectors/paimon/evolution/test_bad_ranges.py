@@ -80,7 +80,7 @@ def test_a_range_without_its_anchor(connector: Connector) -> None:
         ({"file_name": "data-1.vector.parquet"}, "holds values of the type VECTOR"),
         (
             {"first_row_id": None, "write_cols": ["id", "p", "a", "b", "_ROW_ID"]},
-            "is no range of row ids",
+            "is not a range of row ids",
         ),
     ],
 )
