@@ -13,6 +13,7 @@ import json
 import logging
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,11 +74,11 @@ def _runs_well(parsed: argparse.Namespace, *, is_heard: bool) -> bool:
     # Documents that spark-submit ships are there once there is a session.
     names = [parsed.request or parsed.batch, parsed.credentials]
     are_here = all(Path(name).is_file() for name in names if name)
-    credentials = _credentials(parsed) if are_here else None
+    work = _Work.of(parsed) if are_here else None
     with ThreadPoolExecutor(1, "ahead") as ahead:
         opened = None
-        if credentials is not None and parsed.request is not None:
-            opened = ahead.submit(_opened, parsed, credentials)
+        if work is not None and isinstance(work.document, JobRequest):
+            opened = ahead.submit(_opened, work.document, work.credentials)
         if not parsed.no_session:
             with progress.phase("session"):
                 spark = own_session()
@@ -89,40 +90,57 @@ def _runs_well(parsed: argparse.Namespace, *, is_heard: bool) -> bool:
         if is_heard:
             tell_phases()
         try:
-            return _is_done(parsed, spark, progress, credentials, opened)
+            return _is_done(work or _Work.of(parsed), spark, progress, parsed.answers, opened)
         finally:
             if spark is not None:
                 stop(spark)
 
 
 def _is_done(
-    parsed: argparse.Namespace,
+    work: _Work,
     spark: SparkSession | None,
     progress: Progress,
-    credentials: dict[str, str] | None,
+    answers: Path | None,
     opened: Future[Connector] | None,
 ) -> bool:
     """Run the request or batch; returns whether every statement succeeded."""
     with progress.phase("imports"):
         from spark_jobs.run import run_all, run_and_hand_over, summary
-    if credentials is None:
-        credentials = _credentials(parsed)
-    if parsed.batch is not None:
+    document, credentials = work.document, work.credentials
+    if isinstance(document, JobBatch):
         assert spark is not None  # noqa: S101 - the operator starts a session for a batch
-        batch = JobBatch.from_json(_text(BATCH, parsed.batch))
-        results = run_all(batch, spark, credentials, parsed.answers)
+        results = run_all(document, spark, credentials, answers)
         done = [each for each in results.values() if each.error is None]
-        return len(done) == len(batch.requests)
-    request = JobRequest.from_json(_text(REQUEST, parsed.request))
-    result = run_and_hand_over(request, spark, credentials, progress, parsed.answers, opened)
+        return len(done) == len(document.requests)
+    result = run_and_hand_over(document, spark, credentials, progress, answers, opened)
     log.info("%s", summary(result))
     return result.error is None
 
 
-def _opened(parsed: argparse.Namespace, credentials: dict[str, str]) -> Connector:
+def _opened(request: JobRequest, credentials: dict[str, str]) -> Connector:
     from spark_jobs.run import open_of
 
-    return open_of(JobRequest.from_json(_text(REQUEST, parsed.request)), credentials)
+    return open_of(request, credentials)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What the documents ask for."""
+
+    document: JobRequest | JobBatch
+    credentials: dict[str, str]
+
+    @classmethod
+    def of(cls, parsed: argparse.Namespace) -> _Work:
+        """What the arguments name.
+
+        Raises:
+            RequestError: a document cannot be read.
+        """
+        if parsed.batch is not None:
+            batch = JobBatch.from_json(_text(BATCH, parsed.batch))
+            return cls(batch, _credentials(parsed))
+        return cls(JobRequest.from_json(_text(REQUEST, parsed.request)), _credentials(parsed))
 
 
 def _set_up_logs() -> None:

@@ -7,24 +7,21 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Final, cast
 
 from pyspark.sql import SparkSession
 
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.arguments import NO_SESSION
 from spark_jobs.contract.batch import JobBatch
-from spark_jobs.contract.compaction import CompactSpec
-from spark_jobs.contract.inserts import ClearingStatement, PartitionStatement
-from spark_jobs.contract.maintenance import MaintenanceStatement
-from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
-from spark_jobs.contract.statements import CreateTableSpec, RowStatement
 from spark_jobs.engine.job.batch import run_batch
 from spark_jobs.engine.job.compaction_job import CompactionJob
 from spark_jobs.engine.job.create_table_job import CreateTableJob
 from spark_jobs.engine.job.maintenance_job import MaintenanceJob
 from spark_jobs.engine.job.query_job import QueryJob
+from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.operations import OperationLog
@@ -32,6 +29,14 @@ from spark_jobs.engine.runtime.progress import Progress, log
 from spark_jobs.engine.runtime.redaction import Redaction
 from spark_jobs.errors import ErrorCode, RequestError
 from spark_jobs.spi.connector import Connector
+
+_JOBS: Final[tuple[type[RequestJob], ...]] = (
+    Job,
+    CompactionJob,
+    MaintenanceJob,
+    CreateTableJob,
+    QueryJob,
+)
 
 
 def open_of(request: JobRequest, credentials: Mapping[str, str]) -> Connector:
@@ -57,33 +62,32 @@ def run(
     ended; ``answers`` is as in ``LastLook``; ``opened`` is the request's connector if it is already
     being opened.
     """
-    redaction = Redaction.of((credentials or {}).values())
-    progress = progress or Progress()
+    job = _job(request, spark, credentials or {}, progress or Progress(), answers, opened)
+    return job.run() if isinstance(job, RequestJob) else job
+
+
+def _job(
+    request: JobRequest,
+    spark: SparkSession | None,
+    credentials: Mapping[str, str],
+    progress: Progress,
+    answers: Path | None = None,
+    opened: Future[Connector] | None = None,
+) -> RequestJob | JobResult:
+    """The job of a request on its open catalog; a result if it cannot even begin."""
+    redaction = Redaction.of(credentials.values())
+    statement = request.statement
+    kind = next(each for each in _JOBS if isinstance(statement, each.statements))
+    if spark is None and not isinstance(statement, kind.without_session):
+        problem, remedy = "needs a Spark session", f"Start the job without {NO_SESSION}."
+        refusal = RequestError(ErrorCode.REQUEST_INVALID, problem, remedy, (statement.kind,))
+        return OperationLog.failed(request, refusal)
     try:
         with progress.phase("catalog"):
-            connector = opened.result() if opened else open_of(request, credentials or {})
+            connector = opened.result() if opened else open_of(request, credentials)
     except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a result
         return OperationLog.failed(request, redaction.error(translated(error)))
-    statement = request.statement
-    if isinstance(statement, CreateTableSpec):
-        return CreateTableJob(request, statement, connector, progress, redaction).run()
-    if isinstance(statement, MaintenanceStatement):
-        return MaintenanceJob(request, statement, connector, spark, progress, redaction).run()
-    if spark is None and not isinstance(statement, ClearingStatement):
-        problem = RequestError(
-            ErrorCode.REQUEST_INVALID,
-            f"{statement.kind}: needs a Spark session",
-            f"Start the job without {NO_SESSION}.",
-        )
-        return OperationLog.failed(request, problem)
-    if isinstance(statement, QuerySpec):
-        assert spark is not None  # noqa: S101 - checked above
-        return QueryJob(request, statement, spark, connector, progress, redaction).run()
-    if isinstance(statement, CompactSpec):
-        assert spark is not None  # noqa: S101 - checked above
-        job = CompactionJob(request, statement, spark, connector, progress, redaction, answers)
-        return job.run()
-    return Job(request, spark, connector, progress, redaction, answers).run()
+    return kind(request, spark, connector, progress, redaction, answers)
 
 
 def run_all(
@@ -98,9 +102,10 @@ def run_all(
     """
 
     def check_one(request: JobRequest) -> JobResult | None:
-        if not isinstance(request.statement, RowStatement | PartitionStatement):
+        if not isinstance(request.statement, Job.statements):
             return None
-        return _checked(request, spark.newSession(), credentials or {})
+        job = _job(request, spark.newSession(), credentials or {}, Progress())
+        return job.check() if isinstance(job, Job) else cast("JobResult", job)
 
     def run_one(request: JobRequest) -> JobResult:
         if batch.max_parallel > 1:
@@ -115,15 +120,6 @@ def run_all(
     return run_batch(batch, check_one, run_one)
 
 
-def _checked(request: JobRequest, spark: SparkSession, credentials: Mapping[str, str]) -> JobResult:
-    redaction = Redaction.of(credentials.values())
-    try:
-        connector = open_of(request, credentials)
-    except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a result
-        return OperationLog.failed(request, redaction.error(translated(error)))
-    return Job(request, spark, connector, redaction=redaction).check()
-
-
 def run_and_hand_over(
     request: JobRequest,
     spark: SparkSession | None,
@@ -133,10 +129,12 @@ def run_and_hand_over(
     opened: Future[Connector] | None = None,
 ) -> JobResult:
     """Call ``run``, and store the result of a dry run where its operator finds it."""
-    result = run(request, spark, credentials, progress, answers, opened)
+    job = _job(request, spark, credentials, progress, answers, opened)
+    if not isinstance(job, RequestJob):
+        return job
+    result = job.run()
     if request.dry_run:
-        storage = open_of(request, credentials).storage
-        OperationLog(storage).hand_over(result)
+        job.log.hand_over(result)
     return result
 
 

@@ -152,6 +152,6 @@ def test_it_needs_a_session(tmp_path: Path) -> None:
 
 def test_a_connector_without_compaction_says_so(tmp_path: Path, spark: SparkSession) -> None:
     connector = open_folder_connector(str(tmp_path), 100)
-    result = CompactionJob(request(tmp_path, CompactSpec()), CompactSpec(), spark, connector).run()
+    result = CompactionJob(request(tmp_path, CompactSpec()), spark, connector).run()
     assert result.error is not None
     assert result.error.code == "NOT_SUPPORTED"

@@ -148,7 +148,7 @@ def test_a_failure_is_stored(warehouse: Path) -> None:
 def test_a_connector_without_it_says_so(tmp_path: Path) -> None:
     connector = open_folder_connector(str(tmp_path), 100)
 
-    result = MaintenanceJob(request(tmp_path), EXPIRE, connector).run()
+    result = MaintenanceJob(request(tmp_path), None, connector).run()
 
     assert result.error is not None
     assert result.error.code == "NOT_SUPPORTED"

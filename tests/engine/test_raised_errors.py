@@ -131,7 +131,7 @@ def test_what_a_query_raises(make_table: MakeTable, tmp_path: object) -> None:
         source = SqlSource("q", f"SELECT 1 AS id, {_STOP} AS v")
         request = JobRequest("q1", None, harness.catalog, spec, (source,), JobOptions())
 
-        error = QueryJob(request, spec, harness.spark, harness.open()).run().error
+        error = QueryJob(request, harness.spark, harness.open()).run().error
 
         assert error is not None
         assert (error.code, "stop" in error.message) == ("EXPRESSION_FAILED", True), error

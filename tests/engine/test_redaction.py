@@ -69,7 +69,7 @@ def test_a_stored_error_that_quotes_a_secret(
     def fail(*_: object) -> None:
         raise RuntimeError(f"wrong: {SECRET}")
 
-    monkeypatch.setattr("spark_jobs.engine.job.statement_job.Job._done", fail)
+    monkeypatch.setattr("spark_jobs.engine.job.statement_job.Job.done", fail)
 
     run.run(request_, spark, {"fs.s3.accessKeySecret": SECRET})
 

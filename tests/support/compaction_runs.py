@@ -19,7 +19,7 @@ from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.compaction import group_run, part_tasks
-from spark_jobs.engine.job import compaction_job
+from spark_jobs.engine.job import compaction_job, request_job
 from spark_jobs.engine.job.compaction_job import CompactionJob
 from spark_jobs.spi.connector import Connector
 from tests.support.paimon_tables import NAME
@@ -63,7 +63,7 @@ def compact(
         return publish(*arguments)
 
     with _tasks_here(), mock.patch.object(compaction, "publish", published):
-        return CompactionJob(request, spec, _Session(), connector).run()  # type: ignore[arg-type]
+        return CompactionJob(request, _Session(), connector).run()  # type: ignore[arg-type]
 
 
 def in_groups_of(connector: Connector, partitions: int) -> Connector:
@@ -80,7 +80,7 @@ def _tasks_here() -> Iterator[None]:
     """Run the tasks of compactions in this process."""
     keys = (f"here-{number}" for number in itertools.count())
     with (
-        mock.patch.object(compaction_job, "fixed_meaning", return_value=nullcontext({})),
+        mock.patch.object(request_job, "fixed_meaning", return_value=nullcontext({})),
         mock.patch.object(compaction_job, "require_utf8_names"),
         mock.patch.object(group_run, "map_tasks", _mapped),
         mock.patch.object(group_run, "wait_for_stragglers", return_value=None),

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-from pyspark.sql import SparkSession
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from spark_jobs.contract.compaction import (
     CompactedPartition,
@@ -17,7 +14,6 @@ from spark_jobs.contract.compaction import (
 )
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.properties import operation_properties
-from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import ErrorInfo, JobResult, Metrics, Status
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
 from spark_jobs.engine.analysis.spark_constants import SparkConstants
@@ -27,22 +23,18 @@ from spark_jobs.engine.compaction.compaction_run import CompactionRun
 from spark_jobs.engine.compaction.group_run import GroupRuns
 from spark_jobs.engine.compaction.tally import Tally, report_of
 from spark_jobs.engine.compaction.wanted import WantedPartitions
+from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.runtime.collector import paused_collector
-from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.file_names import require_utf8_names
 from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.permission import Permission
-from spark_jobs.engine.runtime.progress import Progress
-from spark_jobs.engine.runtime.redaction import Redaction
-from spark_jobs.engine.runtime.session import fixed_meaning
 from spark_jobs.errors import JobError, NotSupportedError, error_of
 
 if TYPE_CHECKING:
     from spark_jobs.spi.compaction import ConnectorCompaction
-    from spark_jobs.spi.connector import Connector
     from spark_jobs.spi.tables import TableHandle
 
 # The most partitions that a result, and an error, name.
@@ -51,35 +43,25 @@ _SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class CompactionJob:
-    """A request to compact a table, on an open catalog; ``answers`` is as in ``LastLook``."""
+class CompactionJob(RequestJob):
+    """A request to compact a table, on an open catalog.
 
-    request: JobRequest
-    spec: CompactSpec
-    spark: SparkSession
-    connector: Connector
-    progress: Progress = field(default_factory=Progress)
-    redaction: Redaction = field(default_factory=Redaction)
-    answers: Path | None = None
+    What a try that failed has compacted stays, and a later one goes on from there.
+    """
 
-    def run(self) -> JobResult:
-        """Run the request and, except in a dry run, store its result; a failure is a result too.
+    statements: ClassVar[tuple[type, ...]] = (CompactSpec,)
 
-        What a try that failed has compacted stays, and a later one goes on from there.
-        """
-        log = OperationLog(self.connector.storage)
-        zone = self.request.options.session_time_zone
-        try:
-            with fixed_meaning(self.spark, zone) as settings:
-                result = log.earlier(self.request) or replace(self._done(log), settings=settings)
-        except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a stored result
-            result = OperationLog.failed(self.request, self.redaction.error(translated(error)))
-        if not self.request.dry_run:
-            log.store(result)
-            self._release_guard(result)
-        return result
+    @property
+    def spec(self) -> CompactSpec:
+        """The statement."""
+        return cast("CompactSpec", self.request.statement)
 
-    def _done(self, log: OperationLog) -> JobResult:
+    def done(self) -> JobResult:
+        """Compact the table, unless an earlier try has."""
+        log = self.log
+        earlier = log.earlier(self.request)
+        if earlier is not None:
+            return earlier
         require_utf8_names(self.spark)
         require_plain_texts(self.spark, self.request)
         compaction = self.connector.compaction
@@ -117,8 +99,8 @@ class CompactionJob:
         """
         require_named(self.spec.partitions, table.partition_keys)
         with self.progress.phase("analyze"):
-            moment = StatementTime(self.spark)
-            specs = PartitionSpecs(table, SparkConstants(self.spark, table, moment))
+            moment = StatementTime(self.session)
+            specs = PartitionSpecs(table, SparkConstants(self.session, table, moment))
             named = enumerate(self.spec.partitions)
             return WantedPartitions(
                 [specs.constants(each, f"partitions[{index}]") for index, each in named]
@@ -136,7 +118,7 @@ class CompactionJob:
         request = self.request
         last_look = LastLook(request.operation_id, self.answers)
         groups = GroupRuns(
-            self.spark,
+            self.session,
             compaction,
             self.spec,
             request.operation_id,
@@ -211,7 +193,7 @@ class CompactionJob:
         )
         return error_of(first.code, message, first.remedy)
 
-    def _release_guard(self, result: JobResult) -> None:
+    def release(self, result: JobResult) -> None:
         """Release the guard, unless a later try of the operation may look for what this one did."""
         compaction, origin = self.connector.compaction, self.request.origin
         may_go_on = result.error is not None and result.error.retryable

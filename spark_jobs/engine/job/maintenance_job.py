@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import ClassVar, cast, get_args
 
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
@@ -13,62 +13,38 @@ from spark_jobs.contract.maintenance import (
     MaintenanceStatement,
     RemoveOrphanFilesSpec,
 )
-from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics, Status
-from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.leftovers import leftovers_of
 from spark_jobs.engine.runtime.operations import OperationLog
-from spark_jobs.engine.runtime.progress import Progress
-from spark_jobs.engine.runtime.redaction import Redaction
-from spark_jobs.engine.runtime.session import fixed_meaning
 from spark_jobs.errors import NotSupportedError
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from spark_jobs.spi.connector import Connector
 
 
 @dataclass(frozen=True, slots=True)
-class MaintenanceJob:
-    """A request for maintenance on an open catalog; ``spark`` is None if the job has no session."""
+class MaintenanceJob(RequestJob):
+    """A request for maintenance on an open catalog."""
 
-    request: JobRequest
-    statement: MaintenanceStatement
-    connector: Connector
-    spark: SparkSession | None = None
-    progress: Progress = field(default_factory=Progress)
-    redaction: Redaction = field(default_factory=Redaction)
+    statements: ClassVar[tuple[type, ...]] = get_args(MaintenanceStatement)
+    without_session: ClassVar[tuple[type, ...]] = statements
 
-    def run(self) -> JobResult:
-        """Run the request and, except in a dry run, store its result; a failure is a result too."""
-        log = OperationLog(self.connector.storage)
-        try:
-            result = log.earlier(self.request) or self._wanted_work()
-        except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a stored result
-            result = OperationLog.failed(self.request, self.redaction.error(translated(error)))
-        if not self.request.dry_run:
-            log.store(result)
-        return result
-
-    def _wanted_work(self) -> JobResult:
+    def done(self) -> JobResult:
+        """Take care of the table, unless an earlier try has."""
+        earlier = self.log.earlier(self.request)
+        if earlier is not None:
+            return earlier
         if not self.request.dry_run:
             self._fence.enter()
-        return self._done()
-
-    @property
-    def _fence(self) -> Fence:
-        return Fence.of(self.request, self.connector.storage)
-
-    def _done(self) -> JobResult:
-        zone = self.request.options.session_time_zone
-        with self.progress.phase(self.statement.kind), fixed_meaning(self.spark, zone):
+        with self.progress.phase(self.request.statement.kind):
             report = self._report()
         changed: Status = "committed" if report.changes else "unchanged"
         status = "dry_run" if self.request.dry_run else changed
         metrics = Metrics(seconds=self.progress.seconds)
         return replace(OperationLog.ended(self.request, status, metrics), maintenance=report)
+
+    @property
+    def _fence(self) -> Fence:
+        return Fence.of(self.request, self.connector.storage)
 
     def _report(self) -> MaintenanceReport:
         maintenance = self.connector.maintenance
@@ -78,7 +54,7 @@ class MaintenanceJob:
                 f"{self.request.catalog.connector}: there is no table maintenance on this catalog.",
                 "Use the engine that made the table, or what the catalog's server offers.",
             )
-        match self.statement:
+        match cast("MaintenanceStatement", self.request.statement):
             case ExpireSnapshotsSpec() as spec:
                 return maintenance.expire_snapshots(
                     target, spec, dry_run=dry_run, require_wanted=self._fence.require_none

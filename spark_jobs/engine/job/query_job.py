@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
-
-from pyspark.sql import SparkSession
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from spark_jobs.contract.query import MOST_BYTES, QueryColumn, QueryReport, QuerySpec
-from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics
 from spark_jobs.engine.analysis.opaque_columns import opaque_types, refuse_opaque
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.analysis.text_rules import require_plain_texts
+from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.query.json_values import json_frame, json_value
 from spark_jobs.engine.query.query_output import query_output
-from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.file_names import require_utf8_names
 from spark_jobs.engine.runtime.operations import OperationLog
-from spark_jobs.engine.runtime.progress import Progress
-from spark_jobs.engine.runtime.redaction import Redaction
-from spark_jobs.engine.runtime.session import fixed_meaning
 from spark_jobs.engine.source.sources import Sources
 from spark_jobs.errors import DataError, ErrorCode
 
@@ -29,46 +23,35 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from spark_jobs.engine.runtime.lease import Lease
-    from spark_jobs.spi.connector import Connector
 
 
 @dataclass(frozen=True, slots=True)
-class QueryJob:
+class QueryJob(RequestJob):
     """A request for rows, on an open catalog and session; every try reads anew."""
 
-    request: JobRequest
-    spec: QuerySpec
-    spark: SparkSession
-    connector: Connector
-    progress: Progress = field(default_factory=Progress)
-    redaction: Redaction = field(default_factory=Redaction)
+    statements: ClassVar[tuple[type, ...]] = (QuerySpec,)
 
-    def run(self) -> JobResult:
-        """Run the query and store its result; a failure is a result too."""
-        log = OperationLog(self.connector.storage)
-        zone = self.request.options.session_time_zone
-        try:
-            with fixed_meaning(self.spark, zone) as settings:
-                result = replace(self._done(log), settings=settings)
-        except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a stored result
-            result = OperationLog.failed(self.request, self.redaction.error(translated(error)))
-        log.store(result)
-        return result
+    @property
+    def spec(self) -> QuerySpec:
+        """The statement."""
+        return cast("QuerySpec", self.request.statement)
 
-    def _done(self, log: OperationLog) -> JobResult:
+    def done(self) -> JobResult:
+        """Run the query."""
+        log = self.log
         require_utf8_names(self.spark)
         require_plain_texts(self.spark, self.request)
         fence = log.enter(self.request)
         scratch = log.begin(self.request.operation_id, fence.try_number)
         lease = log.lease(scratch)
         sources = Sources(
-            self.spark,
+            self.session,
             self.connector,
             self.request,
             None,
             scratch,
             self.progress,
-            StatementTime(self.spark),
+            StatementTime(self.session),
         )
         try:
             with self.progress.phase("analyze"):
@@ -89,7 +72,7 @@ class QueryJob:
     def _report(self, frame: DataFrame, lease: Lease) -> QueryReport:
         refuse_opaque(opaque_types(frame.schema), frame.columns, self.spec.source)
         columns = tuple(QueryColumn(f.name, f.dataType.simpleString()) for f in frame.schema)
-        output = query_output(self.spark, self.connector, self.spec, self.request.operation_id)
+        output = query_output(self.session, self.connector, self.spec, self.request.operation_id)
         if output is not None:
             return QueryReport(columns, output.write(frame, lease), location=output.location)
         limit = self.spec.limit

@@ -5,32 +5,26 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final, get_args
 
-from pyspark.sql import SparkSession
-
+from spark_jobs.contract.inserts import ClearingStatement, PartitionStatement
 from spark_jobs.contract.operation_files import dry_run_folder, new_scratch_folder
 from spark_jobs.contract.properties import result_of_snapshot
-from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics, Status
+from spark_jobs.contract.statements import RowStatement
 from spark_jobs.engine.analysis.text_rules import require_plain_texts
 from spark_jobs.engine.job.ended_tries import EndedTries, warnings_of
+from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.job.statement_runs import StatementRuns
 from spark_jobs.engine.merge.plan_limits import PlanLimits
-from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.file_names import require_utf8_names
 from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
-from spark_jobs.engine.runtime.progress import Progress
-from spark_jobs.engine.runtime.redaction import Redaction
-from spark_jobs.engine.runtime.session import fixed_meaning
 from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spark_jobs.spi.connector import Connector
 
 # How often a statement is tried on commit conflicts, and the base of the backoff in seconds.
 ATTEMPTS: Final = 5
@@ -40,64 +34,41 @@ _NAMED_PARTITIONS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Job(RequestJob):
     """A request that changes rows, on an open catalog.
 
-    ``spark`` may be None for TRUNCATE and DROP PARTITION. ``answers`` is as in ``LastLook``.
     ``limits`` affect how a merge is planned, never what it does.
     """
 
-    request: JobRequest
-    spark: SparkSession | None
-    connector: Connector
-    progress: Progress = field(default_factory=Progress)
-    redaction: Redaction = field(default_factory=Redaction)
-    answers: Path | None = None
-    limits: PlanLimits = field(default_factory=PlanLimits)
+    statements: ClassVar[tuple[type, ...]] = get_args(RowStatement | PartitionStatement)
+    without_session: ClassVar[tuple[type, ...]] = get_args(ClearingStatement)
 
-    def run(self) -> JobResult:
-        """Run the request and, except in a dry run, store its result; a failure is a result too."""
-        log = OperationLog(self.connector.storage)
-        zone = self.request.options.session_time_zone
-        try:
-            with fixed_meaning(self.spark, zone) as settings:
-                result = replace(self._done(log), settings=settings)
-        except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a stored result
-            result = OperationLog.failed(self.request, self.redaction.error(translated(error)))
-        if not self.request.dry_run:
-            log.store(result)
-            self._release_guard(result)
-        return result
+    limits: PlanLimits = field(default_factory=PlanLimits)
 
     def check(self) -> JobResult:
         """Check the statement against the schemas without running it; a failure is a result too.
 
         A statement that an earlier try committed is not checked again.
         """
-        log = OperationLog(self.connector.storage)
-        zone = self.request.options.session_time_zone
-        try:
-            with fixed_meaning(self.spark, zone):
-                self._check(log)
-        except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a stored result
-            result = OperationLog.failed(self.request, self.redaction.error(translated(error)))
-            if not self.request.dry_run:
-                log.store(result)
-            return result
-        return self._result("unchanged", Metrics())
+        result = self._result_of(self._checked)
+        if result.error is not None and not self.request.dry_run:
+            self.log.store(result)
+        return result
 
-    def _check(self, log: OperationLog) -> None:
+    def _checked(self) -> JobResult:
         require_utf8_names(self.spark)
         table = self.connector.metadata.load_table(self.request.table)
-        if not self.request.dry_run and self._earlier(log, table) is not None:
-            return
+        if not self.request.dry_run and self._earlier(self.log, table) is not None:
+            return self._result("unchanged", Metrics())
         require_plain_texts(self.spark, self.request)
         scratch = new_scratch_folder(self.request.operation_id, self.request.origin.try_number)
         with self._runs().opened(table, scratch) as run:
             run.check()
+        return self._result("unchanged", Metrics())
 
-    def _done(self, log: OperationLog) -> JobResult:
-        runs = self._runs()
+    def done(self) -> JobResult:
+        """Run the statement, again after a conflict, unless an earlier try has committed it."""
+        log, runs = self.log, self._runs()
         for attempt in range(1, ATTEMPTS):
             try:
                 return self._attempted(log, runs, attempt)
@@ -148,7 +119,7 @@ class Job:
         finally:
             log.end(scratch)
 
-    def _release_guard(self, result: JobResult) -> None:
+    def release(self, result: JobResult) -> None:
         """Release the guard: with a stored result, no retry searches from the base snapshot."""
         # Also when nothing changed: an earlier try that was killed may have left a guard.
         if result.error is not None:

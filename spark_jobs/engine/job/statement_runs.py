@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, cast
 
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.inserts import ClearingStatement, InsertStatement
 from spark_jobs.contract.properties import operation_properties
-from spark_jobs.contract.request import JobRequest, Source, TableName, TableSource
+from spark_jobs.contract.request import JobOptions, JobRequest, Source, TableName, TableSource
 from spark_jobs.contract.statements import MergeSpec, RowStatement
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
 from spark_jobs.engine.analysis.schema_evolution import schema_changes
@@ -32,6 +32,30 @@ from spark_jobs.spi.writes import Operation
 
 if TYPE_CHECKING:
     from spark_jobs.spi.connector import Connector
+
+
+class _Common(TypedDict):
+    """What ``StatementRun`` takes besides the statement."""
+
+    connector: Connector
+    table: TableHandle
+    operation: Operation
+    options: JobOptions
+    scratch: str
+    progress: Progress
+    last_look: LastLook
+    fence: Fence
+    attempt: int
+    dry_run: bool
+
+
+class _Reading(TypedDict):
+    """What runs that read sources take besides."""
+
+    spark: SparkSession
+    sources: Sources
+    moment: StatementTime
+    reads_itself: bool
 
 
 @dataclass(frozen=True)
@@ -57,8 +81,9 @@ class StatementRuns:
         ``ended`` are earlier operations of the request's task run.
         """
         common = self._common(table, scratch, attempt, frozenset(ended))
-        if isinstance(self.request.statement, ClearingStatement):
-            yield ClearingRun(specs=self._specs(table), **common)
+        statement = self.request.statement
+        if isinstance(statement, ClearingStatement):
+            yield ClearingRun(spec=statement, specs=self._specs(table), **common)
             return
         assert self.spark is not None  # noqa: S101 - see spark_jobs.run
         request, progress, moment = self.request, self.progress, self._moment
@@ -68,13 +93,17 @@ class StatementRuns:
                 sources.open()
                 common["table"] = self._evolved(table, sources)
             with sources.explaining():
-                yield self._spark_run(
+                reading = _Reading(
                     spark=self.spark,
                     sources=sources,
                     moment=moment,
                     reads_itself=_is_among(request.table, request.sources),
-                    **common,
                 )
+                if isinstance(statement, InsertStatement):
+                    yield OverwriteRun(spec=statement, **reading, **common)
+                else:
+                    row_statement = cast("RowStatement", statement)
+                    yield MergeRun(spec=row_statement, limits=self.limits, **reading, **common)
         finally:
             sources.close()
 
@@ -99,33 +128,27 @@ class StatementRuns:
 
     def _common(
         self, table: TableHandle, scratch: str, attempt: int, ended: frozenset[str]
-    ) -> dict[str, Any]:
+    ) -> _Common:
         request = self.request
         properties = operation_properties(request, table.snapshot_id)
         operation = Operation(request.operation_id, request.digest(), properties, ended)
-        return {
-            "connector": self.connector,
-            "table": table,
-            "spec": request.statement,
-            "operation": operation,
-            "options": request.options,
-            "scratch": scratch,
-            "progress": self.progress,
-            "last_look": LastLook(request.operation_id, self.answers),
-            "fence": Fence.of(request, self.connector.storage),
-            "attempt": attempt,
-            "dry_run": request.dry_run,
-        }
+        return _Common(
+            connector=self.connector,
+            table=table,
+            operation=operation,
+            options=request.options,
+            scratch=scratch,
+            progress=self.progress,
+            last_look=LastLook(request.operation_id, self.answers),
+            fence=Fence.of(request, self.connector.storage),
+            attempt=attempt,
+            dry_run=request.dry_run,
+        )
 
     def _specs(self, table: TableHandle) -> PartitionSpecs:
         if self.spark is None:
             return PartitionSpecs(table, None)
         return PartitionSpecs(table, SparkConstants(self.spark, table, self._moment))
-
-    def _spark_run(self, **parts: Any) -> MergeRun | OverwriteRun:
-        if isinstance(self.request.statement, RowStatement):
-            return MergeRun(limits=self.limits, **parts)
-        return OverwriteRun(**parts)
 
 
 def _is_among(target: TableName, sources: Sequence[Source]) -> bool:

@@ -1,0 +1,80 @@
+"""What all jobs do around their work: errors become results, and results are stored."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.result import JobResult
+from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.runtime.operations import OperationLog
+from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.runtime.redaction import Redaction
+from spark_jobs.engine.runtime.session import fixed_meaning
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.connector import Connector
+
+
+@dataclass(frozen=True, slots=True)
+class RequestJob(ABC):
+    """A request on an open catalog.
+
+    ``statements``: the kinds of statement that it runs; ``without_session``: those of them for
+    which ``spark`` may be None. ``answers`` is as in ``LastLook``.
+    """
+
+    statements: ClassVar[tuple[type, ...]]
+    without_session: ClassVar[tuple[type, ...]] = ()
+
+    request: JobRequest
+    spark: SparkSession | None
+    connector: Connector
+    progress: Progress = field(default_factory=Progress)
+    redaction: Redaction = field(default_factory=Redaction)
+    answers: Path | None = None
+
+    @property
+    def log(self) -> OperationLog:
+        """The results of operations in the workspace."""
+        return OperationLog(self.connector.storage)
+
+    @property
+    def session(self) -> SparkSession:
+        """The session of a job that has one: ``spark_jobs.run`` sees to that."""
+        assert self.spark is not None  # noqa: S101
+        return self.spark
+
+    def run(self) -> JobResult:
+        """Run the request and, except in a dry run, store its result; a failure is a result too."""
+        result = self._result_of(self.done)
+        if not self.request.dry_run:
+            self.log.store(result)
+            self.release(result)
+        return result
+
+    @abstractmethod
+    def done(self) -> JobResult:
+        """Do the work, unless an earlier try has done it.
+
+        Raises:
+            JobError: it failed.
+        """
+
+    def release(self, result: JobResult) -> None:
+        """Give up what only a later try would need, once the result is stored."""
+        return
+
+    def _result_of(self, work: Callable[[], JobResult]) -> JobResult:
+        zone = self.request.options.session_time_zone
+        try:
+            with fixed_meaning(self.spark, zone) as settings:
+                return replace(work(), settings=settings)
+        except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a result
+            return OperationLog.failed(self.request, self.redaction.error(translated(error)))
