@@ -24,7 +24,7 @@ class _OnDemand:
 
 
 def _apps() -> list[dict[str, Any]]:
-    from airflow_provider_merge.tables_ui.app import tables_app
+    from airflow_provider_merge.ui.app import tables_app
 
     return [{"app": tables_app(), "url_prefix": PREFIX, "name": "Tables"}]
 

@@ -21,12 +21,12 @@ from airflow.providers.common.compat.sdk import (
 
 from airflow_provider_merge.durations import seconds_of
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.gates import Gate, gate_arguments
 from airflow_provider_merge.hooks.catalog import catalog_hook
 from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
 from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.observations import Observation
 from airflow_provider_merge.parameters import ParameterOperator
+from airflow_provider_merge.sensors.gates import Gate, gate_arguments
 from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.table_names import parse_table_name
 from airflow_provider_merge.task_errors import task_failure

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_merge.compaction_gate import CompactionGate
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.partitions import partition_texts
 from airflow_provider_merge.operators._shared.values import (
@@ -16,6 +15,7 @@ from airflow_provider_merge.operators._shared.values import (
     whole_number,
 )
 from airflow_provider_merge.sensors.base import TableSensor
+from airflow_provider_merge.sensors.compaction_gate import CompactionGate
 from airflow_provider_merge.templates import has_template
 
 if TYPE_CHECKING:

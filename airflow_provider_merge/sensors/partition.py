@@ -7,9 +7,9 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.gates import PartitionGate
 from airflow_provider_merge.operators._shared.partitions import partition_texts
 from airflow_provider_merge.sensors.base import TableSensor, whole
+from airflow_provider_merge.sensors.gates import PartitionGate
 from airflow_provider_merge.sensors.times import millis_of
 from airflow_provider_merge.templates import has_template
 

@@ -10,10 +10,10 @@ from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
 
 from airflow_provider_merge.assets import same_asset, table_asset
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.gates import SnapshotGate
 from airflow_provider_merge.nothing import is_nothing, kind_of_nothing
 from airflow_provider_merge.operators._shared.values import text
 from airflow_provider_merge.sensors.base import TableSensor, whole
+from airflow_provider_merge.sensors.gates import SnapshotGate
 from airflow_provider_merge.sensors.times import millis_of
 from airflow_provider_merge.templates import has_template, is_template
 from spark_jobs.errors import NotSupportedError

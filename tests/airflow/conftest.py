@@ -102,7 +102,7 @@ def all_callers(airflow_db: None) -> Iterator[dict[str, Any]]:
 @pytest.fixture
 def users(all_callers: dict[str, Any]) -> dict[str, Any]:
     """The same, of a server that has read no table yet."""
-    from airflow_provider_merge.tables_ui.routes import Service
+    from airflow_provider_merge.ui.routes import Service
 
     all_callers[""].client.app.state.service = Service()
     return all_callers

@@ -10,7 +10,7 @@ from airflow.api_fastapi.app import init_auth_manager
 from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 from fastapi.testclient import TestClient
 
-from airflow_provider_merge.tables_ui.app import tables_app
+from airflow_provider_merge.ui.app import tables_app
 
 ROLES = ("ADMIN", "OP", "VIEWER")
 

@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 from pyiceberg.catalog import Catalog
 
-from airflow_provider_merge.compaction_gate import CompactionGate
-from airflow_provider_merge.gates import (
+from airflow_provider_merge.hooks.iceberg import IcebergHook
+from airflow_provider_merge.metadata.iceberg.history import IcebergHistory
+from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
+from airflow_provider_merge.metadata.table_view import TableView
+from airflow_provider_merge.sensors.compaction_gate import CompactionGate
+from airflow_provider_merge.sensors.freshness import FreshnessSensor
+from airflow_provider_merge.sensors.gates import (
     FreshnessGate,
     PartitionGate,
     SnapshotGate,
     TagGate,
     gate_arguments,
 )
-from airflow_provider_merge.hooks.iceberg import IcebergHook
-from airflow_provider_merge.metadata.iceberg.history import IcebergHistory
-from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
-from airflow_provider_merge.metadata.table_view import TableView
-from airflow_provider_merge.sensors.freshness import FreshnessSensor
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.sensors.snapshot import SnapshotSensor
 from airflow_provider_merge.sensors.tag import TagSensor

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from pyiceberg.catalog.glue import GlueCatalog
 
-from airflow_provider_merge.gates import SnapshotGate, gate_arguments
 from airflow_provider_merge.hooks.iceberg import IcebergHook
+from airflow_provider_merge.sensors.gates import SnapshotGate, gate_arguments
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.sensors.snapshot import SnapshotSensor
 from airflow_provider_merge.triggers.table import TableTrigger

@@ -21,7 +21,6 @@ from airflow.providers.common.compat.sdk import AirflowFailException, BaseHook, 
 from airflow.triggers.base import BaseTrigger
 
 from airflow_provider_merge.assets import create_asset, table_asset
-from airflow_provider_merge.gates import gate_arguments
 from airflow_provider_merge.get_provider_info import get_provider_info
 from airflow_provider_merge.hooks.iceberg import IcebergHook
 from airflow_provider_merge.hooks.paimon import PaimonHook
@@ -45,6 +44,7 @@ from airflow_provider_merge.operators.truncate_table import TruncateTableOperato
 from airflow_provider_merge.operators.update import UpdateOperator
 from airflow_provider_merge.sensors.compaction import CompactionSensor
 from airflow_provider_merge.sensors.freshness import FreshnessSensor
+from airflow_provider_merge.sensors.gates import gate_arguments
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.sensors.snapshot import SnapshotSensor
 from airflow_provider_merge.sensors.tag import TagSensor

@@ -11,10 +11,10 @@ from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSki
 from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
 from airflow.sdk import DAG, timezone
 
-from airflow_provider_merge.gates import SnapshotGate
 from airflow_provider_merge.metadata.paimon.table import PaimonTable
 from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.sensors.freshness import FreshnessSensor
+from airflow_provider_merge.sensors.gates import SnapshotGate
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.sensors.snapshot import SnapshotSensor
 from airflow_provider_merge.sensors.tag import TagSensor

@@ -11,8 +11,9 @@ from collections import Counter
 import pytest
 from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
 
-from airflow_provider_merge.compaction_gate import CompactionGate
-from airflow_provider_merge.gates import (
+from airflow_provider_merge.metadata.paimon.table import PaimonTable
+from airflow_provider_merge.sensors.compaction_gate import CompactionGate
+from airflow_provider_merge.sensors.gates import (
     FreshnessGate,
     PartitionGate,
     SnapshotGate,
@@ -20,7 +21,6 @@ from airflow_provider_merge.gates import (
     gate_arguments,
     gate_of,
 )
-from airflow_provider_merge.metadata.paimon.table import PaimonTable
 from airflow_provider_merge.triggers.polling import Poll
 from airflow_provider_merge.triggers.table import TableTrigger
 from airflow_provider_merge.triggers.watching import StreamPosition, new_snapshots

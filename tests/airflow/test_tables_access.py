@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import pytest
 from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
 
-from airflow_provider_merge.tables_ui import routes
-from airflow_provider_merge.tables_ui.workers import Workers
+from airflow_provider_merge.ui import routes
+from airflow_provider_merge.ui.workers import Workers
 from tests.airflow.support import PASSWORD, connection
 from tests.airflow.test_tables_api import MADE
 from tests.support.paimon_metadata import TableFiles
@@ -176,7 +176,7 @@ def test_pages_are_for_those_who_are_logged_in(users):
 
 
 def test_what_every_process_of_airflow_loads_is_small():
-    costly = ("fastapi", "airflow_provider_merge.tables_ui", "spark_jobs.contract.request")
+    costly = ("fastapi", "airflow_provider_merge.ui", "spark_jobs.contract.request")
     code = f"import sys, airflow_provider_merge.plugin; print(sys.modules.keys() & {set(costly)})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "set()"

@@ -8,7 +8,7 @@ from datetime import date
 
 import pytest
 
-from airflow_provider_merge.tables_ui.routes import Service
+from airflow_provider_merge.ui.routes import Service
 from spark_jobs.contract.properties import (
     BASE_SNAPSHOT_ID,
     DAG_ID,
@@ -232,7 +232,7 @@ def test_what_was_read_is_not_kept_for_long(orders, warehouse, admin, monkeypatc
     opened = admin.client.app.state.service.tables
     kept = opened.table("paimon_default", TableName("shop", "orders"))
     assert {"view", "facts"} < vars(kept).keys()
-    monkeypatch.setattr("airflow_provider_merge.tables_ui.opened._FRESH", 0.0)
+    monkeypatch.setattr("airflow_provider_merge.ui.opened._FRESH", 0.0)
     admin.told("table", table="other")
     assert not {"view", "facts"} & vars(kept).keys()
     assert admin.told("table")["snapshots"] == 3

@@ -8,7 +8,7 @@ from typing import Any
 import pydantic
 import pytest
 
-from airflow_provider_merge.tables_ui import answers
+from airflow_provider_merge.ui import answers
 from tests.airflow.tables_ui_client import Caller
 from tests.support.iceberg_tables import IcebergTable
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
 
-from airflow_provider_merge.tables_ui.routes import Service
+from airflow_provider_merge.ui.routes import Service
 from tests.airflow.support import PASSWORD
 from tests.airflow.tables_ui_client import Caller
 from tests.support.hostile_texts import hostile_texts

@@ -127,8 +127,8 @@ ALLOWED_IMPORTS = {
         "urllib3",
         *_DOORS_AND_FORMATS,
     ),
-    "airflow_provider_merge.row_samples": (
-        "airflow_provider_merge.row_samples",
+    "airflow_provider_merge.ui.row_samples": (
+        "airflow_provider_merge.ui.row_samples",
         "airflow_provider_merge.storage",
         "pyarrow",  # inside functions of a process of its own
         *_DOORS_AND_FORMATS,
@@ -139,7 +139,7 @@ ALLOWED_IMPORTS = {
         "fsspec",
         *_DOORS_AND_FORMATS,
     ),
-    "airflow_provider_merge.tables_ui": (
+    "airflow_provider_merge.ui": (
         "airflow_provider_merge",
         "airflow",
         "fastapi",

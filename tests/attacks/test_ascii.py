@@ -17,7 +17,7 @@ from spark_jobs.contract.request import CatalogSpec, JobRequest, TableName
 _ROOT = Path(__file__).resolve().parents[2]
 # Characters that are compared with texts of others, or that only a browser is sent.
 _OTHERS = {
-    "airflow_provider_merge/row_samples/reader.py": {"\u2026"},
+    "airflow_provider_merge/ui/row_samples/reader.py": {"\u2026"},
     "airflow_provider_merge/sql/lexer.py": {"[\ud800-\udfff]"},
     "airflow_provider_merge/sql/text.py": {"\ufeff"},
     "spark_jobs/contract/codec.py": set("\ud800\udfff"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import airflow_provider_merge.tables_ui as pages
+import airflow_provider_merge.ui as pages
 from airflow_provider_merge.operators._shared.results import xcom_value
 from spark_jobs.contract.result import JobResult, Metrics
 from tests.live.browser import Browser, NotInstalledError, browsing

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from airflow_provider_merge.metadata.model import Snapshot, TableSchema
-from airflow_provider_merge.tables_ui.answers import (
+from airflow_provider_merge.ui.answers import (
     Care,
     CompactionAnswer,
     Comparison,
@@ -25,8 +25,8 @@ from airflow_provider_merge.tables_ui.answers import (
     Snapshots,
     TableAnswer,
 )
-from airflow_provider_merge.tables_ui.opened import OpenTable
-from airflow_provider_merge.tables_ui.told import dag_of, told_schema, told_snapshot
+from airflow_provider_merge.ui.opened import OpenTable
+from airflow_provider_merge.ui.told import dag_of, told_schema, told_snapshot
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.errors import JobError
 

@@ -16,7 +16,7 @@ from airflow_provider_merge.metadata.reader import TableReader
 from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
 from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.storage.locations import is_local
-from airflow_provider_merge.tables_ui.threads import spread
+from airflow_provider_merge.ui.threads import spread
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, JobError, NotSupportedError
 

@@ -11,9 +11,9 @@ from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 
-from airflow_provider_merge.tables_ui.access import PageUser
-from airflow_provider_merge.tables_ui.failures import handle_failures
-from airflow_provider_merge.tables_ui.routes import Service, router
+from airflow_provider_merge.ui.access import PageUser
+from airflow_provider_merge.ui.failures import handle_failures
+from airflow_provider_merge.ui.routes import Service, router
 
 _STATIC: Final = Path(__file__).parent / "static"
 PAGES: Final = ("", "table", "compare", "preview")

@@ -12,8 +12,8 @@ from fastapi import APIRouter, Depends, Query, Request
 
 from airflow_provider_merge.hooks.catalog import catalog_hook_once
 from airflow_provider_merge.storage.failures import reaching
-from airflow_provider_merge.tables_ui import answers, reads
-from airflow_provider_merge.tables_ui.access import (
+from airflow_provider_merge.ui import answers, reads
+from airflow_provider_merge.ui.access import (
     PageUser,
     ReadableConnection,
     may_see_rows,
@@ -21,18 +21,18 @@ from airflow_provider_merge.tables_ui.access import (
     require_rows,
     visible_connections,
 )
-from airflow_provider_merge.tables_ui.failures import unexpected
-from airflow_provider_merge.tables_ui.lists import Names, TableQuery, read_tables
-from airflow_provider_merge.tables_ui.opened import OpenTable, OpenTables
-from airflow_provider_merge.tables_ui.partition_pages import (
+from airflow_provider_merge.ui.failures import unexpected
+from airflow_provider_merge.ui.lists import Names, TableQuery, read_tables
+from airflow_provider_merge.ui.opened import OpenTable, OpenTables
+from airflow_provider_merge.ui.partition_pages import (
     PartitionQuery,
     SortKey,
     read_days,
     read_partitions,
 )
-from airflow_provider_merge.tables_ui.reads import Place
-from airflow_provider_merge.tables_ui.samples import plan_sample, read_sample
-from airflow_provider_merge.tables_ui.workers import Workers
+from airflow_provider_merge.ui.reads import Place
+from airflow_provider_merge.ui.samples import plan_sample, read_sample
+from airflow_provider_merge.ui.workers import Workers
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import JobError, error_of
 

@@ -15,7 +15,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, BinaryIO, Final
 
-from airflow_provider_merge.row_samples.documents import (
+from airflow_provider_merge.storage.files import open_local
+from airflow_provider_merge.storage.locations import is_local
+from airflow_provider_merge.storage.remote import remote_files
+from airflow_provider_merge.ui.row_samples.documents import (
     MOST_BYTES,
     MOST_CHARACTERS,
     MOST_ROWS,
@@ -24,9 +27,6 @@ from airflow_provider_merge.row_samples.documents import (
     Question,
     Row,
 )
-from airflow_provider_merge.storage.files import open_local
-from airflow_provider_merge.storage.locations import is_local
-from airflow_provider_merge.storage.remote import remote_files
 
 _NOT_INSTALLED: Final = 3
 _MEMORY: Final = 4 * 1024**3

@@ -12,8 +12,8 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import HTTPException, RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 
-from airflow_provider_merge.tables_ui.answers import Problem
-from airflow_provider_merge.tables_ui.workers import BusyError
+from airflow_provider_merge.ui.answers import Problem
+from airflow_provider_merge.ui.workers import BusyError
 from spark_jobs.errors import ErrorCode, InternalError, JobError, NotSupportedError, RequestError
 
 log = logging.getLogger(__name__)

@@ -10,9 +10,9 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final, Literal
 
 from airflow_provider_merge.metadata.model import CompactionFacts, PartitionFacts, TableSchema
-from airflow_provider_merge.tables_ui.answers import Day, Days, Partitions
-from airflow_provider_merge.tables_ui.opened import OpenTable
-from airflow_provider_merge.tables_ui.told import told_partition
+from airflow_provider_merge.ui.answers import Day, Days, Partitions
+from airflow_provider_merge.ui.opened import OpenTable
+from airflow_provider_merge.ui.told import told_partition
 
 SortKey = Literal["name", "rows", "files", "size", "small_files", "marked_share", "last_change"]
 

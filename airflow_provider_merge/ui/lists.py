@@ -14,10 +14,10 @@ from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook_once
 from airflow_provider_merge.metadata.model import Snapshot
 from airflow_provider_merge.metadata.page_facts import PageFacts
 from airflow_provider_merge.storage.failures import reaching
-from airflow_provider_merge.tables_ui.answers import ListedTable, Problem, Tables
-from airflow_provider_merge.tables_ui.reads import Readable, problem_of
-from airflow_provider_merge.tables_ui.threads import spread
-from airflow_provider_merge.tables_ui.told import dag_of, told_snapshot
+from airflow_provider_merge.ui.answers import ListedTable, Problem, Tables
+from airflow_provider_merge.ui.reads import Readable, problem_of
+from airflow_provider_merge.ui.threads import spread
+from airflow_provider_merge.ui.told import dag_of, told_snapshot
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import JobError
 

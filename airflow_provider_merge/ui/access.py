@@ -24,7 +24,7 @@ from fastapi import Depends, HTTPException, Query, status
 from sqlalchemy import select
 
 from airflow_provider_merge.hooks.catalog import catalog_types
-from airflow_provider_merge.tables_ui.answers import CatalogConnection
+from airflow_provider_merge.ui.answers import CatalogConnection
 
 _LONGEST_ID: Final = 250
 _IN_ENVIRONMENT: Final = "AIRFLOW_CONN_"

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Final
 
 from airflow_provider_merge.metadata.differing_files import DifferingFiles, RowFile
-from airflow_provider_merge.row_samples.columns import family_of
-from airflow_provider_merge.row_samples.documents import (
+from airflow_provider_merge.submit.surroundings import environment_of_jobs
+from airflow_provider_merge.ui.answers import PartitionSample, Sample
+from airflow_provider_merge.ui.opened import OpenTable
+from airflow_provider_merge.ui.row_samples.columns import family_of
+from airflow_provider_merge.ui.row_samples.documents import (
     MOST_BYTES,
     MOST_COLUMNS,
     MOST_COMPARED_ROWS,
     Part,
     Question,
 )
-from airflow_provider_merge.row_samples.process import read_rows
-from airflow_provider_merge.submit.surroundings import environment_of_jobs
-from airflow_provider_merge.tables_ui.answers import PartitionSample, Sample
-from airflow_provider_merge.tables_ui.opened import OpenTable
+from airflow_provider_merge.ui.row_samples.process import read_rows
 from spark_jobs.errors import NotSupportedError
 
 _MOST_PARTITIONS: Final = 5

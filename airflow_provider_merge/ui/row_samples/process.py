@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Final
 
-from airflow_provider_merge.row_samples.documents import PartRows, Question
+from airflow_provider_merge.ui.row_samples.documents import PartRows, Question
 from spark_jobs.errors import CatalogError, ErrorCode
 
-_READER: Final = "airflow_provider_merge.row_samples.reader"
+_READER: Final = "airflow_provider_merge.ui.row_samples.reader"
 _SECONDS: Final = 15.0
 _NOT_INSTALLED: Final = 3
 

@@ -14,7 +14,7 @@ from airflow_provider_merge.metadata.model import (
 )
 from airflow_provider_merge.metadata.page_facts import PageFacts
 from airflow_provider_merge.metadata.snapshot_facts import time_text
-from airflow_provider_merge.tables_ui.answers import (
+from airflow_provider_merge.ui.answers import (
     Change,
     ColumnAnswer,
     PartitionAnswer,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from airflow_provider_merge.tables_ui.threads import settle, start
+from airflow_provider_merge.ui.threads import settle, start
 
 T = TypeVar("T")
 
