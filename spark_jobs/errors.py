@@ -27,7 +27,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 _MARKER_END = ">>"
 # Characters: a message with a long value of a row must not make a result that nobody can read.
@@ -35,69 +35,77 @@ _LONGEST_MESSAGE = 20_000
 
 
 class ErrorCode(Enum):
-    """Stable names of everything that can go wrong; a value also says whether a retry may help."""
+    """Stable names of everything that can go wrong.
 
-    REQUEST_INVALID = ("REQUEST_INVALID", False)
-    REQUEST_VERSION_UNKNOWN = ("REQUEST_VERSION_UNKNOWN", False)
-    OPERATION_ID_REUSED = ("OPERATION_ID_REUSED", False)
+    A value also has the class of the error, and whether a retry may help.
+    """
 
-    SYNTAX_ERROR = ("SYNTAX_ERROR", False)
-    COLUMN_NOT_FOUND = ("COLUMN_NOT_FOUND", False)
-    AMBIGUOUS_REFERENCE = ("AMBIGUOUS_REFERENCE", False)
-    DUPLICATE_ASSIGNMENT = ("DUPLICATE_ASSIGNMENT", False)
-    EXPRESSION_NOT_ALLOWED = ("EXPRESSION_NOT_ALLOWED", False)
-    TYPE_MISMATCH = ("TYPE_MISMATCH", False)
-    EXPRESSION_INVALID = ("EXPRESSION_INVALID", False)
+    REQUEST_INVALID = ("REQUEST_INVALID", "RequestError", False)
+    REQUEST_VERSION_UNKNOWN = ("REQUEST_VERSION_UNKNOWN", "RequestError", False)
+    OPERATION_ID_REUSED = ("OPERATION_ID_REUSED", "CommitError", False)
 
-    NOT_SUPPORTED = ("NOT_SUPPORTED", False)
+    SYNTAX_ERROR = ("SYNTAX_ERROR", "RequestError", False)
+    COLUMN_NOT_FOUND = ("COLUMN_NOT_FOUND", "AnalysisError", False)
+    AMBIGUOUS_REFERENCE = ("AMBIGUOUS_REFERENCE", "AnalysisError", False)
+    DUPLICATE_ASSIGNMENT = ("DUPLICATE_ASSIGNMENT", "AnalysisError", False)
+    EXPRESSION_NOT_ALLOWED = ("EXPRESSION_NOT_ALLOWED", "AnalysisError", False)
+    TYPE_MISMATCH = ("TYPE_MISMATCH", "AnalysisError", False)
+    EXPRESSION_INVALID = ("EXPRESSION_INVALID", "AnalysisError", False)
 
-    WAREHOUSE_NOT_FOUND = ("WAREHOUSE_NOT_FOUND", False)
-    WAREHOUSE_ACCESS_DENIED = ("WAREHOUSE_ACCESS_DENIED", False)
-    WORKSPACE_ACCESS_DENIED = ("WORKSPACE_ACCESS_DENIED", False)
-    TABLE_NOT_FOUND = ("TABLE_NOT_FOUND", False)
-    TABLE_DIFFERS = ("TABLE_DIFFERS", False)
-    SNAPSHOT_NOT_FOUND = ("SNAPSHOT_NOT_FOUND", False)
-    TAG_NOT_FOUND = ("TAG_NOT_FOUND", False)
-    TAG_EXISTS = ("TAG_EXISTS", False)
-    SOURCE_NOT_FOUND = ("SOURCE_NOT_FOUND", True)
-    SOURCE_UNREADABLE = ("SOURCE_UNREADABLE", False)
-    METADATA_UNREADABLE = ("METADATA_UNREADABLE", False)
-    DATA_FILE_UNREADABLE = ("DATA_FILE_UNREADABLE", False)
-    LIBRARY_MISSING = ("LIBRARY_MISSING", False)
-    JAVA_NOT_FOUND = ("JAVA_NOT_FOUND", False)
-    LOCALE_MISSING = ("LOCALE_MISSING", False)
-    USER_MISSING = ("USER_MISSING", False)
+    NOT_SUPPORTED = ("NOT_SUPPORTED", "NotSupportedError", False)
 
-    MERGE_TARGET_ROW_MULTIPLE_MATCHES = ("MERGE_TARGET_ROW_MULTIPLE_MATCHES", False)
-    VALUE_NOT_STORABLE = ("VALUE_NOT_STORABLE", False)
-    NOT_NULL_VIOLATION = ("NOT_NULL_VIOLATION", False)
-    DUPLICATE_KEY_INSERT = ("DUPLICATE_KEY_INSERT", False)
-    KEY_CHANGED = ("KEY_CHANGED", False)
-    EXPRESSION_FAILED = ("EXPRESSION_FAILED", False)
-    ROW_OUTSIDE_PARTITION = ("ROW_OUTSIDE_PARTITION", False)
-    PARTITION_NOT_EXPECTED = ("PARTITION_NOT_EXPECTED", False)
-    PARTITION_NOT_FOUND = ("PARTITION_NOT_FOUND", False)
-    TOO_MANY_PARTITIONS = ("TOO_MANY_PARTITIONS", False)
-    SOURCE_EMPTY = ("SOURCE_EMPTY", False)
-    TOO_MANY_BAD_ROWS = ("TOO_MANY_BAD_ROWS", False)
-    RESULT_TOO_LARGE = ("RESULT_TOO_LARGE", False)
-    CHECK_FAILED = ("CHECK_FAILED", False)
+    WAREHOUSE_NOT_FOUND = ("WAREHOUSE_NOT_FOUND", "CatalogError", False)
+    WAREHOUSE_ACCESS_DENIED = ("WAREHOUSE_ACCESS_DENIED", "CatalogError", False)
+    WORKSPACE_ACCESS_DENIED = ("WORKSPACE_ACCESS_DENIED", "CatalogError", False)
+    TABLE_NOT_FOUND = ("TABLE_NOT_FOUND", "CatalogError", False)
+    TABLE_DIFFERS = ("TABLE_DIFFERS", "CatalogError", False)
+    SNAPSHOT_NOT_FOUND = ("SNAPSHOT_NOT_FOUND", "CatalogError", False)
+    TAG_NOT_FOUND = ("TAG_NOT_FOUND", "CatalogError", False)
+    TAG_EXISTS = ("TAG_EXISTS", "CatalogError", False)
+    SOURCE_NOT_FOUND = ("SOURCE_NOT_FOUND", "CatalogError", True)
+    SOURCE_UNREADABLE = ("SOURCE_UNREADABLE", "CatalogError", False)
+    METADATA_UNREADABLE = ("METADATA_UNREADABLE", "CatalogError", False)
+    DATA_FILE_UNREADABLE = ("DATA_FILE_UNREADABLE", "CatalogError", False)
+    LIBRARY_MISSING = ("LIBRARY_MISSING", "CatalogError", False)
+    JAVA_NOT_FOUND = ("JAVA_NOT_FOUND", "CatalogError", False)
+    LOCALE_MISSING = ("LOCALE_MISSING", "CatalogError", False)
+    USER_MISSING = ("USER_MISSING", "CatalogError", False)
 
-    COMMIT_CONFLICT = ("COMMIT_CONFLICT", True)
-    COMMIT_OUTCOME_UNKNOWN = ("COMMIT_OUTCOME_UNKNOWN", True)
-    COMMIT_HISTORY_EXPIRED = ("COMMIT_HISTORY_EXPIRED", False)
-    COMMITS_OF_OTHERS = ("COMMITS_OF_OTHERS", False)
-    RUN_GIVEN_UP = ("RUN_GIVEN_UP", True)
-    ENDED_TRY_COMMITTED = ("ENDED_TRY_COMMITTED", False)
+    MERGE_TARGET_ROW_MULTIPLE_MATCHES = ("MERGE_TARGET_ROW_MULTIPLE_MATCHES", "DataError", False)
+    VALUE_NOT_STORABLE = ("VALUE_NOT_STORABLE", "DataError", False)
+    NOT_NULL_VIOLATION = ("NOT_NULL_VIOLATION", "DataError", False)
+    DUPLICATE_KEY_INSERT = ("DUPLICATE_KEY_INSERT", "DataError", False)
+    KEY_CHANGED = ("KEY_CHANGED", "DataError", False)
+    EXPRESSION_FAILED = ("EXPRESSION_FAILED", "DataError", False)
+    ROW_OUTSIDE_PARTITION = ("ROW_OUTSIDE_PARTITION", "DataError", False)
+    PARTITION_NOT_EXPECTED = ("PARTITION_NOT_EXPECTED", "DataError", False)
+    PARTITION_NOT_FOUND = ("PARTITION_NOT_FOUND", "DataError", False)
+    TOO_MANY_PARTITIONS = ("TOO_MANY_PARTITIONS", "DataError", False)
+    SOURCE_EMPTY = ("SOURCE_EMPTY", "DataError", False)
+    TOO_MANY_BAD_ROWS = ("TOO_MANY_BAD_ROWS", "DataError", False)
+    RESULT_TOO_LARGE = ("RESULT_TOO_LARGE", "DataError", False)
+    CHECK_FAILED = ("CHECK_FAILED", "DataError", False)
 
-    STORAGE_UNAVAILABLE = ("STORAGE_UNAVAILABLE", True)
-    SPARK_FAILED = ("SPARK_FAILED", True)
-    INTERNAL_ERROR = ("INTERNAL_ERROR", True)
+    COMMIT_CONFLICT = ("COMMIT_CONFLICT", "CommitError", True)
+    COMMIT_OUTCOME_UNKNOWN = ("COMMIT_OUTCOME_UNKNOWN", "CommitError", True)
+    COMMIT_HISTORY_EXPIRED = ("COMMIT_HISTORY_EXPIRED", "CommitError", False)
+    COMMITS_OF_OTHERS = ("COMMITS_OF_OTHERS", "CommitError", False)
+    RUN_GIVEN_UP = ("RUN_GIVEN_UP", "CommitError", True)
+    ENDED_TRY_COMMITTED = ("ENDED_TRY_COMMITTED", "CommitError", False)
+
+    STORAGE_UNAVAILABLE = ("STORAGE_UNAVAILABLE", "InternalError", True)
+    SPARK_FAILED = ("SPARK_FAILED", "InternalError", True)
+    INTERNAL_ERROR = ("INTERNAL_ERROR", "InternalError", True)
 
     @property
     def retryable(self) -> bool:
         """True where the same request may succeed later."""
-        return bool(self.value[1])
+        return self.value[2]
+
+    @property
+    def class_name(self) -> str:
+        """The name of the class of such an error."""
+        return self.value[1]
 
 
 def excerpt(text: str, longest: int) -> str:
@@ -191,78 +199,16 @@ class InternalError(JobError):
     """A defect of this project or a failure of the cluster or its storage."""
 
 
-_CLASS_OF_CODE: dict[ErrorCode, type[JobError]] = {
-    **dict.fromkeys(
-        (ErrorCode.REQUEST_INVALID, ErrorCode.REQUEST_VERSION_UNKNOWN, ErrorCode.SYNTAX_ERROR),
+_CLASSES: Final = {
+    each.__name__: each
+    for each in (
         RequestError,
-    ),
-    **dict.fromkeys(
-        (
-            ErrorCode.COLUMN_NOT_FOUND,
-            ErrorCode.AMBIGUOUS_REFERENCE,
-            ErrorCode.DUPLICATE_ASSIGNMENT,
-            ErrorCode.EXPRESSION_NOT_ALLOWED,
-            ErrorCode.TYPE_MISMATCH,
-            ErrorCode.EXPRESSION_INVALID,
-        ),
         AnalysisError,
-    ),
-    **dict.fromkeys(
-        (
-            ErrorCode.WAREHOUSE_NOT_FOUND,
-            ErrorCode.WAREHOUSE_ACCESS_DENIED,
-            ErrorCode.WORKSPACE_ACCESS_DENIED,
-            ErrorCode.TABLE_NOT_FOUND,
-            ErrorCode.TABLE_DIFFERS,
-            ErrorCode.SNAPSHOT_NOT_FOUND,
-            ErrorCode.TAG_NOT_FOUND,
-            ErrorCode.TAG_EXISTS,
-            ErrorCode.SOURCE_NOT_FOUND,
-            ErrorCode.SOURCE_UNREADABLE,
-            ErrorCode.METADATA_UNREADABLE,
-            ErrorCode.DATA_FILE_UNREADABLE,
-            ErrorCode.LIBRARY_MISSING,
-            ErrorCode.JAVA_NOT_FOUND,
-            ErrorCode.LOCALE_MISSING,
-            ErrorCode.USER_MISSING,
-        ),
         CatalogError,
-    ),
-    **dict.fromkeys(
-        (
-            ErrorCode.MERGE_TARGET_ROW_MULTIPLE_MATCHES,
-            ErrorCode.VALUE_NOT_STORABLE,
-            ErrorCode.NOT_NULL_VIOLATION,
-            ErrorCode.DUPLICATE_KEY_INSERT,
-            ErrorCode.KEY_CHANGED,
-            ErrorCode.EXPRESSION_FAILED,
-            ErrorCode.ROW_OUTSIDE_PARTITION,
-            ErrorCode.PARTITION_NOT_EXPECTED,
-            ErrorCode.PARTITION_NOT_FOUND,
-            ErrorCode.TOO_MANY_PARTITIONS,
-            ErrorCode.SOURCE_EMPTY,
-            ErrorCode.TOO_MANY_BAD_ROWS,
-            ErrorCode.RESULT_TOO_LARGE,
-            ErrorCode.CHECK_FAILED,
-        ),
         DataError,
-    ),
-    **dict.fromkeys(
-        (
-            ErrorCode.COMMIT_CONFLICT,
-            ErrorCode.COMMIT_OUTCOME_UNKNOWN,
-            ErrorCode.COMMIT_HISTORY_EXPIRED,
-            ErrorCode.COMMITS_OF_OTHERS,
-            ErrorCode.RUN_GIVEN_UP,
-            ErrorCode.ENDED_TRY_COMMITTED,
-            ErrorCode.OPERATION_ID_REUSED,
-        ),
         CommitError,
-    ),
-    **dict.fromkeys(
-        (ErrorCode.STORAGE_UNAVAILABLE, ErrorCode.SPARK_FAILED, ErrorCode.INTERNAL_ERROR),
         InternalError,
-    ),
+    )
 }
 
 
@@ -276,7 +222,7 @@ def error_of(
     """The exception of the class that ``code`` belongs to."""
     if code is ErrorCode.NOT_SUPPORTED:
         return NotSupportedError(problem, remedy, places, name)
-    return _CLASS_OF_CODE[code](code, problem, remedy, places, name)
+    return _CLASSES[code.class_name](code, problem, remedy, places, name)
 
 
 @functools.cache
