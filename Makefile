@@ -79,6 +79,10 @@ test-all: setup-tests ## Run every test there is, whole lists included: hours
 test-quick: setup ## Run the tests that take seconds, in under 2 minutes
 	@$(SUITES) quick $(ONLY)
 
+.PHONY: test-one
+test-one: setup setup-classes ## Run one test, file or folder in its environment (T=tests/sql/test_errors.py)
+	@$(SUITES) one '$(T)'
+
 .PHONY: test-live
 test-live: setup setup-classes ## Run the tests on a live Airflow server only
 	@$(SUITES) full live

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.machinery
+import importlib.util
+import sys
 import tomllib
+
+import pytest
 
 from tests.architecture.layout import ROOT
 
@@ -49,3 +54,25 @@ def test_no_suite_is_left_to_turns_alone() -> None:
     for name, row in SUITES.items():
         left = set((ROOT / row["folder"]).rglob("test_*.py")) - files
         assert left, name
+
+
+@pytest.mark.parametrize(
+    ("test", "suite"),
+    [
+        ("tests/connectors/iceberg/test_manifest_merging.py", "connectors"),
+        ("tests/engine", "engine"),
+        ("tests/sql/test_errors.py::test_name", "sql"),
+    ],
+)
+def test_one_test_runs_in_the_environments_of_its_suite(test: str, suite: str) -> None:
+    scripts = importlib.machinery.SourceFileLoader("suites", str(ROOT / ".ci" / "suites.py"))
+    spec = importlib.util.spec_from_loader("suites", scripts)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    scripts.exec_module(module)
+
+    found = module.suites_of(test)
+
+    assert [each.name for each in found] == [suite] * len(SUITES[suite]["environments"])
+    assert [each.environment for each in found] == SUITES[suite]["environments"]
