@@ -100,7 +100,7 @@ def test_the_shown_error_is_the_real_one():
             task_id="page",
             sql="MERGE INTO a.b AS t\nUSING a.c AS s ON t.id = s.id\nWHEN MATCHED AND THEN DELETE",
         )
-    assert caught.value.args[1] == shown
+    assert caught.value.message == shown
 
 
 def test_overwriting_a_day_as_text_and_as_parameters():
