@@ -81,7 +81,7 @@ test-quick: setup ## Run the tests that take seconds, in under 2 minutes
 
 .PHONY: test-one
 test-one: setup setup-classes ## Run one test, file or folder in its environment (T=tests/sql/test_errors.py)
-	@$(SUITES) one '$(T)'
+	@$(VENV)/bin/python .ci/one_test.py '$(T)'
 
 .PHONY: test-live
 test-live: setup setup-classes ## Run the tests on a live Airflow server only

@@ -1,7 +1,6 @@
 """Runs the test suites of tests/suites.toml and prints one summary at the end.
 
 Usage: suites.py quick|full|turn|all [suite ...]
-       suites.py one TEST [option of pytest ...]
 
 Each suite is one pytest process in each of its environments; suites that name the same process
 share it, and its Spark session. At most three run at a time. All that a process starts carries its
@@ -9,8 +8,7 @@ mark in the environment, so that a hang or a crash ends that process only and le
 A suite without a single test that ran is a failure. No test is run a second time because it failed.
 Long lists of tests are taken by turns (tests/support/turns.py), and so are the files that `full`
 leaves out of suites that are not named (tests/turns.toml): MERGE_TESTS_TURN says which part runs;
-without it the first one does. `one` runs a test, a file or a folder, whole lists included, in each
-environment of its suite.
+without it the first one does.
 The exit code is 0 only if every suite passed. Standard library only.
 """
 
@@ -367,37 +365,8 @@ def slowest(suites: list[Suite]) -> str:
     return "\n".join(["", f"the {len(lines)} slowest tests:", *lines])
 
 
-def suites_of(test: str) -> list[Suite]:
-    """The suite that a test, a file or a folder belongs to, once for each of its environments."""
-    path = test.partition("::")[0].rstrip("/")
-    found = [suite for suite in load("all", []) if f"{path}/".startswith(f"{suite.folder}/")]
-    if not found or not (ROOT / path).exists():
-        sys.exit(
-            f"T={test}: no such test; write a path, such as tests/sql/test_errors.py::test_name"
-        )
-    longest = max(len(suite.folder) for suite in found)
-    return [suite for suite in found if len(suite.folder) == longest]
-
-
-def run_one(test: str, options: list[str]) -> int:
-    """Runs it with its output on the terminal; the first exit code of pytest that is not 0."""
-    os.environ["MERGE_TESTS"] = "all"
-    codes = []
-    for suite in suites_of(test):
-        work = OUTPUT / f"one-{suite.environment}"
-        work.mkdir(parents=True, exist_ok=True)
-        command = [ENVIRONMENTS[suite.environment] / "bin" / "python", "-m", "pytest", test]
-        ran = subprocess.run(
-            [*command, *options], cwd=ROOT, env=environment_variables(suite, work), check=False
-        )
-        codes.append(ran.returncode)
-    return next(filter(None, codes), 0)
-
-
 def main(arguments: list[str]) -> int:
     """Runs the selected suites; see the module docstring."""
-    if arguments[:1] == ["one"] and len(arguments) > 1:
-        return run_one(arguments[1], arguments[2:])
     if not arguments or arguments[0] not in _SELECTION:
         sys.exit(__doc__)
     run, *names = arguments

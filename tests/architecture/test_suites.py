@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.machinery
-import importlib.util
+import json
+import subprocess
 import sys
 import tomllib
 
@@ -65,14 +65,9 @@ def test_no_suite_is_left_to_turns_alone() -> None:
     ],
 )
 def test_one_test_runs_in_the_environments_of_its_suite(test: str, suite: str) -> None:
-    scripts = importlib.machinery.SourceFileLoader("suites", str(ROOT / ".ci" / "suites.py"))
-    spec = importlib.util.spec_from_loader("suites", scripts)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    scripts.exec_module(module)
+    run = "import json, one_test, sys; found = one_test.suites_of(sys.argv[1]); "
+    run += "print(json.dumps([[each.name, each.environment] for each in found]))"
+    printed = subprocess.check_output([sys.executable, "-c", run, test], cwd=ROOT / ".ci")
 
-    found = module.suites_of(test)
-
-    assert [each.name for each in found] == [suite] * len(SUITES[suite]["environments"])
-    assert [each.environment for each in found] == SUITES[suite]["environments"]
+    expected = [[suite, environment] for environment in SUITES[suite]["environments"]]
+    assert json.loads(printed) == expected
