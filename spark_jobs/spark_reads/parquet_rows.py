@@ -17,9 +17,9 @@ from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, to_marker
 from spark_jobs.pushed_filters import read_column
+from spark_jobs.spark_paths import escape_glob
 from spark_jobs.spark_reads.mapped_columns import ReadColumns
 from spark_jobs.spi.file_index import FileIndex
-from spark_jobs.spi.paths import escape_glob
 from spark_jobs.spi.rows import RESERVED_PREFIX, ROW_ID
 from spark_jobs.spi.tables import PlannedFile
 

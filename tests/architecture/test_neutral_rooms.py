@@ -10,6 +10,9 @@ from tests.architecture.layout import ROOT, modules, source_of
 
 NEUTRAL = (
     "spark_jobs.engine",
+    "spark_jobs.connectors.shared",
+    "spark_jobs.packing",
+    "spark_jobs.spark_paths",
     "spark_jobs.spi",
     "spark_jobs.storage",
     "spark_jobs.avro",
@@ -19,22 +22,24 @@ NEUTRAL = (
     "spark_jobs.landing",
 )
 FORMAT = "paimon"
+# What connectors share names no format of theirs.
+SHARED = ("spark_jobs.connectors.shared", "iceberg")
 
 
-def lines_that_name_a_format(path: Path) -> list[int]:
+def lines_that_name_a_format(path: Path, name: str = FORMAT) -> list[int]:
     """Numbers of the lines of a file that name the format."""
     lines = path.read_text(encoding="utf-8").lower().splitlines()
-    return [number for number, line in enumerate(lines, 1) if FORMAT in line]
+    return [number for number, line in enumerate(lines, 1) if name in line]
 
 
-@pytest.mark.parametrize("package", NEUTRAL)
-def test_no_module_names_a_table_format(package: str) -> None:
+@pytest.mark.parametrize(("package", "name"), [*((each, FORMAT) for each in NEUTRAL), SHARED])
+def test_no_module_names_a_table_format(package: str, name: str) -> None:
     found = modules(package)
     assert found
 
     paths = [source_of(module) for module in found]
-    assert [str(p.relative_to(ROOT)) for p in paths if FORMAT in p.name.lower()] == []
-    naming = {str(p.relative_to(ROOT)): lines_that_name_a_format(p) for p in paths}
+    assert [str(p.relative_to(ROOT)) for p in paths if name in p.name.lower()] == []
+    naming = {str(p.relative_to(ROOT)): lines_that_name_a_format(p, name) for p in paths}
     assert {path: lines for path, lines in naming.items() if lines} == {}
 
 

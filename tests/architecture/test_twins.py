@@ -1,4 +1,4 @@
-"""No longer function stands twice: on both sides of the provider, or in two connectors.
+"""No longer function stands twice: on both sides of the provider, or in two rooms of connectors.
 
 Functions are compared by the shape of their bodies: names, attributes and constants are ignored.
 """
@@ -18,6 +18,8 @@ LEAST_STATEMENTS = 10
 SIDES = {
     "provider and job": ("airflow_provider_merge", "spark_jobs"),
     "connectors": ("spark_jobs.connectors.paimon", "spark_jobs.connectors.iceberg"),
+    "one and all": ("spark_jobs.connectors.paimon", "spark_jobs.connectors.shared"),
+    "other and all": ("spark_jobs.connectors.iceberg", "spark_jobs.connectors.shared"),
 }
 
 

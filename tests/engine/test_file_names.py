@@ -20,9 +20,9 @@ from spark_jobs.contract.request import FileSource, SqlSource
 from spark_jobs.engine.source import source_files as files_module
 from spark_jobs.engine.source.materialized import spilled_frame
 from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.spark_paths import escape_glob
 from spark_jobs.spark_reads.mapped_columns import ReadColumns
 from spark_jobs.spark_reads.parquet_rows import parquet_rows
-from spark_jobs.spi.paths import escape_glob
 from spark_jobs.spi.storage import WarehouseStorage
 from spark_jobs.spi.tables import PlannedFile
 from tests.conformance.harness import TARGET, Harness

@@ -21,8 +21,8 @@ from spark_jobs.engine.write.redistribution import (
     redistribute,
 )
 from spark_jobs.errors import DataError, ErrorCode, from_marker
+from spark_jobs.packing import packed
 from spark_jobs.spi import rows
-from spark_jobs.spi.packing import packed
 from spark_jobs.spi.writes import DerivedColumns, RowOrder, SortKey, WriteLayout
 
 pytestmark = pytest.mark.slow

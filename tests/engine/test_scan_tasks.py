@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.errors import CatalogError, ErrorCode, from_marker, job_mark
+from spark_jobs.packing import in_order, scan_tasks
 from spark_jobs.spi.arrow_tasks import ExecutorTask, ScanTasks, map_tasks
-from spark_jobs.spi.packing import in_order, scan_tasks
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.runtime.stragglers import wait_for_stragglers
 from spark_jobs.errors import ErrorCode, InternalError, JobError
+from spark_jobs.packing import scan_tasks
 from spark_jobs.spi.arrow_tasks import map_tasks
 from spark_jobs.spi.compaction import (
     CompactionGroup,
@@ -27,7 +28,6 @@ from spark_jobs.spi.compaction import (
     PublishedGroup,
     PublishedParts,
 )
-from spark_jobs.spi.packing import scan_tasks
 from spark_jobs.spi.tables import TableHandle
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from spark_jobs.engine.runtime.sql_text import named, null_of
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, ChangeWriter, TaskReport
 from spark_jobs.engine.write.derivation import by_position
 from spark_jobs.engine.write.redistribution import SPREAD_SEED, redistribute
+from spark_jobs.packing import in_order
 from spark_jobs.spi import rows
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_in_arrow, map_tasks
-from spark_jobs.spi.packing import in_order
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

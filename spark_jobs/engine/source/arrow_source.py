@@ -23,8 +23,8 @@ from spark_jobs.engine.runtime.java_names import java_class
 from spark_jobs.engine.source.arrow_reader import ArrowFileReader, FileSplit
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.landing.files import FileVersion
+from spark_jobs.packing import in_order
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
-from spark_jobs.spi.packing import in_order
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from spark_jobs.contract.source_names import placed_source
 from spark_jobs.engine.runtime.java_names import java_class
 from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.spark_paths import escape_glob, is_data_file
 from spark_jobs.spi.file_index import FileIndex
-from spark_jobs.spi.paths import escape_glob, is_data_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

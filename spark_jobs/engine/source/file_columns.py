@@ -18,8 +18,8 @@ from pyarrow import orc
 from spark_jobs.contract.source_names import source_text
 from spark_jobs.engine.source.file_types import NANOSECONDS, Types, orc_types, parquet_types
 from spark_jobs.errors import CatalogError, ErrorCode, JobError
+from spark_jobs.packing import in_order
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
-from spark_jobs.spi.packing import in_order
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -29,8 +29,8 @@ from spark_jobs.landing.options import FORMATS, Reader, SourceOptions
 from spark_jobs.landing.records import Column
 from spark_jobs.landing.streams import codec_of
 from spark_jobs.landing.values import TextRules
+from spark_jobs.packing import scan_tasks
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
-from spark_jobs.spi.packing import scan_tasks
 from spark_jobs.storage.files import make_folder
 
 if TYPE_CHECKING:

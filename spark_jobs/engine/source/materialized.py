@@ -34,9 +34,9 @@ from spark_jobs.engine.source.arrow_source import read_files, whole_file
 from spark_jobs.engine.source.spark_written import spark_can_write, written_by_spark
 from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError
 from spark_jobs.pushed_filters import decided_by_rows
+from spark_jobs.spark_paths import escape_glob
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.file_index import FileIndex
-from spark_jobs.spi.paths import escape_glob
 from spark_jobs.storage.files import make_folder
 
 if TYPE_CHECKING:

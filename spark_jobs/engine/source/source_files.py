@@ -18,8 +18,8 @@ from spark_jobs.engine.source.complete_listing import require_all_listed
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.landing.files import FileVersion, LandedFile, changed
 from spark_jobs.landing.options import LISTING
+from spark_jobs.spark_paths import is_data_file
 from spark_jobs.spi.file_index import FileIndex
-from spark_jobs.spi.paths import is_data_file
 from spark_jobs.spi.storage import FileLocation
 
 if TYPE_CHECKING:

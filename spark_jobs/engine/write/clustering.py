@@ -22,8 +22,8 @@ from pyspark.sql.types import AtomicType
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.engine.write.derivation import with_derived_columns
 from spark_jobs.engine.write.redistribution import keys_of_partitions, with_sort_keys
+from spark_jobs.packing import packed
 from spark_jobs.spi import rows
-from spark_jobs.spi.packing import packed
 from spark_jobs.spi.writes import WriteLayout
 
 _TASK = "__merge_task"

@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.engine.write.derivation import with_derived_columns
+from spark_jobs.packing import packed
 from spark_jobs.spi import rows
-from spark_jobs.spi.packing import packed
 from spark_jobs.spi.writes import RowOrder, WriteLayout
 
 SPREAD_SEED = "__merge_spread_seed"

@@ -30,6 +30,8 @@ from spark_jobs.contract.identifiers import quote
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.marked_rows import most_words
 from spark_jobs.datafiles.parquet.damage import reading_file
+from spark_jobs.packing import scanned_parts
+from spark_jobs.spark_paths import is_readable
 from spark_jobs.spark_reads.mapped_columns import mapped_columns
 from spark_jobs.spark_reads.marked_rows import WORDS_SCHEMA, without_marked
 from spark_jobs.spark_reads.parquet_rows import ORDINAL, POSITION, ROW_ID_TYPE, parquet_rows, row_id
@@ -37,8 +39,6 @@ from spark_jobs.spark_reads.readable_files import is_for_spark
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_in_arrow, map_tasks
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
-from spark_jobs.spi.packing import scanned_parts
-from spark_jobs.spi.paths import is_readable
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.storage.parallel import in_parallel

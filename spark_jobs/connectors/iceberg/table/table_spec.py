@@ -15,13 +15,17 @@ from spark_jobs.connectors.iceberg.format.schema import (
 )
 from spark_jobs.connectors.iceberg.format.transforms import is_known
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.connectors.shared.table.definitions import (
+    column_differences,
+    name_differences,
+    option_differences,
+)
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.partition_keys import IDENTITY
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.spark_types import SparkType, parse_type
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import NotSupportedError
-from spark_jobs.spi.definitions import column_differences, name_differences, option_differences
 from spark_jobs.spi.tables import Column
 
 _VERSION: Final = "format-version"

@@ -26,11 +26,11 @@ from spark_jobs.connectors.paimon.read.stored_columns import StoredColumns
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.datafiles.file_formats import is_avro, is_parquet
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.packing import scanned_parts
 from spark_jobs.spark_reads.parquet_rows import ROW_ID_TYPE
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
-from spark_jobs.spi.packing import scanned_parts
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.storage.parallel import in_parallel

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from spark_jobs.connectors.paimon.format.types import is_nullable, to_paimon, to_spark
 from spark_jobs.connectors.paimon.library.table_schema import PaimonColumn, PaimonSchema
-from spark_jobs.contract.partition_keys import IDENTITY
-from spark_jobs.contract.statements import CreateTableSpec
-from spark_jobs.errors import NotSupportedError
-from spark_jobs.spi.definitions import (
+from spark_jobs.connectors.shared.table.definitions import (
     column_differences,
     comment_differences,
     name_differences,
     option_differences,
 )
+from spark_jobs.contract.partition_keys import IDENTITY
+from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.tables import Column
 
 
