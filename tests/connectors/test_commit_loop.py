@@ -6,8 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
+from spark_jobs.connectors.shared.commit.commit_loop import (
+    before_publication,
+    store_once,
+    until_committed,
+)
 from spark_jobs.errors import CommitError, ErrorCode, InternalError, JobError
-from spark_jobs.storage.commit_loop import before_publication, store_once, until_committed
 
 
 class Store:

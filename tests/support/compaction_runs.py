@@ -14,7 +14,7 @@ from unittest import mock
 import pyarrow as pa
 
 from spark_jobs.connectors.paimon.compaction.compaction import PaimonCompaction
-from spark_jobs.connectors.paimon.compaction.plan import GroupSize
+from spark_jobs.connectors.shared.compaction.plan import GroupSize
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, TableName
 from spark_jobs.contract.result import JobResult

@@ -31,11 +31,15 @@ from spark_jobs.connectors.iceberg.table.manifests import (
 )
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
+from spark_jobs.connectors.shared.commit.commit_loop import (
+    before_publication,
+    store_once,
+    until_committed,
+)
 from spark_jobs.contract.properties import published_properties
 from spark_jobs.errors import CommitError, ErrorCode, InternalError, JobError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite
-from spark_jobs.storage.commit_loop import before_publication, store_once, until_committed
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,11 +29,11 @@ from spark_jobs.connectors.paimon.commit.store_schema import (
 )
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
+from spark_jobs.connectors.shared.commit.commit_loop import before_publication, until_committed
 from spark_jobs.contract.properties import published_properties
 from spark_jobs.errors import CommitError, ErrorCode, InternalError, JobError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.spi.writes import Fragment, Operation
-from spark_jobs.storage.commit_loop import before_publication, until_committed
 
 
 @dataclass(frozen=True, slots=True)

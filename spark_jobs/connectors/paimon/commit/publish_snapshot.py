@@ -14,8 +14,8 @@ from spark_jobs.connectors.paimon.commit.new_snapshot import (
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.library import stored_snapshots
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.connectors.shared.commit.commit_loop import before_publication, store_once
 from spark_jobs.errors import ErrorCode, JobError
-from spark_jobs.storage.commit_loop import before_publication, store_once
 
 
 def publish_snapshot(

@@ -13,10 +13,10 @@ from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.library import table_schema
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
+from spark_jobs.connectors.shared.commit.commit_loop import before_publication, store_once
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode, InternalError, JobError, error_of
 from spark_jobs.spi.tables import TableHandle
-from spark_jobs.storage.commit_loop import before_publication, store_once
 
 
 def store_schema(metadata: PaimonMetadata, store: SnapshotStore, table: TableHandle) -> bool:

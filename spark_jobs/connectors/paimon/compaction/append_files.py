@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import posixpath
 import re
-from dataclasses import dataclass
 from typing import Any, Final
 
 from spark_jobs.connectors.paimon.compaction.options import CompactionOptions
@@ -13,37 +12,11 @@ from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of, numbers_of
 from spark_jobs.connectors.paimon.library.table_schema import schema_id
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.connectors.shared.compaction.bins import BucketFile
 
 # FileSource.COMPACT
 _COMPACT: Final = 1
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-@dataclass(frozen=True, slots=True)
-class BucketFile:
-    """A data file, or several that are to become one.
-
-    ``index`` is that of ``PinnedTable.located_entries``. ``order`` sorts the files of a bucket; in
-    a table without fixed buckets, it begins with False if a compaction made the file. ``created``
-    is when, as milliseconds and nanoseconds; zeros if unknown.
-    ``live_rows`` are not marked as deleted, ``live_size`` are their bytes, estimated. ``is_small``:
-    it is put together with others. ``is_flawed``: it is to be written anew in any case. ``run``
-    identifies the compaction that made it with today's schema, if one did.
-    """
-
-    index: int
-    order: tuple[Any, ...]
-    created: tuple[int, int]
-    live_rows: int
-    live_size: int
-    is_small: bool
-    is_flawed: bool
-    run: str | None
-
-    @property
-    def is_candidate(self) -> bool:
-        """Whether it may be rewritten."""
-        return self.is_small or self.is_flawed
 
 
 class Candidates:

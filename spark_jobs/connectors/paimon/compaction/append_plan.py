@@ -12,19 +12,19 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.compaction.append_bins import ordered_bins, settled_bins
 from spark_jobs.connectors.paimon.compaction.append_compactor import (
     AppendCompactor,
     AppendFile,
     AppendPart,
 )
-from spark_jobs.connectors.paimon.compaction.append_files import BucketFile, Candidates
+from spark_jobs.connectors.paimon.compaction.append_files import Candidates
 from spark_jobs.connectors.paimon.compaction.options import CompactionOptions
-from spark_jobs.connectors.paimon.compaction.planned_parts import PlannedPart
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of, numbers_of
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes, new_file_layout
+from spark_jobs.connectors.shared.compaction.bins import BucketFile, ordered_bins, settled_bins
+from spark_jobs.connectors.shared.compaction.plan import PlannedPart
 from spark_jobs.contract.compaction import CompactedPartition
 from spark_jobs.spi.compaction import WantedPartition
 
@@ -115,4 +115,4 @@ def _part(table: PinnedTable, place: BucketKey, files: tuple[BucketFile, ...]) -
         files=described,
         numbers=(low, high) if table.has_buckets else (0, 0),
     )
-    return PlannedPart(place, tuple(file.index for file in files), native, expected)
+    return PlannedPart(place.partition, tuple(file.index for file in files), native, expected)

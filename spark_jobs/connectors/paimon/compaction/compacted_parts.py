@@ -9,7 +9,6 @@ from typing import Any
 
 from spark_jobs.connectors.paimon.commit.gap import Gap
 from spark_jobs.connectors.paimon.commit.new_files import added_file, added_run, place_of
-from spark_jobs.connectors.paimon.compaction.plan import texts_of
 from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED, BucketKey
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
@@ -17,6 +16,7 @@ from spark_jobs.connectors.paimon.library import manifest_files
 from spark_jobs.connectors.paimon.library.data_files import has_index
 from spark_jobs.connectors.paimon.library.key_ranges import KeyRange, key_range
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.connectors.shared.compaction.plan import texts_of
 from spark_jobs.contract.compaction import CompactedPartition
 from spark_jobs.errors import ErrorCode, InternalError
 from spark_jobs.spi.compaction import PartResult, PublishedParts

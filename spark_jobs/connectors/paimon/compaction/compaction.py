@@ -17,13 +17,6 @@ from spark_jobs.connectors.paimon.compaction.commits import group_snapshots, nex
 from spark_jobs.connectors.paimon.compaction.keyed_plan import keyed_compactor, keyed_parts
 from spark_jobs.connectors.paimon.compaction.options import CompactionOptions
 from spark_jobs.connectors.paimon.compaction.part_compactor import Compactor, PaimonPartCompactor
-from spark_jobs.connectors.paimon.compaction.plan import (
-    DEFAULT_SIZE,
-    GroupSize,
-    Limits,
-    planned_groups,
-)
-from spark_jobs.connectors.paimon.compaction.planned_parts import PlannedPart
 from spark_jobs.connectors.paimon.compaction.publication import Publication
 from spark_jobs.connectors.paimon.library.metadata_checks import (
     place_of_metadata,
@@ -32,6 +25,13 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes
+from spark_jobs.connectors.shared.compaction.plan import (
+    DEFAULT_SIZE,
+    GroupSize,
+    Limits,
+    PlannedPart,
+    planned_groups,
+)
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.formats.paimon.compaction import refuse_uncompactable
 from spark_jobs.spi.compaction import (

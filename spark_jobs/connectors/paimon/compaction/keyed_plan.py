@@ -27,14 +27,14 @@ from spark_jobs.connectors.paimon.compaction.keyed_sections import (
 )
 from spark_jobs.connectors.paimon.compaction.merged_bucket import OwedChangelog
 from spark_jobs.connectors.paimon.compaction.options import CompactionOptions
-from spark_jobs.connectors.paimon.compaction.planned_parts import PlannedPart
-from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED, BucketKey
+from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.library.data_files import has_index
 from spark_jobs.connectors.paimon.read.run_files import run_file, section_reader
 from spark_jobs.connectors.paimon.table.primary_key import KeyedTable
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.paimon.write.keyed_sinks import changelog_files
 from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes, new_file_layout
+from spark_jobs.connectors.shared.compaction.plan import PlannedPart
 from spark_jobs.contract.compaction import CompactedPartition
 from spark_jobs.spi.compaction import WantedPartition
 
@@ -125,7 +125,9 @@ def _part(bucket: BucketSections, stretches: Sequence[Stretch]) -> PlannedPart:
     files = tuple(index for stretch in stretches for section in stretch for index in section)
     native = KeyedPart((_bucket(bucket, stretches),))
     new_files = sum(map(bucket.new_files, stretches))
-    return PlannedPart(bucket.place, files, native, _expected(bucket.table, files, new_files))
+    return PlannedPart(
+        bucket.place.partition, files, native, _expected(bucket.table, files, new_files)
+    )
 
 
 def _with_postponed(
@@ -144,8 +146,8 @@ def _with_postponed(
     )
     files = (*postponed, *(index for bucket in buckets for index in bucket.files))
     new_files = sum(bucket.new_files((bucket.files,)) or 1 for bucket in buckets)
-    place = buckets[0].place._replace(bucket=POSTPONED)
-    return PlannedPart(place, files, native, _expected(table, files, new_files))
+    partition = buckets[0].place.partition
+    return PlannedPart(partition, files, native, _expected(table, files, new_files))
 
 
 def _bucket(bucket: BucketSections, stretches: Sequence[Stretch]) -> KeyedBucket:

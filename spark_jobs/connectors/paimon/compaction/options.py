@@ -5,21 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
-from spark_jobs.contract.compaction import CompactMode, CompactSpec
+from spark_jobs.connectors.shared.compaction.bins import FileSizes
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.formats.paimon.compaction import CompactionThresholds
 
 
 @dataclass(frozen=True, slots=True)
-class CompactionOptions:
-    """The options of one compaction; shares are from 0 to 1, as in ``CompactSpec``.
+class CompactionOptions(FileSizes):
+    """The options of one compaction; ``deleted_share`` is from 0 to 1, as in ``CompactSpec``."""
 
-    ``target_file_size`` is in bytes.
-    """
-
-    mode: CompactMode
-    target_file_size: int
-    min_files: int
-    small_file_share: float
     deleted_share: float
     sorted_runs: int
     include_pending: bool
@@ -42,12 +36,3 @@ class CompactionOptions:
             sorted_runs=found.sorted_runs,
             include_pending=spec.include_pending,
         )
-
-    @property
-    def is_full(self) -> bool:
-        """Whether all is rewritten that is not yet as a compaction leaves it."""
-        return self.mode == "full"
-
-    def is_small(self, size: int) -> bool:
-        """Whether a file of so many bytes is small."""
-        return size < self.target_file_size * self.small_file_share

@@ -31,11 +31,11 @@ from spark_jobs.connectors.paimon.compaction.part_compactor import remove_new_fi
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
+from spark_jobs.connectors.shared.commit.commit_loop import before_publication, until_committed
 from spark_jobs.contract.properties import published_properties
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.compaction import GroupCommit, PartResult, PublishedGroup, PublishedParts
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
-from spark_jobs.storage.commit_loop import before_publication, until_committed
 
 
 @dataclass(frozen=True, slots=True)

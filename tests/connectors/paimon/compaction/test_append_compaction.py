@@ -14,9 +14,9 @@ from pypaimon.schema.schema_change import SchemaChange
 
 from spark_jobs.connectors.paimon.compaction.append_plan import append_compactor, append_parts
 from spark_jobs.connectors.paimon.compaction.options import CompactionOptions
-from spark_jobs.connectors.paimon.compaction.planned_parts import PlannedPart
 from spark_jobs.connectors.paimon.table.table_handle import pinned_table
 from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes
+from spark_jobs.connectors.shared.compaction.plan import PlannedPart
 from spark_jobs.contract.compaction import CompactionReport, CompactSpec
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import CatalogError, ErrorCode
@@ -170,7 +170,7 @@ def test_partitions_and_null(connector: Connector, warehouse: Path) -> None:
     options = CompactionOptions.of(table, FULL)
     (part,) = append_parts(table, options, lambda each: each["p"] is None)
 
-    assert part.place.partition == (None,)
+    assert part.partition == (None,)
     assert part.expected.files_before == 3
     compact(connector, warehouse)
     assert sorted(entry.file.row_count for entry in entries(connector)) == [3, 3]

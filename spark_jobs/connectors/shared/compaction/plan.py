@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from spark_jobs.connectors.paimon.compaction.planned_parts import PlannedPart
 from spark_jobs.contract.compaction import CompactedPartition, CompactSpec
 from spark_jobs.contract.partition_names import partition_key, partition_text
 from spark_jobs.contract.sizes import parse_size
 from spark_jobs.spi.compaction import CompactionGroup, CompactionPart, CompactionPlan
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPart:
+    """Files of one ``partition`` that one task turns into new ones.
+
+    ``files`` are their numbers in the table. ``native`` is what the task gets. ``expected`` says
+    what is read and estimates what is written; it has no ``values``.
+    """
+
+    partition: tuple[Any, ...]
+    files: tuple[int, ...]
+    native: Any = field(repr=False, compare=False)
+    expected: CompactedPartition
 
 
 class GroupSize(NamedTuple):
@@ -63,7 +76,7 @@ def planned_groups(
     """``parts`` in groups, the worst partitions first; at least one part is within the limits."""
     of_partition: dict[tuple[object, ...], list[PlannedPart]] = defaultdict(list)
     for part in parts:
-        of_partition[part.place.partition].append(part)
+        of_partition[part.partition].append(part)
     partitions = sorted(
         (
             _partition(dict(zip(partition_keys, values, strict=True)), found)

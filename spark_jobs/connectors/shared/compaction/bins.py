@@ -1,4 +1,4 @@
-"""Which files of a bucket become one file. Driver only."""
+"""Which files of a bucket, or of a partition without buckets, become one file. Driver only."""
 
 from __future__ import annotations
 
@@ -8,8 +8,57 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_jobs.connectors.paimon.compaction.append_files import BucketFile
-from spark_jobs.connectors.paimon.compaction.options import CompactionOptions
+from spark_jobs.contract.compaction import CompactMode
+
+
+@dataclass(frozen=True, slots=True)
+class FileSizes:
+    """Which files a compaction puts together.
+
+    ``target_file_size`` is in bytes, ``small_file_share`` from 0 to 1, as in ``CompactSpec``.
+    """
+
+    mode: CompactMode
+    target_file_size: int
+    min_files: int
+    small_file_share: float
+
+    @property
+    def is_full(self) -> bool:
+        """Whether all is rewritten that is not yet as a compaction leaves it."""
+        return self.mode == "full"
+
+    def is_small(self, size: int) -> bool:
+        """Whether a file of so many bytes is small."""
+        return size < self.target_file_size * self.small_file_share
+
+
+@dataclass(frozen=True, slots=True)
+class BucketFile:
+    """A data file, or several that are to become one.
+
+    ``index`` is its number in the table. ``order`` sorts the files of a bucket; in a table without
+    fixed buckets, it begins with False if a compaction made the file. ``created`` is when, as
+    milliseconds and nanoseconds; zeros if unknown.
+    ``live_rows`` are not marked as deleted, ``live_size`` are their bytes, estimated. ``is_small``:
+    it is put together with others. ``is_flawed``: it is to be written anew in any case. ``run``
+    identifies the compaction that made it with today's schema, if one did.
+    """
+
+    index: int
+    order: tuple[Any, ...]
+    created: tuple[int, int]
+    live_rows: int
+    live_size: int
+    is_small: bool
+    is_flawed: bool
+    run: str | None
+
+    @property
+    def is_candidate(self) -> bool:
+        """Whether it may be rewritten."""
+        return self.is_small or self.is_flawed
+
 
 Files = tuple[BucketFile, ...]
 
@@ -44,13 +93,13 @@ class _Bin:
         return _Item(tuple(files), order, self.size, is_flawed=False, is_new=True)
 
 
-def ordered_bins(files: Sequence[BucketFile], options: CompactionOptions) -> Iterator[Files]:
+def ordered_bins(files: Sequence[BucketFile], sizes: FileSizes) -> Iterator[Files]:
     """The bins of a fixed bucket: neighbours in its order, up to the target size."""
     current = _Bin()
     bins = [current]
     for file in sorted(files, key=lambda each: each.order):
         item = _item(file)
-        fits = current.size + item.size <= options.target_file_size
+        fits = current.size + item.size <= sizes.target_file_size
         if current.items and not (file.is_candidate and fits):
             # Files that come later can only join the last bin.
             current.is_closed = True
@@ -59,11 +108,11 @@ def ordered_bins(files: Sequence[BucketFile], options: CompactionOptions) -> Ite
         if file.is_candidate:
             current.add(item)
     for each in bins:
-        if _is_worth_it(each, options):
+        if _is_worth_it(each, sizes):
             yield each.as_item().files
 
 
-def settled_bins(files: Sequence[BucketFile], options: CompactionOptions) -> Iterator[Files]:
+def settled_bins(files: Sequence[BucketFile], sizes: FileSizes) -> Iterator[Files]:
     """The bins of files that have no order: filled by age, until nothing is worth it any more."""
     ordered = sorted(files, key=lambda each: each.order)
     gone = tuple(file for file in ordered if file.is_flawed and not file.live_rows)
@@ -74,15 +123,15 @@ def settled_bins(files: Sequence[BucketFile], options: CompactionOptions) -> Ite
     items = [_item(file) for file in others if file.is_small]
     finished: list[_Item] = []
     while True:
-        bins = _filled(sorted(items, key=lambda item: item.order), options)
-        chosen = [each for each in bins if _is_worth_it(each, options)]
+        bins = _filled(sorted(items, key=lambda item: item.order), sizes)
+        chosen = [each for each in bins if _is_worth_it(each, sizes)]
         if not chosen:
             break
         made = [each.as_item(number) for number, each in enumerate(chosen, len(finished))]
-        left = [each for each in bins if not _is_worth_it(each, options)]
+        left = [each for each in bins if not _is_worth_it(each, sizes)]
         items = [item for each in left for item in each.items]
         for item in made:
-            (items if options.is_small(item.size) else finished).append(item)
+            (items if sizes.is_small(item.size) else finished).append(item)
     yield from (item.files for item in (*finished, *items) if item.is_new)
 
 
@@ -90,20 +139,20 @@ def _item(file: BucketFile) -> _Item:
     return _Item((file,), file.order, file.live_size, file.is_flawed)
 
 
-def _filled(items: Sequence[_Item], options: CompactionOptions) -> list[_Bin]:
+def _filled(items: Sequence[_Item], sizes: FileSizes) -> list[_Bin]:
     """Bins of at most the target size; no two of them would fit into one.
 
     Each item goes into the fullest bin that has room for it. A bin whose file will not be small any
     more is closed by an item that does not fit, so that late files do not fill the gaps of early
     ones.
     """
-    target = options.target_file_size
+    target = sizes.target_file_size
     bins: list[_Bin] = []
     # The room and number of each open bin.
     rooms: list[tuple[int, int]] = []
     for item in items:
         fitting = bisect_left(rooms, (item.size, 0))
-        while fitting and rooms and not options.is_small(target - rooms[0][0]):
+        while fitting and rooms and not sizes.is_small(target - rooms[0][0]):
             bins[rooms.pop(0)[1]].is_closed = True
             fitting -= 1
         if fitting < len(rooms):
@@ -116,15 +165,15 @@ def _filled(items: Sequence[_Item], options: CompactionOptions) -> list[_Bin]:
     return bins
 
 
-def _is_worth_it(each: _Bin, options: CompactionOptions) -> bool:
+def _is_worth_it(each: _Bin, sizes: FileSizes) -> bool:
     """Whether a bin becomes a file."""
     if any(item.is_flawed for item in each.items):
         return True
-    if len(each.items) >= max(options.min_files, 2):
+    if len(each.items) >= max(sizes.min_files, 2):
         return True
     if len(each.items) < 2 or _is_left_over(each):
         return False
-    return options.is_full or each.is_closed
+    return sizes.is_full or each.is_closed
 
 
 def _is_left_over(each: _Bin) -> bool:

@@ -1,4 +1,4 @@
-"""Which files of a bucket of an append table become one file."""
+"""Which files of a bucket become one file."""
 
 from __future__ import annotations
 
@@ -11,19 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_jobs.connectors.paimon.compaction.append_bins import ordered_bins, settled_bins
-from spark_jobs.connectors.paimon.compaction.append_files import BucketFile
-from spark_jobs.connectors.paimon.compaction.options import CompactionOptions
-
-MINOR = CompactionOptions(
-    mode="minor",
-    target_file_size=100,
-    min_files=5,
-    small_file_share=0.7,
-    deleted_share=0.2,
-    sorted_runs=5,
-    include_pending=False,
+from spark_jobs.connectors.shared.compaction.bins import (
+    BucketFile,
+    FileSizes,
+    ordered_bins,
+    settled_bins,
 )
+
+MINOR = FileSizes(mode="minor", target_file_size=100, min_files=5, small_file_share=0.7)
 FULL = replace(MINOR, mode="full")
 BOTH = pytest.mark.parametrize("options", [MINOR, FULL], ids=["minor", "full"])
 
@@ -46,23 +41,23 @@ def files(*sizes: int, **more: Any) -> list[BucketFile]:
     return [file(number, size, **more) for number, size in enumerate(sizes)]
 
 
-def settled(given_files: Sequence[BucketFile], options: CompactionOptions) -> list[list[int]]:
+def settled(given_files: Sequence[BucketFile], options: FileSizes) -> list[list[int]]:
     candidates = [each for each in given_files if each.is_candidate]
     return [[each.index for each in found] for found in settled_bins(candidates, options)]
 
 
-def ordered(given_files: Sequence[BucketFile], options: CompactionOptions) -> list[list[int]]:
+def ordered(given_files: Sequence[BucketFile], options: FileSizes) -> list[list[int]]:
     numbered = [replace(each, order=(each.created[0],)) for each in given_files]
     return [[each.index for each in found] for found in ordered_bins(numbered, options)]
 
 
 PLANS = pytest.mark.parametrize("plan", [settled, ordered])
-Plan = Callable[[Sequence[BucketFile], CompactionOptions], list[list[int]]]
+Plan = Callable[[Sequence[BucketFile], FileSizes], list[list[int]]]
 
 
 @BOTH
 @PLANS
-def test_small_files_become_one(plan: Plan, options: CompactionOptions) -> None:
+def test_small_files_become_one(plan: Plan, options: FileSizes) -> None:
     assert plan(files(10, 10, 10, 10, 10), options) == [[0, 1, 2, 3, 4]]
 
 
@@ -80,7 +75,7 @@ def test_few_files_that_fill_a_file_are_worth_it(plan: Plan) -> None:
 
 @BOTH
 @PLANS
-def test_a_single_good_file_is_left_alone(plan: Plan, options: CompactionOptions) -> None:
+def test_a_single_good_file_is_left_alone(plan: Plan, options: FileSizes) -> None:
     assert plan(files(10), options) == []
     assert plan(files(10), replace(options, min_files=1)) == []
     assert plan(files(60, 60, 60, 60), options) == []
@@ -90,16 +85,14 @@ def test_a_single_good_file_is_left_alone(plan: Plan, options: CompactionOptions
 
 @BOTH
 @PLANS
-def test_a_flawed_file_is_rewritten_whatever_its_size(
-    plan: Plan, options: CompactionOptions
-) -> None:
+def test_a_flawed_file_is_rewritten_whatever_its_size(plan: Plan, options: FileSizes) -> None:
     assert plan([file(0, 10, flawed=True)], options) == [[0]]
     assert plan([file(0, 95), file(1, 95, flawed=True)], options) == [[1]]
     assert plan([file(0, 10, flawed=True), file(1, 10)], options) == [[0, 1]]
 
 
 @BOTH
-def test_files_without_rows_need_no_company(options: CompactionOptions) -> None:
+def test_files_without_rows_need_no_company(options: FileSizes) -> None:
     gone = [file(0, 0, flawed=True), file(2, 0, flawed=True)]
 
     assert settled([gone[0], file(1, 40), gone[1]], options) == [[0, 2]]
@@ -133,7 +126,7 @@ def test_late_files_do_not_fill_the_gaps_of_early_ones() -> None:
 
 @BOTH
 @PLANS
-def test_what_a_compaction_left_alone_stays_so(plan: Plan, options: CompactionOptions) -> None:
+def test_what_a_compaction_left_alone_stays_so(plan: Plan, options: FileSizes) -> None:
     of_run = [file(number, 10, run="a") for number in range(1, 4)]
 
     assert plan(of_run, options) == []
@@ -153,7 +146,7 @@ any_files = st.lists(st.tuples(sizes, st.booleans() | st.just(False)), max_size=
 
 @given(any_files, st.sampled_from([MINOR, FULL, replace(MINOR, min_files=2)]), st.booleans())
 def test_a_plan_has_nothing_left_to_do(
-    drawn: list[tuple[int, bool]], options: CompactionOptions, has_order: bool
+    drawn: list[tuple[int, bool]], options: FileSizes, has_order: bool
 ) -> None:
     before = [file(n, size, flawed=flawed) for n, (size, flawed) in enumerate(drawn)]
     plan = ordered if has_order else settled
@@ -165,7 +158,7 @@ def test_a_plan_has_nothing_left_to_do(
 
 
 def require_sound(
-    before: list[BucketFile], bins: list[list[int]], options: CompactionOptions, *, has_order: bool
+    before: list[BucketFile], bins: list[list[int]], options: FileSizes, *, has_order: bool
 ) -> None:
     used = [index for each in bins for index in each]
     assert len(used) == len(set(used))
