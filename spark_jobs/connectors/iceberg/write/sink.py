@@ -6,11 +6,8 @@ the new versions of the updated rows are written as new ones. Never imports a ta
 
 from __future__ import annotations
 
-import posixpath
-import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,18 +20,18 @@ from spark_jobs.connectors.iceberg.format.deletes import (
 )
 from spark_jobs.connectors.iceberg.format.file_columns import Constants, NameMapping, file_mappings
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type
-from spark_jobs.connectors.iceberg.write.new_rows import NewFileLayout, NewRowsWriter
+from spark_jobs.connectors.iceberg.write.file_layout import NewFileLayout, Partition
+from spark_jobs.connectors.shared.write.merge_sink import (
+    FileSinks,
+    MergeSink,
+    file_document,
+    new_file,
+)
+from spark_jobs.connectors.shared.write.task_files import TaskFiles
 from spark_jobs.datafiles.field_mapping import FieldMapping
-from spark_jobs.datafiles.file_changes import FileChanges
+from spark_jobs.datafiles.file_changes import FileChanges, Positions
 from spark_jobs.datafiles.loose_rows import LooseRows
 from spark_jobs.datafiles.parquet.damage import reading_file
-from spark_jobs.datafiles.parquet.rewrite import rewrite
-from spark_jobs.datafiles.parquet.writer import WrittenFile
-from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
-from spark_jobs.datafiles.row_position_sink import RowPositionSink
-from spark_jobs.datafiles.row_reader import read_row
-from spark_jobs.datafiles.updated_rows import updated_rows
-from spark_jobs.datafiles.values import encode_value
 from spark_jobs.spi.writes import Fragment
 
 
@@ -53,95 +50,49 @@ class SourceFile:
     constants: Constants
     own: DataFileDeletes
 
+    @property
+    def row_count(self) -> int:
+        """The number of its rows, also of deleted ones."""
+        return self.deletes.row_count
+
 
 @dataclass(frozen=True, slots=True)
-class IcebergSinkFactory:
+class IcebergSinkFactory(FileSinks[SourceFile, Partition]):
     """Makes the sinks of one write.
 
-    ``files`` are by ordinal, ``fields`` the table's columns, ``names`` its name mapping,
-    ``assigned_columns`` by case number. ``name_prefix`` begins the names of all files that sinks of
-    this write create, and of no other files. A file is rewritten if the share of its rows that are
-    deleted or updated is above ``rewrite_share``; None: always.
+    ``fields`` are the table's columns, ``names`` its name mapping. The names of files of deletes
+    begin with ``name_prefix``, too.
     """
 
-    name_prefix: str
-    files: Mapping[int, SourceFile]
+    layout: NewFileLayout
     fields: tuple[IcebergField, ...]
     names: NameMapping | None
-    assigned_columns: tuple[tuple[str, ...], ...]
-    layout: NewFileLayout
-    rewrite_share: float | None = None
 
     def open(self, task_key: str) -> IcebergMergeSink:
         """A sink with unique file names; ``task_key`` differs between attempts of a task."""
         return IcebergMergeSink(self, task_key)
 
 
-class IcebergMergeSink:
-    """Stores the change rows of one task."""
+class IcebergMergeSink(MergeSink[SourceFile, Partition]):
+    """Stores the change rows of one task; files of position deletes mark rows."""
 
-    def __init__(self, factory: IcebergSinkFactory, task_key: str) -> None:
-        self._factory = factory
-        self._task = uuid.uuid5(uuid.NAMESPACE_OID, task_key).hex[:12]
-        self._paths: list[str] = []
-        self._fragments: list[Fragment] = []
-        layout, assigned = factory.layout, factory.assigned_columns
-        schema, self._filesystem = layout.files.schema, layout.files.filesystem
-        self._opaque = [schema.field(f.name) for f in factory.fields if opaque_type(f.type)]
-        self._new_rows = NewRowsWriter(layout, self._new_path)
+    _write: IcebergSinkFactory
+
+    def __init__(self, write: IcebergSinkFactory, task_key: str) -> None:
+        layout, schema = write.layout, write.layout.files.schema
+        super().__init__(write, TaskFiles(layout.files.filesystem, task_key))
+        self._opaque = [schema.field(f.name) for f in write.fields if opaque_type(f.type)]
         self._updated = LooseRows(layout.rows, layout.files.row_group_bytes, self._new_rows)
-        self._rows = RowPositionSink(schema, assigned, self._change_file, self._insert)
 
-    def store_merged_rows(self, batch: pa.RecordBatch) -> None:
-        """Take change rows: UPDATE and DELETE by file and position, then INSERT by partition."""
-        self._rows.take(batch)
-
-    def finish(self) -> list[Fragment]:
-        """Write out what is pending; a fragment for each file added, removed or replaced."""
-        self._rows.finish()
-        self._updated.finish()
-        for partition, written in self._new_rows.finish():
-            values = [encode_value(each) for each in partition]
-            document = {"removed": None, "added": _document(written, values)}
-            self._fragments.append(Fragment(document, files_added=1, bytes_added=written.size))
-        return self._fragments
-
-    def abort(self) -> None:
-        """Remove all files of this sink."""
-        self._new_rows.close_quietly()
-        for path in self._paths:
-            try:
-                self._filesystem.delete_file(path)
-            except FileNotFoundError:
-                continue
-
-    def read_row(self, row_id: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
-        """The values of ``columns`` in the target row, as Python values."""
-        file = self._factory.files[row_id[FILE_FIELD]]
-        mappings = self._mappings(file)
-        return read_row(self._filesystem, file.path, row_id[POSITION_FIELD], columns, mappings)
-
-    def _new_path(self, folder: str, kind: str = "") -> str:
-        name = f"{self._factory.name_prefix}{self._task}-{len(self._paths)}{kind}.parquet"
-        self._paths.append(posixpath.join(folder, name))
-        return self._paths[-1]
-
-    def _mappings(self, file: SourceFile) -> tuple[FieldMapping, ...]:
-        with reading_file(file.path), self._filesystem.open_input_file(file.path) as stream:
+    def _mappings(self, source: SourceFile) -> tuple[FieldMapping, ...]:
+        with reading_file(source.path), self._filesystem.open_input_file(source.path) as stream:
             found = pq.ParquetFile(stream).schema_arrow
-            return file_mappings(self._factory.fields, found, self._factory.names, file.constants)
+            return file_mappings(self._write.fields, found, self._write.names, source.constants)
 
-    def _change_file(self, ordinal: int, changes: FileChanges) -> None:
-        source = self._factory.files[ordinal]
-        gone = changes
-        if source.deletes.deletes:
-            gone = changes.and_deleted(deleted_positions(self._filesystem, source.deletes))
-        share, rows = self._factory.rewrite_share, source.deletes.row_count
-        if share is None or len(gone.positions) > min(share * rows, rows - 1):
-            self._rewrite(ordinal, source, gone)
-            return
-        self._append_updated(source, changes)
-        self._mark(ordinal, source, changes)
+    def _deleted(self, source: SourceFile) -> Positions | None:
+        if not source.deletes.deletes:
+            return None
+        return deleted_positions(self._filesystem, source.deletes)
 
     def _insert(self, rows: pa.RecordBatch) -> None:
         """Store new rows, with NULL in the columns that statements cannot use."""
@@ -149,42 +100,24 @@ class IcebergMergeSink:
             rows = rows.append_column(field.name, pa.nulls(rows.num_rows, field.type))
         self._new_rows.write(rows)
 
-    def _append_updated(self, source: SourceFile, changes: FileChanges) -> None:
-        """Write the new versions of updated rows to new files."""
-        schema, mappings = self._factory.layout.files.schema, self._mappings(source)
-        for table in updated_rows(self._filesystem, source.path, changes, schema, mappings):
-            for batch in table.combine_chunks().to_batches():
-                self._updated.take(batch)
+    def _append(self, source: SourceFile, rows: pa.Table) -> None:
+        del source
+        for batch in rows.combine_chunks().to_batches():
+            self._updated.take(batch)
 
-    def _mark(self, ordinal: int, source: SourceFile, changes: FileChanges) -> None:
+    def _mark(
+        self, ordinal: int, source: SourceFile, changes: FileChanges, gone: FileChanges
+    ) -> None:
+        del gone
         own = deleted_positions(self._filesystem, source.own)
-        path = self._new_path(source.folder, "-deletes")
+        path = self._files.new_path(self._write.name_prefix, source.folder, "-deletes.parquet")
         positions = np.union1d(changes.positions, own)
         size = write_deletes(self._filesystem, path, source.deletes.location, positions)
         deletes = {"path": path, "size": size, "rows": len(positions)}
         document = {"removed": None, "added": None, "marked": ordinal, "deletes": deletes}
         self._fragments.append(Fragment(document, bytes_added=size, deletion_vectors_added=1))
 
-    def _rewrite(self, ordinal: int, source: SourceFile, gone: FileChanges) -> None:
-        files, mappings = self._factory.layout.files, self._mappings(source)
-        old, new, codec = source.path, self._new_path(source.folder), files.compression
-        written = rewrite(self._filesystem, old, new, gone, codec, mappings, files.schema)
-        carried = source.deletes.row_count - len(gone.positions)
-        document: dict[str, Any] = {"removed": ordinal, "added": None}
-        if written is None:
-            found = Fragment.without_file(document, source.size)
-        else:
-            document |= {"added": _document(written, None), "assigned": list(gone.columns)}
-            found = Fragment.rewritten_file(document, source.size, written.size, carried)
-        self._fragments.append(found)
-
-
-def _document(written: WrittenFile, partition: list[Any] | None) -> dict[str, Any]:
-    """The JSON data of a new file; ``partition`` None: that of the file that it replaces."""
-    return {
-        "path": written.path,
-        "size": written.size,
-        "rows": written.rows,
-        "partition": partition,
-        "statistics": {name: each.to_json() for name, each in written.statistics.items()},
-    }
+    def _finished(self) -> Iterator[Fragment]:
+        self._updated.finish()
+        for place, written in self._new_rows.finish():
+            yield new_file(written, file_document(written, place))

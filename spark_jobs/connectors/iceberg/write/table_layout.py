@@ -11,7 +11,7 @@ import pyarrow.fs as pafs
 from spark_jobs.connectors.iceberg.format.schema import UnknownTypeError, arrow_field, opaque_type
 from spark_jobs.connectors.iceberg.format.transforms import VOID, field_type, is_known, is_sortable
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
-from spark_jobs.connectors.iceberg.write.new_rows import (
+from spark_jobs.connectors.iceberg.write.file_layout import (
     NewFileLayout,
     PartitionColumn,
     PartitionFunction,

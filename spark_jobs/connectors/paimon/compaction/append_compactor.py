@@ -6,11 +6,9 @@ Never imports a table library.
 from __future__ import annotations
 
 import contextlib
-import posixpath
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,11 +16,12 @@ import pyarrow as pa
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.row_tracking import RowIdentity, file_mappings
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation, read_bytes, vector_of
-from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout
+from spark_jobs.connectors.paimon.write.file_documents import bucket_file_document
+from spark_jobs.connectors.paimon.write.file_layout import NewFileLayout
+from spark_jobs.connectors.paimon.write.task_files import PaimonTaskFiles
 from spark_jobs.datafiles.concatenate import InputFile, concatenate
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.parquet.writer import WrittenFile
-from spark_jobs.datafiles.values import encode_value
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.writes import Fragment
 
@@ -80,20 +79,15 @@ class AppendCompactor:
             DataError: NOT_NULL_VIOLATION: a file is older than a NOT NULL of its column.
             NotSupportedError: a file has INT96 timestamps that cannot be read rightly.
         """
-        task = uuid.uuid5(uuid.NAMESPACE_OID, task_key).hex[:12]
-        directory = self.layout.outside(native.directory, int(task, 16))
-        target = posixpath.join(directory, f"{self.name_prefix}{task}-0.parquet")
-        files = self.layout.files
+        names, files = PaimonTaskFiles(self.layout, task_key), self.layout.files
+        target = names.data_path(self.name_prefix, native.directory)
         try:
             written = concatenate(files.filesystem, self._inputs(native), target, files)
         except BaseException:
-            self._remove(target)
+            with contextlib.suppress(OSError):
+                names.remove()
             raise
         return [_fragment(native, written)]
-
-    def _remove(self, path: str) -> None:
-        with contextlib.suppress(OSError):
-            self.layout.files.filesystem.delete_file(path)
 
     def _inputs(self, part: AppendPart) -> Iterator[InputFile]:
         filesystem = self.layout.files.filesystem
@@ -115,7 +109,10 @@ class AppendCompactor:
 
 
 def _fragment(part: AppendPart, written: WrittenFile | None) -> Fragment:
-    added = [] if written is None else [_file_document(part, written)]
+    added = []
+    if written is not None:
+        numbers = {"numbers": list(part.numbers)}
+        added.append(bucket_file_document(written, part.place) | numbers)
     files = [file.ordinal for file in part.files]
     return Fragment(
         {"compacted": {"files": files, "added": added, "changelog": []}},
@@ -125,16 +122,3 @@ def _fragment(part: AppendPart, written: WrittenFile | None) -> Fragment:
         bytes_removed=sum(file.size for file in part.files),
         rows_carried=0 if written is None else written.rows,
     )
-
-
-def _file_document(part: AppendPart, written: WrittenFile) -> dict[str, Any]:
-    """The JSON data of the new file."""
-    return {
-        "path": written.path,
-        "size": written.size,
-        "rows": written.rows,
-        "partition": [encode_value(value) for value in part.place.partition],
-        "bucket": part.place.bucket,
-        "statistics": {name: each.to_json() for name, each in written.statistics.items()},
-        "numbers": list(part.numbers),
-    }

@@ -6,12 +6,8 @@ older record is left anywhere: rows whose newest record deletes them are gone.
 
 from __future__ import annotations
 
-import posixpath
-import uuid
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -20,8 +16,9 @@ from spark_jobs.connectors.paimon.compaction.merged_bucket import MergedBucket, 
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionReader
 from spark_jobs.connectors.paimon.keyed.waiting_records import WaitingRecords
+from spark_jobs.connectors.paimon.write.file_layout import NewFileLayout
 from spark_jobs.connectors.paimon.write.keyed_sink import run_document
-from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout
+from spark_jobs.connectors.paimon.write.task_files import PaimonTaskFiles
 from spark_jobs.spi.writes import Fragment
 
 
@@ -81,7 +78,7 @@ class KeyedCompactor:
             DataError: VALUE_NOT_STORABLE or NOT_NULL_VIOLATION; names the column.
             NotSupportedError: the merge engine does not define what delete records mean.
         """
-        compaction = _Compaction(self, uuid.uuid5(uuid.NAMESPACE_OID, task_key).hex[:12])
+        compaction = _Compaction(self, task_key)
         try:
             if native.postponed.files:
                 return compaction.with_postponed(native)
@@ -92,12 +89,11 @@ class KeyedCompactor:
 
 
 class _Compaction:
-    """The compaction of one part; ``task`` makes the names of its files unique."""
+    """The compaction of one part; ``task_key`` makes the names of its files unique."""
 
-    def __init__(self, compactor: KeyedCompactor, task: str) -> None:
+    def __init__(self, compactor: KeyedCompactor, task_key: str) -> None:
         self._compactor = compactor
-        self._task = task
-        self._paths: list[str] = []
+        self._files = PaimonTaskFiles(compactor.layout, task_key)
         self._open: MergedBucket | None = None
 
     def sections(self, bucket: KeyedBucket) -> Fragment:
@@ -131,19 +127,17 @@ class _Compaction:
         """Remove all files that were written."""
         if self._open is not None:
             self._open.close_quietly()
-        for path in self._paths:
-            with suppress(FileNotFoundError):
-                self._compactor.layout.files.filesystem.delete_file(path)
+        self._files.remove()
 
     def _merged(self, bucket: KeyedBucket) -> MergedBucket:
         compactor = self._compactor
-        directory = compactor.layout.bucket_directory(bucket.place)
+        directory = compactor.layout.folder(bucket.place)
         self._open = MergedBucket(
             compactor.reader,
             compactor.layout.files,
             compactor.name_prefix,
             compactor.changelog,
-            partial(self._new_path, directory),
+            lambda prefix: self._files.data_path(prefix, directory),
         )
         return self._open
 
@@ -166,13 +160,6 @@ class _Compaction:
             bytes_removed=sum(each.size for each in removed),
             rows_carried=sum(run.rows for run in runs),
         )
-
-    def _new_path(self, directory: str, prefix: str) -> str:
-        number = len(self._paths)
-        name = f"{prefix}{self._task}-{number}.parquet"
-        place = self._compactor.layout.outside(directory, int(self._task, 16) + number)
-        self._paths.append(posixpath.join(place, name))
-        return self._paths[-1]
 
 
 def _removal(postponed: KeyedFiles) -> Fragment:

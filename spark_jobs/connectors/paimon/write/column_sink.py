@@ -21,12 +21,13 @@ from spark_jobs.connectors.paimon.format.vectors import (
 )
 from spark_jobs.connectors.paimon.read.range_scan import RangeFile, column_files
 from spark_jobs.connectors.paimon.write.file_documents import (
-    file_document,
+    bucket_file_document,
     index_fragment,
     new_file_fragment,
 )
-from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout, NewRowsWriter
-from spark_jobs.connectors.paimon.write.task_files import TaskFiles
+from spark_jobs.connectors.paimon.write.file_layout import NewFileLayout
+from spark_jobs.connectors.paimon.write.task_files import PaimonTaskFiles
+from spark_jobs.connectors.shared.write.new_rows import NewRowsWriter
 from spark_jobs.datafiles.column_files import ColumnFiles
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges
@@ -77,7 +78,7 @@ class ColumnSink:
 
     def __init__(self, factory: ColumnSinkFactory, task_key: str) -> None:
         self._factory = factory
-        self._files = TaskFiles(factory.layout, task_key)
+        self._files = PaimonTaskFiles(factory.layout, task_key)
         self._new_path = partial(self._files.data_path, factory.name_prefix)
         self._fragments: list[Fragment] = []
         self._filesystem = factory.layout.files.filesystem
@@ -85,7 +86,7 @@ class ColumnSink:
         self._vectors = VectorIndexWriter(
             self._filesystem,
             factory.index_directory,
-            partial(self._files.index_path, factory.index_prefix),
+            partial(self._files.new_path, factory.index_prefix),
         )
         self._rows = RowPositionSink(
             factory.layout.files.schema,
@@ -148,5 +149,5 @@ class ColumnSink:
         target = self._new_path(source.directory)
         stored = self._stored(source, tuple(changes.columns))
         written = write_columns(stored, target, changes, self._factory.layout.files.compression)
-        document = {"column_file": {"range": ordinal, **file_document(written, None)}}
+        document = {"column_file": {"range": ordinal, **bucket_file_document(written, None)}}
         self._fragments.append(Fragment(document, files_added=1, bytes_added=written.size))

@@ -6,28 +6,20 @@ from typing import Any
 
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.vectors import WrittenIndex
+from spark_jobs.connectors.shared.write.merge_sink import file_document, new_file
 from spark_jobs.datafiles.parquet.writer import WrittenFile
-from spark_jobs.datafiles.values import encode_value
 from spark_jobs.spi.writes import Fragment
 
 
-def file_document(written: WrittenFile, place: BucketKey | None) -> dict[str, Any]:
+def bucket_file_document(written: WrittenFile, place: BucketKey | None) -> dict[str, Any]:
     """The JSON data of a new file; ``place`` None: the place of the file or range it belongs to."""
-    values = None if place is None else [encode_value(value) for value in place.partition]
-    return {
-        "path": written.path,
-        "size": written.size,
-        "rows": written.rows,
-        "partition": values,
-        "bucket": None if place is None else place.bucket,
-        "statistics": {name: each.to_json() for name, each in written.statistics.items()},
-    }
+    document = file_document(written, None if place is None else place.partition)
+    return {**document, "bucket": None if place is None else place.bucket}
 
 
 def new_file_fragment(written: WrittenFile, place: BucketKey) -> Fragment:
     """A file of new rows in ``place``."""
-    document = {"removed": None, "added": file_document(written, place)}
-    return Fragment(document, files_added=1, bytes_added=written.size)
+    return new_file(written, bucket_file_document(written, place))
 
 
 def index_fragment(index: WrittenIndex) -> Fragment:

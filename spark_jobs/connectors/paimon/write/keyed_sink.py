@@ -6,8 +6,6 @@ level 0, or the sections that they fall in are rewritten.
 
 from __future__ import annotations
 
-import posixpath
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,7 +29,8 @@ from spark_jobs.connectors.paimon.keyed.file_columns import POSITION
 from spark_jobs.connectors.paimon.keyed.key_order import equal_to_previous
 from spark_jobs.connectors.paimon.keyed.run_writer import SortedRunWriter, WrittenRun
 from spark_jobs.connectors.paimon.keyed.section_reader import SectionReader
-from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout
+from spark_jobs.connectors.paimon.write.file_layout import NewFileLayout
+from spark_jobs.connectors.paimon.write.task_files import PaimonTaskFiles
 from spark_jobs.contract.sql_literals import sql_conditions
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.datafiles.runs import codes_of, runs_of_equal
@@ -93,8 +92,7 @@ class KeyedSink:
 
     def __init__(self, factory: KeyedSinkFactory, task_key: str) -> None:
         self._factory = factory
-        self._task = uuid.uuid5(uuid.NAMESPACE_OID, task_key).hex[:12]
-        self._paths: list[str] = []
+        self._files = PaimonTaskFiles(factory.layout, task_key)
         self._fragments: list[Fragment] = []
         self._held: pa.Table | None = None
         self._open: _OpenBucket | None = None
@@ -129,11 +127,7 @@ class KeyedSink:
         """Remove all files of this sink."""
         if self._open is not None:
             self._open.close_quietly()
-        for path in self._paths:
-            try:
-                self._factory.layout.files.filesystem.delete_file(path)
-            except FileNotFoundError:
-                continue
+        self._files.remove()
 
     def read_row(self, row_id: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
         """The values of ``columns`` in the target row, as Python values.
@@ -201,12 +195,12 @@ class KeyedSink:
         if bucket.is_pending:
             raise pending_records(factory.partition_keys, place)
         schema = factory.reader.schema
-        directory = factory.layout.bucket_directory(place)
+        directory = factory.layout.folder(place)
         writer = SortedRunWriter(
             factory.layout.files,
             schema.key,
             schema.thin,
-            lambda: self._new_path(directory, factory.name_prefix),
+            lambda: self._files.data_path(factory.name_prefix, directory),
         )
         index = None if factory.indexes is None else BucketIndex(factory.indexes, place)
         if factory.appends:
@@ -231,7 +225,7 @@ class KeyedSink:
             replace(self._factory.layout.files, compression=files.compression),
             schema.key,
             schema.thin,
-            lambda: self._new_path(directory, files.name_prefix),
+            lambda: self._files.data_path(files.name_prefix, directory),
             is_changelog=True,
         )
         return Changelog(schema, files, writer)
@@ -257,7 +251,9 @@ class KeyedSink:
         indexes = self._factory.indexes
         if opened.bucket_index is None or indexes is None:
             return
-        document = opened.bucket_index.finish(partial(self._new_index_path, indexes, opened.place))
+        directory = indexes.directory or self._factory.layout.folder(opened.place)
+        new_path = partial(self._files.new_path, indexes.name_prefix, directory)
+        document = opened.bucket_index.finish(new_path)
         if document is not None:
             fragment = Fragment({"hash_index": document}, bytes_added=document["size"])
             self._fragments.append(fragment)
@@ -284,19 +280,6 @@ class KeyedSink:
                 f"INSERT has more than one row of the key {shown}",
                 "Choose one row of each key in the source.",
             )
-
-    def _new_index_path(self, indexes: BucketIndexes, place: BucketKey) -> str:
-        directory = indexes.directory or self._factory.layout.bucket_directory(place)
-        name = f"{indexes.name_prefix}{self._task}-{len(self._paths)}"
-        self._paths.append(posixpath.join(directory, name))
-        return self._paths[-1]
-
-    def _new_path(self, directory: str, prefix: str) -> str:
-        number = len(self._paths)
-        name = f"{prefix}{self._task}-{number}.parquet"
-        place = self._factory.layout.outside(directory, int(self._task, 16) + number)
-        self._paths.append(posixpath.join(place, name))
-        return self._paths[-1]
 
 
 class _OpenBucket(NamedTuple):

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.format.row_tracking import stores_ids, with_tracking
-from spark_jobs.connectors.paimon.write.new_rows import in_bucket
+from spark_jobs.connectors.paimon.write.file_layout import in_bucket
 from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import NamedTuple
 
 from spark_jobs.connectors.paimon.format.row_tracking import RowIdentity
@@ -12,8 +13,8 @@ class SourceFile(NamedTuple):
     """A file that the statement may change; ``size`` is in bytes.
 
     ``place`` numbers the buckets of all partitions, which may share folders; ``bucket`` is the
-    number within the partition. ``directory`` is the table directory for files that replace or
-    accompany this one; None: beside it. ``schema_id`` is None if its columns are the table's.
+    number within the partition. ``directory`` is the table directory for other files; None: beside
+    this one. ``schema_id`` is None if its columns are the table's.
     ``identity`` tells its rows' ids, if the table tracks them. A tuple, because every task
     unpickles all files of the statement.
     """
@@ -27,3 +28,8 @@ class SourceFile(NamedTuple):
     directory: str | None = None
     schema_id: int | None = None
     identity: RowIdentity | None = None
+
+    @property
+    def folder(self) -> str:
+        """The table directory for files that replace or accompany this one."""
+        return self.directory or posixpath.dirname(self.path)

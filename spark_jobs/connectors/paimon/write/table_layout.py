@@ -10,7 +10,7 @@ from spark_jobs.connectors.paimon.format.types import atomic_parts, timestamp_pr
 from spark_jobs.connectors.paimon.library import table_schema
 from spark_jobs.connectors.paimon.table.refusals import REWRITE_SHARE_OPTION
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
-from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout
+from spark_jobs.connectors.paimon.write.file_layout import NewFileLayout
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.rolling_writer import NewFiles
 from spark_jobs.errors import NotSupportedError

@@ -30,7 +30,7 @@ from spark_jobs.connectors.paimon.keyed.keyed_schema import KeyedSchema
 from spark_jobs.connectors.paimon.keyed.merge_engines import MergeEngine
 from spark_jobs.connectors.paimon.keyed.run_writer import WrittenRun
 from spark_jobs.connectors.paimon.keyed.section_reader import RunFile
-from spark_jobs.connectors.paimon.write.new_rows import NewFileLayout
+from spark_jobs.connectors.paimon.write.file_layout import NewFileLayout
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.rolling_writer import NewFiles
 from spark_jobs.errors import CatalogError, ErrorCode

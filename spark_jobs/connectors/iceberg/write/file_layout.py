@@ -1,9 +1,9 @@
-"""Writes new rows of a table into files of their partitions. Runs on executors."""
+"""Where the new files of a table belong, and what they are like. Runs on executors."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,11 +17,8 @@ from spark_jobs.connectors.iceberg.format.transforms import (
     raw_value,
     transformed,
 )
-from spark_jobs.datafiles.conform import conform
 from spark_jobs.datafiles.loose_rows import sortable
-from spark_jobs.datafiles.parquet.writer import WrittenFile
-from spark_jobs.datafiles.rolling_writer import NewFiles, RollingWriter
-from spark_jobs.datafiles.runs import codes_of, runs_of_equal
+from spark_jobs.datafiles.rolling_writer import NewFiles
 from spark_jobs.spi.rows import RESERVED_PREFIX
 from spark_jobs.spi.writes import WriteLayout
 
@@ -113,54 +110,23 @@ class NewFileLayout:
     rows: WriteLayout
     spread: Spread | None = None
 
-    def folder(self, partition: Partition) -> str:
+    def place_columns(self, rows: pa.RecordBatch | pa.Table, stored: pa.Table) -> list[Any]:
+        """The values of the partition fields, as they were derived."""
+        del stored
+        return [rows.column(derived_name(number)) for number in range(len(self.partition))]
+
+    def place(self, values: Sequence[pa.Scalar]) -> Partition:
+        """The partition of rows with these values."""
+        pairs = zip(self.partition, values, strict=True)
+        return tuple(raw_value(value, column.transform) for column, value in pairs)
+
+    def folder(self, place: Partition) -> str:
         """The folder for a new file of a partition."""
         parts = [
             f"{each.name}={path_text(each.kind, each.transform, value)}"
-            for each, value in zip(self.partition, partition, strict=True)
+            for each, value in zip(self.partition, place, strict=True)
         ]
         if self.spread is None:
             return "/".join((self.root, *parts))
         kept = parts if self.spread.has_partitions else ()
         return "/".join((self.root, *self.spread.folders(), *kept))
-
-
-class NewRowsWriter:
-    """Writes rows that arrive clustered by partition, and sorted if the table has a sort order."""
-
-    def __init__(self, layout: NewFileLayout, new_path: Callable[[str], str]) -> None:
-        self._layout = layout
-        self._writer: RollingWriter[Partition, WrittenFile] = RollingWriter(
-            layout.files, lambda place: layout.files.open(new_path(layout.folder(place)))
-        )
-
-    def write(self, rows: pa.RecordBatch) -> None:
-        """Take rows with all columns of the table, in any order, and those of their partition.
-
-        Raises:
-            DataError: NOT_NULL_VIOLATION or VALUE_NOT_STORABLE; names the column.
-        """
-        schema = self._layout.files.schema
-        columns = [conform(rows.column(field.name), field) for field in schema]
-        table = pa.Table.from_arrays(columns, schema=schema)
-        names = [derived_name(number) for number in range(len(self._layout.partition))]
-        values = [rows.column(name) for name in names]
-        codes = [codes_of(pa.chunked_array([each])) for each in values]
-        for start, end in runs_of_equal(table.num_rows, codes):
-            place = tuple(
-                raw_value(each[start], column.transform)
-                for column, each in zip(self._layout.partition, values, strict=True)
-            )
-            self._writer.write(place, table.slice(start, end - start))
-
-    def end_file(self) -> None:
-        """Close the open file: further rows go to another one."""
-        self._writer.end_file()
-
-    def finish(self) -> list[tuple[Partition, WrittenFile]]:
-        """Close the open file and return all written files with their partition."""
-        return self._writer.finish()
-
-    def close_quietly(self) -> None:
-        """Abandon the open file."""
-        self._writer.close_quietly()
