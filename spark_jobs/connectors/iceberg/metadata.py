@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type, spark_type
@@ -14,6 +13,13 @@ from spark_jobs.connectors.iceberg.table.pinned_table import (
     pinned_table,
     schema_fields,
 )
+from spark_jobs.connectors.iceberg.table.refusals import (
+    refuse_moved_rows,
+    refuse_name,
+    refuse_new_branch,
+    refuse_unreadable,
+    refuse_unwritable,
+)
 from spark_jobs.connectors.iceberg.table.table_spec import (
     differences,
     requested_partition,
@@ -23,20 +29,17 @@ from spark_jobs.connectors.iceberg.write.table_layout import (
     insert_layout,
     marks_rows,
     partition_fields,
-    refuse_unwritable,
 )
 from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
-from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.formats.iceberg.options import branch_of
 from spark_jobs.spi.connector import ConnectorMetadata
-from spark_jobs.spi.rows import RESERVED_PREFIX, ROW_ID
+from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.tables import Column, PlannedFile, RowChangeParadigm, TableHandle
 from spark_jobs.spi.writes import WriteLayout
-
-_VERSIONS = (1, 2, 3)
 
 
 class IcebergMetadata(ConnectorMetadata):
@@ -53,7 +56,7 @@ class IcebergMetadata(ConnectorMetadata):
             InternalError: STORAGE_UNAVAILABLE.
             NotSupportedError: the table's rows cannot be read correctly here; gives the reason.
         """
-        _refuse_name(name)
+        refuse_name(name)
         loaded = self._catalog.load(name)
         if loaded is None:
             raise CatalogError(
@@ -77,7 +80,7 @@ class IcebergMetadata(ConnectorMetadata):
             if snapshot_id is not None and (snapshot is None or not snapshot.manifest_list):
                 raise ValueError(f"snapshot {snapshot_id} is not there, or has no manifest list")
             fields = schema_fields(metadata.schema())
-            _refuse_unreadable(name, metadata, fields)
+            refuse_unreadable(name, metadata, fields)
             pinned = PinnedTable(loaded.table, loaded.storage, branch, snapshot, fields)
             return TableHandle(
                 name=name,
@@ -99,12 +102,8 @@ class IcebergMetadata(ConnectorMetadata):
             RequestError: REQUEST_INVALID: a column cannot be in the primary key, or has the name of
                 a partition field.
         """
-        _refuse_name(name)
-        if branch_of(name) != MAIN_BRANCH:
-            raise NotSupportedError(
-                f"{name} is a branch, which cannot be created as a table.",
-                "Create the branch of the table with Iceberg's own engines first.",
-            )
+        refuse_name(name)
+        refuse_new_branch(name)
         wanted = requested_schema(name, spec)
         partition = requested_partition(spec, wanted)
         created = False
@@ -142,13 +141,7 @@ class IcebergMetadata(ConnectorMetadata):
         """
         del deletes
         derived = insert_layout(pinned_table(table)).derived
-        moving = sorted(assigned.intersection(derived.inputs if derived else ()))
-        for column in table.opaque_columns if moving else ():
-            raise NotSupportedError(
-                f"{table.name}: an UPDATE of {moving[0]}, a source of partitions, moves rows, whose"
-                f" values of {column.name}, of the type {column.type}, cannot be carried.",
-                "Run this statement with Iceberg's own engines.",
-            )
+        refuse_moved_rows(table, assigned.intersection(derived.inputs if derived else ()))
 
     def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
         """An UPDATE needs only the assigned columns: others are read from the file."""
@@ -168,36 +161,6 @@ class IcebergMetadata(ConnectorMetadata):
     def plan_files(self, table: TableHandle) -> tuple[PlannedFile, ...]:
         """All data files of the pinned snapshot, ordered by path."""
         return plan_files(pinned_table(table))
-
-
-def _refuse_name(name: TableName) -> None:
-    table, mark, branch = name.table.partition(BRANCH_MARK)
-    if "$" in table or (mark and not branch):
-        raise NotSupportedError(
-            f"{name} is a metadata table.", "Name the table itself, or a branch: table$branch_name."
-        )
-
-
-def _refuse_unreadable(name: TableName, metadata: object, fields: tuple[IcebergField, ...]) -> None:
-    version = getattr(metadata, "format_version", None)
-    if version not in _VERSIONS:
-        raise NotSupportedError(
-            f"{name} has version {version} of the format, which is not supported.",
-            f"Use a table of one of the versions {', '.join(map(str, _VERSIONS))}.",
-        )
-    for field in fields:
-        if field.name.lower().startswith(RESERVED_PREFIX):
-            raise NotSupportedError(
-                f"{name}: names of columns that begin with {RESERVED_PREFIX} are reserved.",
-                f"Rename column {field.name}.",
-            )
-    counts = Counter(each.name.lower() for each in fields)
-    doubled = next((each for each, count in counts.items() if count > 1), None)
-    if doubled is not None:
-        raise NotSupportedError(
-            f"{name} has several columns {doubled}, which differ only in case.",
-            "Rename all but one.",
-        )
 
 
 def _columns(fields: Sequence[IcebergField]) -> Iterator[Column]:

@@ -20,11 +20,11 @@ from spark_jobs.connectors.iceberg.read.planning import named_partition
 from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
+from spark_jobs.connectors.iceberg.table.refusals import refuse_spec
 from spark_jobs.connectors.iceberg.write.sink import IcebergSinkFactory, SourceFile
 from spark_jobs.connectors.iceberg.write.table_layout import (
     data_location,
     new_file_layout,
-    refuse_spec,
     rewrite_share,
     statement_of,
 )

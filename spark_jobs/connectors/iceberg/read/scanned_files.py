@@ -15,11 +15,8 @@ from spark_jobs.connectors.iceberg.table.live_files import PUFFIN, LiveFile
 from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.connectors.iceberg.table.refusals import refuse_file
 from spark_jobs.contract.request import TableName
-from spark_jobs.errors import NotSupportedError
-
-_PARQUET = "PARQUET"
-_COMPACT = "Compact the table with the engine that made it (rewrite_data_files)."
 
 
 def scanned_file(table: PinnedTable, name: TableName, ordinal: int) -> ScannedFile:
@@ -30,33 +27,11 @@ def scanned_file(table: PinnedTable, name: TableName, ordinal: int) -> ScannedFi
         CatalogError: METADATA_UNREADABLE.
     """
     file = table.files[ordinal]
-    _refuse(name, file)
+    refuse_file(name, file)
     with reading_metadata(table.place):
         deletes = tuple(_delete_file(table, each) for each in file.deletes)
         of_file = DataFileDeletes(ordinal, file.entry.path, file.entry.row_count, deletes)
         return ScannedFile(file.path, of_file, dict(_constants(table, file)))
-
-
-def _refuse(name: TableName, file: LiveFile) -> None:
-    if file.entry.file_format != _PARQUET:
-        raise NotSupportedError(
-            f"{name} has a data file in the format {file.entry.file_format}, which is not "
-            f"supported: {file.entry.path}.",
-            "Write the table's files as parquet (write.format.default) and rewrite this one.",
-        )
-    if file.equality_deletes:
-        raise NotSupportedError(
-            f"{name} has equality deletes, in {file.equality_deletes[0].path}, for a file that the "
-            "statement needs. They are not supported.",
-            _COMPACT,
-        )
-    for each in file.deletes:
-        if each.file_format not in (_PARQUET, PUFFIN):
-            raise NotSupportedError(
-                f"{name} has position deletes in the format {each.file_format}, which is not "
-                f"supported: {each.path}.",
-                _COMPACT,
-            )
 
 
 def _delete_file(table: PinnedTable, entry: ManifestEntry) -> DeleteFile:

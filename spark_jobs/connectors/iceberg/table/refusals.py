@@ -1,0 +1,194 @@
+"""Refuses tables and files that this connector does not support, before any row is read.
+
+``refuse_unreadable`` is for every use of a table, ``refuse_unwritable`` for changing its rows, and
+``refuse_file`` for reading a file. Driver only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from spark_jobs.connectors.iceberg.format.schema import (
+    IcebergField,
+    UnknownTypeError,
+    arrow_field,
+    opaque_type,
+)
+from spark_jobs.connectors.iceberg.format.transforms import VOID, is_known
+from spark_jobs.connectors.iceberg.table.live_files import PUFFIN, LiveFile
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.connectors.iceberg.table.table_properties import CHOICES, CODEC, CODECS, STATEMENTS
+from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.iceberg.options import branch_of
+from spark_jobs.spi.rows import RESERVED_PREFIX
+from spark_jobs.spi.tables import TableHandle
+
+_VERSIONS: Final = (1, 2, 3)
+_PARQUET: Final = "PARQUET"
+# What properties may be, and properties that a table must not have.
+_ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
+    CODEC: tuple(CODECS),
+    "write.format.default": ("parquet",),
+    **{f"write.{each}.{option}": CHOICES[option] for each in STATEMENTS for option in CHOICES},
+}
+_NEVER: Final = ("encryption.key-id", "write.location-provider.impl")
+_OTHER: Final = "Run this statement with Iceberg's own engines."
+_COMPACT: Final = "Compact the table with the engine that made it (rewrite_data_files)."
+
+
+def refuse_name(name: TableName) -> None:
+    """Refuse metadata tables."""
+    table, mark, branch = name.table.partition(BRANCH_MARK)
+    if "$" in table or (mark and not branch):
+        raise NotSupportedError(
+            f"{name} is a metadata table.", "Name the table itself, or a branch: table$branch_name."
+        )
+
+
+def refuse_new_branch(name: TableName) -> None:
+    """Refuse to create a branch as if it were a table."""
+    if branch_of(name) != MAIN_BRANCH:
+        raise NotSupportedError(
+            f"{name} is a branch, which cannot be created as a table.",
+            "Create the branch of the table with Iceberg's own engines first.",
+        )
+
+
+def refuse_unreadable(name: TableName, metadata: object, fields: tuple[IcebergField, ...]) -> None:
+    """Refuse tables whose rows cannot be read correctly here.
+
+    Raises:
+        NotSupportedError: the table is refused; gives the reason.
+    """
+    version = getattr(metadata, "format_version", None)
+    if version not in _VERSIONS:
+        raise NotSupportedError(
+            f"{name} has version {version} of the format, which is not supported.",
+            f"Use a table of one of the versions {', '.join(map(str, _VERSIONS))}.",
+        )
+    for field in fields:
+        if field.name.lower().startswith(RESERVED_PREFIX):
+            raise NotSupportedError(
+                f"{name}: names of columns that begin with {RESERVED_PREFIX} are reserved.",
+                f"Rename column {field.name}.",
+            )
+    counts = Counter(each.name.lower() for each in fields)
+    doubled = next((each for each, count in counts.items() if count > 1), None)
+    if doubled is not None:
+        raise NotSupportedError(
+            f"{name} has several columns {doubled}, which differ only in case.",
+            "Rename all but one.",
+        )
+
+
+def refuse_unwritable(name: TableName, table: PinnedTable) -> None:
+    """Refuse tables whose rows cannot be changed correctly here.
+
+    Raises:
+        NotSupportedError: the table is refused; gives the reason.
+    """
+    version, properties = table.metadata.format_version, table.metadata.properties
+    if version > 2:
+        raise NotSupportedError(
+            f"{name} has version {version} of the format, of which tables are only read.", _OTHER
+        )
+    for option, allowed in _ALLOWED.items():
+        value = properties.get(option, allowed[0])
+        if value.lower() not in allowed:
+            raise NotSupportedError(
+                f"{name}: property {option} = {value} is not supported.",
+                f"Set it to {' or '.join(allowed)}, or run the statement with Iceberg's engines.",
+            )
+    for option in _NEVER:
+        if option in properties:
+            raise NotSupportedError(f"{name}: property {option} is not supported.", _OTHER)
+    _refuse_opaque(name, table)
+    refuse_spec(name, table, table.metadata.default_spec_id)
+    for part in table.specs[table.metadata.default_spec_id]:
+        is_usable = part.source is not None and is_known(part.source.type, part.transform)
+        if part.transform != VOID and not is_usable:
+            raise NotSupportedError(
+                f"{name}: its partition field {part.name} ({part.transform}) is not supported.",
+                _OTHER,
+            )
+
+
+def refuse_moved_rows(table: TableHandle, assigned: Collection[str]) -> None:
+    """Refuse UPDATEs of ``assigned`` sources of partitions, if Spark cannot have some columns.
+
+    Raises:
+        NotSupportedError: names the columns.
+    """
+    for column in table.opaque_columns if assigned else ():
+        raise NotSupportedError(
+            f"{table.name}: an UPDATE of {min(assigned)}, a source of partitions, moves rows, whose"
+            f" values of {column.name}, of the type {column.type}, cannot be carried.",
+            _OTHER,
+        )
+
+
+def refuse_spec(name: TableName, table: PinnedTable, spec_id: int) -> None:
+    """Refuse new files of a partition spec that is made of columns which are nested or gone.
+
+    Raises:
+        NotSupportedError: the spec is refused; names its field.
+    """
+    columns = table.metadata.schema().field_ids
+    for part, field in zip(
+        table.specs[spec_id], table.metadata.specs()[spec_id].fields, strict=True
+    ):
+        is_gone = field.source_id not in columns
+        if is_gone or (part.source is None and part.transform != VOID):
+            raise NotSupportedError(
+                f"{name}: the partition field {part.name} of some files is of a column that is "
+                f"{'gone' if is_gone else 'nested'}, which is not supported.",
+                "Rewrite these files with Iceberg's own engines.",
+            )
+
+
+def refuse_file(name: TableName, file: LiveFile) -> None:
+    """Refuse a data file whose rows cannot be read correctly here.
+
+    Raises:
+        NotSupportedError: it is in another format than parquet, or has equality deletes.
+    """
+    if file.entry.file_format != _PARQUET:
+        raise NotSupportedError(
+            f"{name} has a data file in the format {file.entry.file_format}, which is not "
+            f"supported: {file.entry.path}.",
+            "Write the table's files as parquet (write.format.default) and rewrite this one.",
+        )
+    if file.equality_deletes:
+        raise NotSupportedError(
+            f"{name} has equality deletes, in {file.equality_deletes[0].path}, for a file that the "
+            "statement needs. They are not supported.",
+            _COMPACT,
+        )
+    for each in file.deletes:
+        if each.file_format not in (_PARQUET, PUFFIN):
+            raise NotSupportedError(
+                f"{name} has position deletes in the format {each.file_format}, which is not "
+                f"supported: {each.path}.",
+                _COMPACT,
+            )
+
+
+def _refuse_opaque(name: TableName, table: PinnedTable) -> None:
+    """Refuse columns that statements cannot use where their values are needed."""
+    numbers = {each.source_id for spec in table.metadata.partition_specs for each in spec.fields}
+    for column in table.opaque:
+        problem = "partitions are or were made of it" if column.id in numbers else ""
+        try:
+            arrow_field(column)
+        except UnknownTypeError as error:
+            problem = f"new files cannot hold values of the type {error} as they are"
+        if problem:
+            raise NotSupportedError(
+                f"{name}: column {column.name} has the type {opaque_type(column.type)}, and "
+                f"{problem}, which is not supported.",
+                _OTHER,
+            )
