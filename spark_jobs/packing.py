@@ -5,10 +5,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Final, TypeVar
+from typing import TypeVar
 
 Part = TypeVar("Part")
-_BYTES_PER_TASK: Final = 2**30
 
 
 def packed(file_sizes: Mapping[int, int], tasks: int) -> dict[int, int]:
@@ -32,14 +31,6 @@ def scan_tasks(file_sizes: Mapping[int, int], tasks: int) -> list[list[int]]:
     for ordinal in file_sizes:
         files_of[placed[ordinal]].append(ordinal)
     return files_of
-
-
-def scanned_parts(
-    file_sizes: Mapping[int, int], parts: Mapping[int, Part], tasks: int
-) -> tuple[tuple[Part, ...], ...]:
-    """The ``parts``, by ordinal, that each task reads: ``tasks`` tasks, or more for much data."""
-    wanted = max(tasks, sum(file_sizes.values()) // _BYTES_PER_TASK)
-    return tuple(tuple(parts[n] for n in task) for task in scan_tasks(file_sizes, wanted))
 
 
 def in_order(parts: Sequence[Part], tasks: int) -> tuple[tuple[Part, ...], ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type, spark_type
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
@@ -30,6 +31,7 @@ from spark_jobs.connectors.iceberg.write.table_layout import (
     marks_rows,
     partition_fields,
 )
+from spark_jobs.connectors.shared.table.definitions import create_then_compare
 from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
@@ -106,22 +108,15 @@ class IcebergMetadata(ConnectorMetadata):
         refuse_new_branch(name)
         wanted = requested_schema(name, spec)
         partition = requested_partition(spec, wanted)
-        created = False
-        if self._catalog.load(name) is None:
-            properties = dict(spec.table_options)
-            if spec.comment:
-                properties["comment"] = spec.comment
-            created = self._catalog.create(name, wanted, partition, properties)
-        # Compare in both cases: another job may have created the table at the same time.
-        table = pinned_table(self.load_table(name))
-        found = differences(wanted, spec, table)
-        if found:
-            raise CatalogError(
-                ErrorCode.TABLE_DIFFERS,
-                f"Table {name} exists, but differs: {'; '.join(found)}.",
-                "Change the definition to what the table is, or alter the table.",
-            )
-        return created
+        properties = dict(spec.table_options)
+        if spec.comment:
+            properties["comment"] = spec.comment
+        create = partial(self._catalog.create, name, wanted, partition, properties)
+        return create_then_compare(
+            name,
+            create if self._catalog.load(name) is None else None,
+            lambda: differences(wanted, spec, pinned_table(self.load_table(name))),
+        )
 
     def require_writable(self, table: TableHandle) -> None:
         """Check version, properties and partition spec.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from spark_jobs.connectors.paimon.format.buckets import BUCKET_COLUMN
@@ -33,6 +34,7 @@ from spark_jobs.connectors.paimon.table.schema_evolution import evolved
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.table.table_spec import differences, requested_schema
 from spark_jobs.connectors.paimon.write.bucket_choice import bucket_column
+from spark_jobs.connectors.shared.table.definitions import create_then_compare
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
@@ -92,20 +94,12 @@ class PaimonMetadata:
         wanted = requested_schema(spec)
         refuse_unreadable(name, wanted)
         refuse_unwritable(name, wanted)
-        if self._find(name) is None:
-            table_creation.create_table(self._catalog, name, wanted)
-            created = True
-        else:
-            created = False
-        # Compare in both cases: another job may have created the table at the same time.
-        found = differences(wanted, table_schema.schema_of(self._find(name)))
-        if found:
-            raise CatalogError(
-                ErrorCode.TABLE_DIFFERS,
-                f"Table {name} exists, but differs: {'; '.join(found)}.",
-                "Change the definition to what the table is, or alter the table.",
-            )
-        return created
+        create = partial(table_creation.create_table, self._catalog, name, wanted)
+        return create_then_compare(
+            name,
+            create if self._find(name) is None else None,
+            lambda: differences(wanted, table_schema.schema_of(self._find(name))),
+        )
 
     def require_writable(self, table: TableHandle) -> None:
         """Check options, columns and buckets.

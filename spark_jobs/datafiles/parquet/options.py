@@ -18,6 +18,12 @@ _SAMPLED_ROWS: Final = 4096
 _DISTINCT_SHARE: Final = 0.75
 
 
+# Codecs by the names that writers of tables give them, in pyarrow's names.
+CODECS: Final = {each: each for each in ("zstd", "snappy", "gzip", "lz4", "brotli", "none")} | {
+    "uncompressed": "none"
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Compression:
     """A codec, by pyarrow's name (``zstd``, ``snappy``, ``gzip``, ``none`` …), and its level."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,17 +26,17 @@ from spark_jobs.connectors.iceberg.read.arrow_scan import ArrowScan, ScannedFile
 from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
+from spark_jobs.connectors.shared.read.scans import TASKS_PER_CORE, arrow_rows
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.marked_rows import most_words
 from spark_jobs.datafiles.parquet.damage import reading_file
-from spark_jobs.packing import scanned_parts
 from spark_jobs.spark_paths import is_readable
 from spark_jobs.spark_reads.mapped_columns import mapped_columns
 from spark_jobs.spark_reads.marked_rows import WORDS_SCHEMA, without_marked
 from spark_jobs.spark_reads.parquet_rows import ORDINAL, POSITION, ROW_ID_TYPE, parquet_rows, row_id
 from spark_jobs.spark_reads.readable_files import is_for_spark
-from spark_jobs.spi.arrow_tasks import ScanTasks, map_in_arrow, map_tasks
+from spark_jobs.spi.arrow_tasks import map_in_arrow, map_tasks
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.rows import ROW_ID
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Reader = Literal["auto", "spark", "pyarrow"]
-
-_TASKS_PER_CORE: Final = 2
 
 
 class IcebergScan:
@@ -99,7 +97,7 @@ class IcebergScan:
         files: Sequence[PlannedFile],
         columns: Sequence[str],
         dynamic_filter: DynamicFilter | None = None,
-        tasks_per_core: int = _TASKS_PER_CORE,
+        tasks_per_core: int = TASKS_PER_CORE,
     ) -> ArrowRows:
         """The rows of ``files`` with ``columns``, then the row id, read with pyarrow.
 
@@ -109,9 +107,8 @@ class IcebergScan:
         pinned = pinned_table(table)
         scanned = {each.ordinal: scanned_file(pinned, table.name, each.ordinal) for each in files}
         keys = dynamic_filter.values if dynamic_filter else {}
-        tasks = _tasks(spark, files, scanned, tasks_per_core)
-        scan = ScanTasks(_arrow_scan(pinned, columns, keys), tasks)
-        return ArrowRows(scan, tuple(tuple(file.deletes.ordinal for file in t) for t in tasks))
+        scan = _arrow_scan(pinned, columns, keys)
+        return arrow_rows(spark, files, scan, scanned, tasks_per_core)
 
     def count_rows(self, table: TableHandle, files: Sequence[PlannedFile]) -> int:
         """The number of live rows of files whose position deletes may repeat each other.
@@ -202,7 +199,7 @@ def _without_deleted(
 ) -> DataFrame:
     if not files:
         return rows
-    tasks = min(len(files), _TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
+    tasks = min(len(files), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
     indices = spark.range(0, len(files), 1, tasks)
     read = map_in_arrow(indices, DeletedWords(pinned.storage.filesystem, files), WORDS_SCHEMA)
     most = sum(most_words(each.row_count, each.row_count) for each in files)
@@ -217,12 +214,11 @@ def _read_by_pyarrow(
     scanned: Scanned,
     keys: Mapping[str, pa.Array],
 ) -> DataFrame:
-    tasks = _tasks(spark, files, scanned, _TASKS_PER_CORE)
-    scan = ScanTasks(_arrow_scan(pinned, columns, keys), tasks)
+    rows = arrow_rows(spark, files, _arrow_scan(pinned, columns, keys), scanned)
     kinds = [spark_type(each.type) for each in _columns(pinned, columns)]
     kinds.append(ROW_ID_TYPE.simpleString())
     schema = ", ".join(f"c{i} {kind}" for i, kind in enumerate(kinds))
-    return map_tasks(spark, len(tasks), scan, schema).toDF(*columns, ROW_ID)
+    return map_tasks(spark, len(rows.files), rows.function, schema).toDF(*columns, ROW_ID)
 
 
 def _arrow_scan(
@@ -235,11 +231,3 @@ def _arrow_scan(
         pinned.name_mapping,
         keys,
     )
-
-
-def _tasks(
-    spark: SparkSession, files: Sequence[PlannedFile], scanned: Scanned, tasks_per_core: int
-) -> tuple[tuple[ScannedFile, ...], ...]:
-    sizes = {each.ordinal: each.size for each in files}
-    wanted = tasks_per_core * spark.sparkContext.defaultParallelism
-    return scanned_parts(sizes, scanned, wanted)

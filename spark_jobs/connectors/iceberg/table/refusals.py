@@ -19,9 +19,10 @@ from spark_jobs.connectors.iceberg.format.schema import (
 from spark_jobs.connectors.iceberg.format.transforms import VOID, is_known
 from spark_jobs.connectors.iceberg.table.live_files import PUFFIN, LiveFile
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
-from spark_jobs.connectors.iceberg.table.table_properties import CHOICES, CODEC, CODECS, STATEMENTS
+from spark_jobs.connectors.iceberg.table.table_properties import CHOICES, CODEC, STATEMENTS
 from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.request import TableName
+from spark_jobs.datafiles.parquet.options import CODECS
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.iceberg.options import branch_of
 from spark_jobs.spi.rows import RESERVED_PREFIX
@@ -31,7 +32,7 @@ _VERSIONS: Final = (1, 2, 3)
 _PARQUET: Final = "PARQUET"
 # What properties may be, and properties that a table must not have.
 _ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
-    CODEC: tuple(CODECS),
+    CODEC: tuple(each for each in CODECS if each != "none"),
     "write.format.default": ("parquet",),
     **{f"write.{each}.{option}": CHOICES[option] for each in STATEMENTS for option in CHOICES},
 }

@@ -5,14 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 CODEC: Final = "write.parquet.compression-codec"
-CODECS: Final = {
-    "zstd": "zstd",
-    "snappy": "snappy",
-    "gzip": "gzip",
-    "lz4": "lz4",
-    "brotli": "brotli",
-    "uncompressed": "none",
-}
 MERGE_ON_READ: Final = "merge-on-read"
 STATEMENTS: Final = ("merge", "update", "delete")
 # What a table may say of each kind of statement; the first is the default.

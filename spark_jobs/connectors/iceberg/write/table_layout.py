@@ -13,7 +13,6 @@ from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.iceberg.table.table_properties import (
     CHOICES,
     CODEC,
-    CODECS,
     MERGE_ON_READ,
     STATEMENTS,
 )
@@ -26,7 +25,7 @@ from spark_jobs.connectors.iceberg.write.file_layout import (
     derived_name,
 )
 from spark_jobs.contract.properties import STATEMENT
-from spark_jobs.datafiles.parquet.options import Compression
+from spark_jobs.datafiles.parquet.options import CODECS, Compression
 from spark_jobs.datafiles.rolling_writer import NewFiles
 from spark_jobs.spi.rows import RESERVED_PREFIX
 from spark_jobs.spi.tables import PartitionField

@@ -9,8 +9,8 @@ from spark_jobs.connectors.paimon.library.table_schema import PaimonColumn, Paim
 from spark_jobs.contract.request import TableName
 
 
-def create_table(catalog: Any, name: TableName, schema: PaimonSchema) -> None:
-    """Create the database and the table if they do not exist.
+def create_table(catalog: Any, name: TableName, schema: PaimonSchema) -> bool:
+    """Create the database and the table if they do not exist; True: pypaimon does not tell.
 
     Raises:
         ValueError: pypaimon refuses the schema or an option.
@@ -28,6 +28,7 @@ def create_table(catalog: Any, name: TableName, schema: PaimonSchema) -> None:
         schema.comment,
     )
     catalog.create_table(Identifier.create(name.database, name.table), new, True)
+    return True
 
 
 def _new_fields(columns: Sequence[PaimonColumn]) -> list[Any]:

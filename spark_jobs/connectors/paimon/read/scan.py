@@ -7,7 +7,7 @@ decodes the other columns only for those, and no other row reaches the JVM.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 from pyspark.sql.types import DataType, StructField, StructType
@@ -18,15 +18,15 @@ from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionRe
 from spark_jobs.connectors.paimon.read.arrow_scan import ArrowScan, AvroCheck, ScannedFile
 from spark_jobs.connectors.paimon.read.keyed_scan import KeyedScan, ScannedSection
 from spark_jobs.connectors.paimon.read.planned_ranges import scanned_range
-from spark_jobs.connectors.paimon.read.range_scan import RangeScan, ScannedRange
+from spark_jobs.connectors.paimon.read.range_scan import RangeScan
 from spark_jobs.connectors.paimon.read.run_files import run_files, section_reader
 from spark_jobs.connectors.paimon.read.spark_reader import files_for_spark, read_by_spark
 from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
 from spark_jobs.connectors.paimon.read.stored_columns import StoredColumns
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
+from spark_jobs.connectors.shared.read.scans import TASKS_PER_CORE, arrow_rows
 from spark_jobs.datafiles.file_formats import is_avro, is_parquet
 from spark_jobs.errors import NotSupportedError
-from spark_jobs.packing import scanned_parts
 from spark_jobs.spark_reads.parquet_rows import ROW_ID_TYPE
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
 from spark_jobs.spi.connector import ArrowRows
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Reader = Literal["auto", "spark", "pyarrow"]
-Part = TypeVar("Part")
-
-_TASKS_PER_CORE: Final = 2
 
 
 class PaimonScan:
@@ -105,10 +102,10 @@ class PaimonScan:
         keys: Mapping[str, pa.Array],
     ) -> DataFrame:
         types = _types(spark, table, columns)
-        scan = self._arrow_scan(spark, table, files, types, keys)
+        rows = self._arrow_rows(spark, table, files, types, keys)
         read = [*types.values(), ROW_ID_TYPE]
         schema = StructType([StructField(f"c{i}", kind) for i, kind in enumerate(read)])
-        return map_tasks(spark, len(scan.tasks), scan, schema).toDF(*columns, ROW_ID)
+        return map_tasks(spark, len(rows.files), rows.function, schema).toDF(*columns, ROW_ID)
 
     def arrow_rows(
         self,
@@ -117,7 +114,7 @@ class PaimonScan:
         files: Sequence[PlannedFile],
         columns: Sequence[str],
         dynamic_filter: DynamicFilter | None = None,
-        tasks_per_core: int = _TASKS_PER_CORE,
+        tasks_per_core: int = TASKS_PER_CORE,
     ) -> ArrowRows:
         """The rows of ``files`` with ``columns``, then the row id, read with pyarrow.
 
@@ -127,9 +124,7 @@ class PaimonScan:
         _refuse_nanoseconds(table, columns)
         keys = dynamic_filter.values if dynamic_filter else {}
         types = _types(spark, table, columns)
-        scan = self._arrow_scan(spark, table, files, types, keys, tasks_per_core)
-        ordinals = tuple(tuple(file.ordinal for file in task) for task in scan.tasks)
-        return ArrowRows(scan, ordinals)
+        return self._arrow_rows(spark, table, files, types, keys, tasks_per_core)
 
     def count_rows(self, table: TableHandle, files: Sequence[PlannedFile]) -> int:
         """The number of merged rows of sections, by their keys.
@@ -143,21 +138,19 @@ class PaimonScan:
         sections = [run_files(pinned, file.ordinal) for file in files]
         return sum(in_parallel(lambda each: _row_count(reader, each), sections))
 
-    def _arrow_scan(
+    def _arrow_rows(
         self,
         spark: SparkSession,
         table: TableHandle,
         files: Sequence[PlannedFile],
         types: Mapping[str, DataType],
         keys: Mapping[str, pa.Array],
-        tasks_per_core: int = _TASKS_PER_CORE,
-    ) -> ScanTasks[ScannedFile] | ScanTasks[ScannedSection] | ScanTasks[ScannedRange]:
+        tasks_per_core: int = TASKS_PER_CORE,
+    ) -> ArrowRows:
         pinned = pinned_table(table)
         if any(is_avro(path) for file in files for path in _paths(pinned, file)):
             _require_avro_reader(spark)
         fields = tuple(pa.field(name, arrow_type(kind)) for name, kind in types.items())
-        sizes = {file.ordinal: file.size for file in files}
-        wanted = tasks_per_core * spark.sparkContext.defaultParallelism
         if pinned.keyed is not None:
             sections = {
                 file.ordinal: ScannedSection(file.ordinal, run_files(pinned, file.ordinal))
@@ -166,14 +159,14 @@ class PaimonScan:
             of_keys = {name: keys[name] for name in keys if name in pinned.keyed.key}
             reader = section_reader(pinned, pinned.keyed, self._filesystem)
             keyed = KeyedScan(reader, fields, of_keys)
-            return ScanTasks(keyed, scanned_parts(sizes, sections, wanted))
+            return arrow_rows(spark, files, keyed, sections, tasks_per_core)
         if pinned.evolves_columns:
             ranges = {file.ordinal: scanned_range(pinned, file.ordinal) for file in files}
             of_ranges = RangeScan(self._filesystem, fields, keys, pinned.mappings)
-            return ScanTasks(of_ranges, scanned_parts(sizes, ranges, wanted))
+            return arrow_rows(spark, files, of_ranges, ranges, tasks_per_core)
         scanned = {file.ordinal: _scanned_file(pinned, file) for file in files}
         scan = ArrowScan(self._filesystem, fields, keys, pinned.mappings)
-        return ScanTasks(scan, scanned_parts(sizes, scanned, wanted))
+        return arrow_rows(spark, files, scan, scanned, tasks_per_core)
 
 
 def _row_count(reader: SectionReader, files: Sequence[RunFile]) -> int:

@@ -11,21 +11,10 @@ from spark_jobs.connectors.paimon.library import table_schema
 from spark_jobs.connectors.paimon.table.refusals import REWRITE_SHARE_OPTION
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.paimon.write.file_layout import NewFileLayout
-from spark_jobs.datafiles.parquet.options import Compression
+from spark_jobs.datafiles.parquet.options import CODECS, Compression
 from spark_jobs.datafiles.rolling_writer import NewFiles
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.paimon.paths import PartitionKey, PartitionLayout, data_root
-
-_CODECS: Final = {
-    "zstd": "zstd",
-    "snappy": "snappy",
-    "gzip": "gzip",
-    "lz4": "lz4",
-    "brotli": "brotli",
-    "none": "none",
-    "uncompressed": "none",
-}
-
 
 _DEFAULT_REWRITE_SHARE: Final = 0.3
 
@@ -79,13 +68,13 @@ def changelog_compression(table: PinnedTable) -> Compression:
 
 def _compression(table: PinnedTable, option: str) -> Compression:
     name = table.options.get(option, "zstd").lower()
-    if name not in _CODECS:
+    if name not in CODECS:
         raise NotSupportedError(
             f"Option {option} = {name} is not supported.",
-            f"Use one of: {', '.join(_CODECS)}.",
+            f"Use one of: {', '.join(CODECS)}.",
         )
     level = int(table.options.get("file.compression.zstd-level", "1")) if name == "zstd" else None
-    return Compression(_CODECS[name], level)
+    return Compression(CODECS[name], level)
 
 
 def new_file_layout(

@@ -1,10 +1,32 @@
-"""How an existing table differs from the one that a request describes: phrases for people."""
+"""Creates a table, or tells people how an existing one differs from what a request describes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.tables import Column
+
+
+def create_then_compare(
+    name: TableName, create: Callable[[], bool] | None, differences: Callable[[], Sequence[str]]
+) -> bool:
+    """Whether ``create`` made the table, which is as it is wanted; None: there is a table.
+
+    Raises:
+        CatalogError: TABLE_DIFFERS, listing every difference.
+    """
+    created = create is not None and create()
+    # Compare in both cases: another job may have created the table at the same time.
+    found = differences()
+    if found:
+        raise CatalogError(
+            ErrorCode.TABLE_DIFFERS,
+            f"Table {name} exists, but differs: {'; '.join(found)}.",
+            "Change the definition to what the table is, or alter the table.",
+        )
+    return created
 
 
 def column_differences(wanted: Sequence[Column], found: Sequence[Column]) -> Iterator[str]:
