@@ -10,13 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from spark_jobs.connectors.iceberg.commit.changes import Changes
-from spark_jobs.connectors.iceberg.commit.gap import READ_AGAIN, Gap, OtherCommit
+from spark_jobs.connectors.iceberg.commit.gap import Gap, OtherCommit
 from spark_jobs.connectors.iceberg.read.planning import described_files
 from spark_jobs.connectors.iceberg.table.live_files import may_apply
 from spark_jobs.connectors.iceberg.table.manifests import DATA, ManifestEntry
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.iceberg.write.table_layout import isolation, statement_of
-from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.connectors.shared.commit.refusals import (
+    CHANGED_FILES,
+    READ_ROWS,
+    conflict,
+    refuse_own_commit,
+)
 from spark_jobs.spi.writes import MergeWrite
 
 
@@ -29,21 +34,15 @@ def refuse_conflicts(table: PinnedTable, gap: Gap, changes: Changes, write: Merg
     known = {each.entry.path: each.entry for each in table.files}
     is_serializable = (write.isolation or isolation(table, statement_of(write))) == "serializable"
     for commit in gap.commits:
-        if commit.operation_id in write.operation.same_work:
-            raise CommitError(
-                ErrorCode.COMMIT_CONFLICT,
-                f"Operation {commit.operation_id} was committed as snapshot "
-                f"{commit.snapshot.snapshot_id} by another driver while this one ran.",
-                "Run the statement again: it will find that commit.",
-            )
+        refuse_own_commit(commit.snapshot.snapshot_id, commit.operation_id, write.operation)
         lost = [each for each in commit.removed if each.path in changes.removed]
         gone = {each.path for each in commit.removed} & {each.path for each in changes.touched}
         if lost or gone or _with_new_deletes(table, commit, changes.touched):
-            raise _conflict(commit, "files that the statement changes")
+            raise conflict(commit, CHANGED_FILES)
         if is_serializable and not _keeps_rows(commit, known):
             touched = [*commit.data_files, *_with_new_deletes(table, commit, known.values())]
             if write.read_set(described_files(table, touched)):
-                raise _conflict(commit, "what the statement read")
+                raise conflict(commit, READ_ROWS)
         known |= {each.path: each for each in commit.added if each.content == DATA}
 
 
@@ -65,9 +64,3 @@ def _with_new_deletes(
         for file in files
         if any(may_apply(delete, file, everywhere) for delete in commit.delete_files)
     ]
-
-
-def _conflict(commit: OtherCommit, what: str) -> CommitError:
-    return CommitError(
-        ErrorCode.COMMIT_CONFLICT, f"{commit} changed {what} while it ran.", READ_AGAIN
-    )

@@ -7,6 +7,7 @@ from typing import Any
 from spark_jobs.connectors.iceberg.commit.base_notes import Base
 from spark_jobs.connectors.iceberg.commit.gap import ancestors, snapshots_since, summary_of
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.connectors.shared.commit.refusals import expired
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.tables import CommittedSnapshot
@@ -53,11 +54,7 @@ def recall(table: PinnedTable, snapshot_id: int) -> CommittedSnapshot | None:
     is_whole = oldest is None or oldest.parent_snapshot_id is None
     if is_whole or table.metadata.snapshot_by_id(snapshot_id) is not None:
         return None
-    raise CommitError(
-        ErrorCode.COMMIT_HISTORY_EXPIRED,
-        f"Snapshot {snapshot_id} of {table.place} has expired.",
-        "Look at the table's rows.",
-    )
+    raise expired(snapshot_id, table.place)
 
 
 def _committed(snapshot: Any) -> CommittedSnapshot:

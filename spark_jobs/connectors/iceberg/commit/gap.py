@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from spark_jobs.connectors.iceberg.commit.base_notes import Base
 from spark_jobs.connectors.iceberg.table.live_files import listed_manifests
@@ -17,10 +17,9 @@ from spark_jobs.connectors.iceberg.table.manifests import (
 )
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.connectors.shared.commit.refusals import READ_AGAIN
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.errors import CommitError, ErrorCode
-
-READ_AGAIN: Final = "Run the statement again: it will read the table's new snapshot."
 
 
 @dataclass(frozen=True, slots=True)

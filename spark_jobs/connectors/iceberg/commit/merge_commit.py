@@ -17,7 +17,7 @@ from typing import Any
 from spark_jobs.connectors.iceberg.commit.base_notes import Base
 from spark_jobs.connectors.iceberg.commit.changes import Changes, changes_of
 from spark_jobs.connectors.iceberg.commit.conflicts import refuse_conflicts
-from spark_jobs.connectors.iceberg.commit.gap import READ_AGAIN, Gap, snapshots_since, summary_of
+from spark_jobs.connectors.iceberg.commit.gap import Gap, snapshots_since, summary_of
 from spark_jobs.connectors.iceberg.commit.new_manifests import SnapshotFiles
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
@@ -33,11 +33,12 @@ from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import (
     before_publication,
-    store_once,
+    publish_once,
     until_committed,
 )
+from spark_jobs.connectors.shared.commit.refusals import READ_AGAIN
 from spark_jobs.contract.properties import published_properties
-from spark_jobs.errors import CommitError, ErrorCode, InternalError, JobError
+from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite
 
@@ -80,23 +81,17 @@ class MergeCommit:
             files = SnapshotFiles(latest, snapshot_id)
             try:
                 snapshot = self._snapshot(latest, files, changes, recorded, snapshot_id)
-                self.write.require_wanted()
             except BaseException:
                 files.discard()
                 raise
-        try:
-            is_stored = store_once(
-                f"snapshot {snapshot_id}",
-                partial(self._store, latest, snapshot),
-                partial(self._look_up, latest, snapshot_id),
-            )
-        except InternalError:
-            files.discard()
-            raise
-        if not is_stored:
-            files.discard()
-            return None
-        return CommittedSnapshot(snapshot_id, recorded)
+        is_stored = publish_once(
+            f"snapshot {snapshot_id}",
+            self.write.require_wanted,
+            partial(self._store, latest, snapshot),
+            partial(self._look_up, latest, snapshot_id),
+            files.discard,
+        )
+        return CommittedSnapshot(snapshot_id, recorded) if is_stored else None
 
     def _latest(self) -> PinnedTable:
         """The table as it is now.

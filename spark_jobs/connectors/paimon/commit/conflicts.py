@@ -19,7 +19,7 @@ from spark_jobs.connectors.paimon.commit.column_conflicts import (
     touched_columns,
     written_over,
 )
-from spark_jobs.connectors.paimon.commit.gap import READ_AGAIN, Gap, OtherCommit
+from spark_jobs.connectors.paimon.commit.gap import Gap, OtherCommit
 from spark_jobs.connectors.paimon.commit.new_snapshot import Change
 from spark_jobs.connectors.paimon.commit.overtaking import overtaking, reindexing
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
@@ -28,8 +28,9 @@ from spark_jobs.connectors.paimon.library import index_manifest
 from spark_jobs.connectors.paimon.library.index_manifest import IndexFile
 from spark_jobs.connectors.paimon.read.planning import described_files
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.connectors.shared.commit.refusals import CHANGED_FILES, READ_ROWS, conflict
 from spark_jobs.contract.partition_names import partition_name
-from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.errors import CommitError
 from spark_jobs.spi.writes import MergeWrite
 
 _SHOWN: Final = 5
@@ -70,7 +71,7 @@ def refuse_conflicts(
         described = described_files(table, entries)
         touched = [entries[file.ordinal] for file in write.read_set(described)]
         if touched:
-            raise _conflict(table, commit, touched, "what the statement read")
+            raise _conflict(table, commit, touched, READ_ROWS)
 
 
 def _remarked(table: PinnedTable, known: Mapping[str, Any], commit: OtherCommit) -> list[Any]:
@@ -109,7 +110,7 @@ def _refuse_lost_files(
     for commit in gap.commits:
         lost = [needed[name] for name in commit.unsettled if name in needed]
         if lost:
-            raise _conflict(table, commit, lost, "files that the statement changes")
+            raise _conflict(table, commit, lost, CHANGED_FILES)
     now = _indexes_of(table, change, gap.index_files)
     differing = now ^ _indexes_of(table, change, index_files)
     for commit in gap.commits:
@@ -147,6 +148,4 @@ def _conflict(
     partitions = sorted({partition_name(entry.partition.to_dict()) for entry in entries})
     shown = ", ".join(partitions[:_SHOWN]) + (", ..." if len(partitions) > _SHOWN else "")
     where = f" in partitions {shown}" if keys else ""
-    return CommitError(
-        ErrorCode.COMMIT_CONFLICT, f"{commit} changed {what}{where} while it ran.", READ_AGAIN
-    )
+    return conflict(commit, what, where)

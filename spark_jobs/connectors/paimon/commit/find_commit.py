@@ -10,6 +10,7 @@ import pyarrow.fs as pafs
 from spark_jobs.connectors.paimon.commit.guard import guard_of
 from spark_jobs.connectors.paimon.library import stored_snapshots
 from spark_jobs.connectors.paimon.table.table_handle import pinned_table
+from spark_jobs.connectors.shared.commit.refusals import expired
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.storage.parallel import in_parallel
@@ -61,11 +62,7 @@ def recall(table: TableHandle, snapshot_id: int) -> CommittedSnapshot | None:
         return CommittedSnapshot(snapshot.id, dict(snapshot.properties or {}))
     ids = stored_snapshots.snapshot_ids(native)
     if ids and snapshot_id < ids[0]:
-        raise CommitError(
-            ErrorCode.COMMIT_HISTORY_EXPIRED,
-            f"Snapshot {snapshot_id} of {table.name} has expired.",
-            "Look at the table's rows.",
-        )
+        raise expired(snapshot_id, table.name)
     return None
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
 from spark_jobs.connectors.paimon.format.vectors import VectorRange
 from spark_jobs.connectors.paimon.library import index_manifest, manifest_files, stored_snapshots
 from spark_jobs.connectors.paimon.library.index_manifest import IndexFile
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.connectors.shared.commit.refusals import READ_AGAIN
 from spark_jobs.errors import CommitError, ErrorCode
-
-READ_AGAIN: Final = "Run the statement again: it will read the table's new snapshot."
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import pyarrow.fs as pafs
 from spark_jobs.connectors.paimon.commit.begin_merge import PaimonMerge
 from spark_jobs.connectors.paimon.commit.changes import Changes
 from spark_jobs.connectors.paimon.commit.conflicts import refuse_conflicts
-from spark_jobs.connectors.paimon.commit.find_commit import COMMIT_IDENTIFIER, is_made_by
+from spark_jobs.connectors.paimon.commit.find_commit import COMMIT_IDENTIFIER
 from spark_jobs.connectors.paimon.commit.gap import Gap
 from spark_jobs.connectors.paimon.commit.new_snapshot import Change, Commit
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
@@ -30,10 +30,11 @@ from spark_jobs.connectors.paimon.commit.store_schema import (
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication, until_committed
+from spark_jobs.connectors.shared.commit.refusals import refuse_own_commit
 from spark_jobs.contract.properties import published_properties
-from spark_jobs.errors import CommitError, ErrorCode, InternalError, JobError
+from spark_jobs.errors import ErrorCode, InternalError, JobError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
-from spark_jobs.spi.writes import Fragment, Operation
+from spark_jobs.spi.writes import Fragment
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,20 +116,10 @@ class MergeCommit:
         Raises:
             CommitError: COMMIT_CONFLICT: it conflicts with a commit in the gap.
         """
-        _refuse_own_commit(gap, self.merge.write.operation)
         base, write = pinned_table(self.table), self.merge.write
+        for each in (commit.snapshot for commit in gap.commits):
+            if each.commit_identifier == COMMIT_IDENTIFIER:
+                refuse_own_commit(each.id, each.commit_user, write.operation)
         change = changes.behind(gap, latest)
         refuse_conflicts(base, gap, change, changes.index_files, write)
         return change
-
-
-def _refuse_own_commit(gap: Gap, operation: Operation) -> None:
-    """Check that no other driver has committed the operation, or an ended one of its task."""
-    for each in gap.commits:
-        if any(is_made_by(each.snapshot, operation_id) for operation_id in operation.same_work):
-            raise CommitError(
-                ErrorCode.COMMIT_CONFLICT,
-                f"Operation {each.snapshot.commit_user} was committed as snapshot "
-                f"{each.snapshot.id} by another driver while this one ran.",
-                "Run the statement again: it will find that commit.",
-            )

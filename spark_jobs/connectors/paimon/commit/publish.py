@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from spark_jobs.connectors.paimon.commit.gap import READ_AGAIN
 from spark_jobs.connectors.paimon.library import (
     schema_evolution,
     snapshot_files,
     stored_snapshots,
     table_schema,
 )
+from spark_jobs.connectors.shared.commit.refusals import READ_AGAIN
 from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.formats.paimon.metadata_files import entry_path, hint_path
 

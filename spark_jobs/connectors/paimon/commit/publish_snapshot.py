@@ -8,14 +8,12 @@ from functools import partial
 from spark_jobs.connectors.paimon.commit.new_snapshot import (
     Change,
     Commit,
-    NewSnapshot,
     SnapshotWriter,
 )
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.library import stored_snapshots
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
-from spark_jobs.connectors.shared.commit.commit_loop import before_publication, store_once
-from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.connectors.shared.commit.commit_loop import before_publication, publish_once
 
 
 def publish_snapshot(
@@ -38,26 +36,16 @@ def publish_snapshot(
     writer = SnapshotWriter(latest, commit)
     with before_publication():
         new = writer.write(change, latest.snapshot)
-        try:
-            require_wanted()
-        except BaseException:
-            writer.discard(new)
-            raise
-    try:
-        is_published = _stored(store, latest, new)
-    except JobError as error:
-        if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
-            writer.discard(new)
-        raise
-    if not is_published:
-        writer.discard(new)
-        return None
-    return int(new.snapshot.id)
 
-
-def _stored(store: SnapshotStore, latest: PinnedTable, new: NewSnapshot) -> bool:
     def look_up() -> bool | None:
         found = stored_snapshots.find_snapshot(latest.table, new.snapshot.id)
         return None if found is None else stored_snapshots.is_same_snapshot(found, new.snapshot)
 
-    return store_once(f"snapshot {new.snapshot.id}", partial(store.publish, latest, new), look_up)
+    is_published = publish_once(
+        f"snapshot {new.snapshot.id}",
+        require_wanted,
+        partial(store.publish, latest, new),
+        look_up,
+        partial(writer.discard, new),
+    )
+    return int(new.snapshot.id) if is_published else None

@@ -92,6 +92,34 @@ def store_once(what: str, store: Callable[[], bool], look_up: Callable[[], bool 
     return failure is not None and _is_there(what, look_up, failure)
 
 
+def publish_once(
+    what: str,
+    require_wanted: Callable[[], None],
+    store: Callable[[], bool],
+    look_up: Callable[[], bool | None],
+    discard: Callable[[], None],
+) -> bool:
+    """``store_once`` if ``what`` is still wanted; ``discard`` it if it is certainly not stored.
+
+    Raises: as ``store_once``, and what ``require_wanted`` raises.
+    """
+    try:
+        with before_publication():
+            require_wanted()
+    except BaseException:
+        discard()
+        raise
+    try:
+        is_stored = store_once(what, store, look_up)
+    except JobError as error:
+        if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
+            discard()
+        raise
+    if not is_stored:
+        discard()
+    return is_stored
+
+
 def _is_there(what: str, look_up: Callable[[], bool | None], failure: OSError) -> bool:
     """Whether it is stored although storing it failed; False: another one has its id."""
     try:
