@@ -6,15 +6,31 @@ A word covers 64 rows of a file: bit ``row & 63`` is set for each marked row. It
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from spark_jobs.datafiles.file_changes import Positions
 
+Marks = TypeVar("Marks")
+
 WORD_BITS: Final = 6
 WORDS_PER_FILE_BITS: Final = 32 - WORD_BITS
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedWords(Generic[Marks]):
+    """Implements ``PartReader``: the words of files, from their ordinals and marks. Picklable."""
+
+    positions: Callable[[Marks], Positions]
+
+    def read(self, parts: Sequence[tuple[int, Marks]]) -> Iterator[pa.RecordBatch]:
+        """Read the marks of some files."""
+        for ordinal, marks in parts:
+            yield marked_words(ordinal, self.positions(marks))
 
 
 def marked_words(ordinal: int, positions: Positions) -> pa.RecordBatch:

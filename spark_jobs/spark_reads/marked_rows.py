@@ -2,37 +2,59 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from pyspark.sql import functions as F
 
-from spark_jobs.datafiles.marked_rows import WORD_BITS, WORDS_PER_FILE_BITS
+from spark_jobs.datafiles.file_changes import Positions
+from spark_jobs.datafiles.marked_rows import WORD_BITS, WORDS_PER_FILE_BITS, MarkedWords, most_words
+from spark_jobs.packing import in_order
+from spark_jobs.spark_reads.parquet_rows import ORDINAL, POSITION
+from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
 from spark_jobs.spi.rows import RESERVED_PREFIX
+from spark_jobs.spi.tables import PlannedFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# The columns of ``datafiles.marked_rows.marked_words``, for Spark.
-WORDS_SCHEMA: Final = "word_key bigint, word bigint"
+Marks = TypeVar("Marks")
 
+# The columns of ``marked_words``, for Spark.
+_WORDS_SCHEMA: Final = "word_key bigint, word bigint"
 _WORD_KEY: Final = f"{RESERVED_PREFIX}word_key"
 _WORD: Final = f"{RESERVED_PREFIX}word"
 # About 100 MB on each executor.
 _BROADCAST_WORDS: Final = 3_000_000
+_TASKS_PER_CORE: Final = 2
 
 
 def without_marked(
-    rows: DataFrame, ordinal: str, position: str, marked: DataFrame, most_words: int
+    rows: DataFrame,
+    files: Sequence[PlannedFile],
+    marks: Mapping[int, Marks],
+    positions: Callable[[Marks], Positions],
 ) -> DataFrame:
-    """``rows`` without those that the words ``marked`` (columns: ``WORDS_SCHEMA``) mark.
+    """The located ``rows`` (``parquet_rows``) of ``files`` without those that are marked.
 
-    ``ordinal`` (int) and ``position`` (bigint) are the columns with a row's file and its position
-    there. There are at most ``most_words`` words.
+    ``marks`` are by ordinal; executors read the ``positions`` that they mark. Picklable.
     """
-    words = marked.toDF(_WORD_KEY, _WORD)
-    if most_words <= _BROADCAST_WORDS:
+    marked = [file for file in files if file.ordinal in marks]
+    if not marked:
+        return rows
+    spark = rows.sparkSession
+    count = _TASKS_PER_CORE * spark.sparkContext.defaultParallelism
+    tasks = in_order([(file.ordinal, marks[file.ordinal]) for file in marked], count)
+    read = map_tasks(spark, len(tasks), ScanTasks(MarkedWords(positions), tasks), _WORDS_SCHEMA)
+    words = read.toDF(_WORD_KEY, _WORD)
+    if sum(map(_most_words, marked)) <= _BROADCAST_WORDS:
         words = F.broadcast(words)
-    of_file = F.shiftleft(F.col(ordinal).cast("bigint"), WORDS_PER_FILE_BITS)
-    keyed = rows.withColumn(_WORD_KEY, of_file + F.shiftright(position, WORD_BITS))
-    bit = F.getbit(_WORD, F.col(position).bitwiseAND(63).cast("int"))
+    of_file = F.shiftleft(F.col(ORDINAL).cast("bigint"), WORDS_PER_FILE_BITS)
+    keyed = rows.withColumn(_WORD_KEY, of_file + F.shiftright(POSITION, WORD_BITS))
+    bit = F.getbit(_WORD, F.col(POSITION).bitwiseAND(63).cast("int"))
     return keyed.join(words, _WORD_KEY, "left").where(F.col(_WORD).isNull() | (bit == 0))
+
+
+def _most_words(file: PlannedFile) -> int:
+    """The most words of a file; how many rows are marked may not be known."""
+    return most_words(file.deleted_row_count or file.row_count, file.row_count)

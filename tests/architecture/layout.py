@@ -198,6 +198,7 @@ ALLOWED_IMPORTS = {
     "spark_jobs.spark_reads": (
         "spark_jobs.spark_reads",
         "spark_jobs.datafiles",
+        "spark_jobs.packing",
         "spark_jobs.pushed_filters",
         "spark_jobs.spark_paths",
         "spark_jobs.spi",

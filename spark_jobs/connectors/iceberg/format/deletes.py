@@ -7,8 +7,6 @@ specification, "deletion-vector-v1 blob type". The bitmap of a vector is 64-bit 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,7 +15,6 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from spark_jobs.datafiles.file_changes import Positions
-from spark_jobs.datafiles.marked_rows import marked_words
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.roaring import BrokenBitmapError, bitmap_positions_64, framed
 from spark_jobs.errors import CatalogError, ErrorCode
@@ -143,21 +140,3 @@ def _damaged(path: str, reason: str) -> CatalogError:
         f"The deletes in {path} are damaged: {reason}.",
         "Restore the file, or roll the table back to a snapshot before it.",
     )
-
-
-@dataclass(frozen=True, slots=True)
-class DeletedWords:
-    """For ``map_in_arrow``: the words of deleted rows (``datafiles.marked_rows``). Picklable.
-
-    Takes batches with the indices of ``files`` in the only column.
-    """
-
-    filesystem: pafs.FileSystem
-    files: Sequence[DataFileDeletes]
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the deletes of some files."""
-        for batch in batches:
-            for index in batch.column(0).to_pylist():
-                file = self.files[index]
-                yield marked_words(file.ordinal, deleted_positions(self.filesystem, file))

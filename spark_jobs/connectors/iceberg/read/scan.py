@@ -16,8 +16,6 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 
 from spark_jobs.connectors.iceberg.format.deletes import (
-    DataFileDeletes,
-    DeletedWords,
     deleted_positions,
 )
 from spark_jobs.connectors.iceberg.format.file_columns import Constants, file_mappings
@@ -29,14 +27,13 @@ from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned
 from spark_jobs.connectors.shared.read.scans import TASKS_PER_CORE, arrow_rows
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.datafiles.field_mapping import FieldMapping
-from spark_jobs.datafiles.marked_rows import most_words
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.spark_paths import is_readable
 from spark_jobs.spark_reads.mapped_columns import mapped_columns
-from spark_jobs.spark_reads.marked_rows import WORDS_SCHEMA, without_marked
+from spark_jobs.spark_reads.marked_rows import without_marked
 from spark_jobs.spark_reads.parquet_rows import ORDINAL, POSITION, ROW_ID_TYPE, parquet_rows, row_id
 from spark_jobs.spark_reads.readable_files import is_for_spark
-from spark_jobs.spi.arrow_tasks import map_in_arrow, map_tasks
+from spark_jobs.spi.arrow_tasks import map_tasks
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.rows import ROW_ID
@@ -175,8 +172,10 @@ def _read_by_spark(
     read = [mapped_columns(members, mappings) for mappings, members in groups.items()]
     assert pinned.storage.spark_prefix is not None  # noqa: S101
     located = parquet_rows(spark, files, read, pinned.storage.spark_prefix)
-    deletes = [each for file in files if (each := scanned[file.ordinal].deletes).deletes]
-    live = _without_deleted(spark, located, pinned, deletes)
+    deletes = {file.ordinal: scanned[file.ordinal].deletes for file in files}
+    marks = {ordinal: each for ordinal, each in deletes.items() if each.deletes}
+    positions = partial(deleted_positions, pinned.storage.filesystem)
+    live = without_marked(located, files, marks, positions)
     return live.select(*map(quote, columns), row_id(F.col(ORDINAL), F.col(POSITION)))
 
 
@@ -192,18 +191,6 @@ def _mappings(
         metadata = pq.ParquetFile(stream).metadata
         found = metadata.schema.to_arrow_schema()
         return metadata, file_mappings(fields, found, pinned.name_mapping, constants)
-
-
-def _without_deleted(
-    spark: SparkSession, rows: DataFrame, pinned: PinnedTable, files: Sequence[DataFileDeletes]
-) -> DataFrame:
-    if not files:
-        return rows
-    tasks = min(len(files), TASKS_PER_CORE * spark.sparkContext.defaultParallelism)
-    indices = spark.range(0, len(files), 1, tasks)
-    read = map_in_arrow(indices, DeletedWords(pinned.storage.filesystem, files), WORDS_SCHEMA)
-    most = sum(most_words(each.row_count, each.row_count) for each in files)
-    return without_marked(rows, ORDINAL, POSITION, read, most)
 
 
 def _read_by_pyarrow(

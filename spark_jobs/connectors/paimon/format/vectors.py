@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import posixpath
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.format.deletion_vector import decode, encode
 from spark_jobs.datafiles.file_changes import Positions
-from spark_jobs.datafiles.marked_rows import marked_words
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.storage.files import make_folder
 from spark_jobs.storage.parallel import in_parallel
@@ -195,27 +193,3 @@ def write_index(filesystem: pafs.FileSystem, path: str, content: bytes) -> None:
     make_folder(filesystem, posixpath.dirname(path))
     with filesystem.open_output_stream(path) as stream:
         stream.write(content)
-
-
-@dataclass(frozen=True, slots=True)
-class DeletedWords:
-    """A function for ``mapInArrow`` that turns vectors into 64-bit words of deleted rows.
-
-    Takes ``ordinal`` (int), ``path`` (string), ``start`` (bigint), ``length`` (bigint) and
-    ``cardinality`` (bigint). Picklable.
-    """
-
-    filesystem: pafs.FileSystem
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the vectors.
-
-        Yields:
-            The batches of ``marked_words``, one for each vector.
-        """
-        for batch in batches:
-            for row in batch.to_pylist():
-                location = VectorLocation(
-                    row["path"], row["start"], row["length"], row["cardinality"]
-                )
-                yield marked_words(row["ordinal"], read_vector(self.filesystem, location))

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.connectors.paimon.read.live_rows import VectorOfFile, without_deleted
+from spark_jobs.connectors.paimon.format.vectors import read_vector
 from spark_jobs.connectors.paimon.read.spark_columns import columns_by_schema
 from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
 from spark_jobs.connectors.paimon.read.stored_columns import StoredColumns
 from spark_jobs.connectors.paimon.table.table_handle import pinned_table
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.spark_reads.mapped_columns import ReadColumns
+from spark_jobs.spark_reads.marked_rows import without_marked
 from spark_jobs.spark_reads.parquet_rows import ORDINAL, POSITION, parquet_rows, row_id
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 
@@ -67,14 +69,8 @@ def read_by_spark(
         empty = spark.createDataFrame([], spark_schema(table))
         return empty.select(*map(quote, columns), row_id(F.lit(0), F.lit(0)))
     located = parquet_rows(spark, files, groups, prefix)
-    live = without_deleted(located, ORDINAL, POSITION, _vectors(table, files), filesystem)
+    known = pinned_table(table).vectors
+    marked = {file.ordinal: file.path for file in files if file.deleted_row_count}
+    vectors = {each: known[path.rpartition("/")[2]] for each, path in marked.items()}
+    live = without_marked(located, files, vectors, partial(read_vector, filesystem))
     return live.select(*map(quote, columns), row_id(F.col(ORDINAL), F.col(POSITION)))
-
-
-def _vectors(table: TableHandle, files: Sequence[PlannedFile]) -> list[VectorOfFile]:
-    vectors = pinned_table(table).vectors
-    return [
-        VectorOfFile(file, vectors[file.path.rpartition("/")[2]])
-        for file in files
-        if file.deleted_row_count
-    ]
