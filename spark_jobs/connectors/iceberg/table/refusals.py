@@ -19,7 +19,6 @@ from spark_jobs.connectors.iceberg.format.schema import (
 from spark_jobs.connectors.iceberg.format.transforms import VOID, is_known
 from spark_jobs.connectors.iceberg.table.live_files import PUFFIN, LiveFile
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
-from spark_jobs.connectors.iceberg.table.table_properties import CHOICES, CODEC, STATEMENTS
 from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.request import TableName
 from spark_jobs.datafiles.parquet.options import CODECS
@@ -27,6 +26,15 @@ from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.iceberg.options import branch_of
 from spark_jobs.spi.rows import RESERVED_PREFIX
 from spark_jobs.spi.tables import TableHandle
+
+CODEC: Final = "write.parquet.compression-codec"
+MERGE_ON_READ: Final = "merge-on-read"
+STATEMENTS: Final = ("merge", "update", "delete")
+# What a table may say of each kind of statement; the first is the default.
+CHOICES: Final = {
+    "mode": ("copy-on-write", MERGE_ON_READ),
+    "isolation-level": ("serializable", "snapshot"),
+}
 
 _VERSIONS: Final = (1, 2, 3)
 _PARQUET: Final = "PARQUET"
@@ -119,11 +127,7 @@ def refuse_unwritable(name: TableName, table: PinnedTable) -> None:
 
 
 def refuse_moved_rows(table: TableHandle, assigned: Collection[str]) -> None:
-    """Refuse UPDATEs of ``assigned`` sources of partitions, if Spark cannot have some columns.
-
-    Raises:
-        NotSupportedError: names the columns.
-    """
+    """Refuse UPDATEs of ``assigned`` sources of partitions, if Spark cannot have some columns."""
     for column in table.opaque_columns if assigned else ():
         raise NotSupportedError(
             f"{table.name}: an UPDATE of {min(assigned)}, a source of partitions, moves rows, whose"
@@ -152,11 +156,7 @@ def refuse_spec(name: TableName, table: PinnedTable, spec_id: int) -> None:
 
 
 def refuse_file(name: TableName, file: LiveFile) -> None:
-    """Refuse a data file whose rows cannot be read correctly here.
-
-    Raises:
-        NotSupportedError: it is in another format than parquet, or has equality deletes.
-    """
+    """Refuse a data file that is in another format than parquet, or has equality deletes."""
     if file.entry.file_format != _PARQUET:
         raise NotSupportedError(
             f"{name} has a data file in the format {file.entry.file_format}, which is not "

@@ -10,7 +10,7 @@ import pyarrow.fs as pafs
 from spark_jobs.connectors.iceberg.format.schema import arrow_field
 from spark_jobs.connectors.iceberg.format.transforms import VOID, field_type, is_sortable
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
-from spark_jobs.connectors.iceberg.table.table_properties import (
+from spark_jobs.connectors.iceberg.table.refusals import (
     CHOICES,
     CODEC,
     MERGE_ON_READ,
