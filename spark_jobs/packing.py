@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TypeVar
 
@@ -31,6 +31,20 @@ def scan_tasks(file_sizes: Mapping[int, int], tasks: int) -> list[list[int]]:
     for ordinal in file_sizes:
         files_of[placed[ordinal]].append(ordinal)
     return files_of
+
+
+def filled(parts: Iterable[Part], size_of: Callable[[Part], int], most: int) -> list[list[Part]]:
+    """Neighbours in groups of up to ``most`` in size; a part that is larger is alone."""
+    groups: list[list[Part]] = []
+    room = -1
+    for part in parts:
+        size = size_of(part)
+        if size > room:
+            groups.append([])
+            room = most
+        groups[-1].append(part)
+        room -= size
+    return groups
 
 
 def in_order(parts: Sequence[Part], tasks: int) -> tuple[tuple[Part, ...], ...]:

@@ -103,6 +103,12 @@ def _require_short(name: str, longest: int, path: str) -> None:
         )
 
 
+def remove_file(filesystem: pafs.FileSystem, path: str) -> None:
+    """Remove a file, if it exists."""
+    with suppress(FileNotFoundError):
+        filesystem.delete_file(path)
+
+
 def remove_folder(filesystem: pafs.FileSystem, path: str) -> None:
     """Remove a folder and everything in it, if it exists.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import pyarrow.fs as pafs
 
 from spark_jobs.errors import ErrorCode, InternalError
+from spark_jobs.storage.files import remove_file
 from spark_jobs.storage.parallel import in_parallel
 from spark_jobs.storage.s3_errors import access_error
 
@@ -23,8 +23,7 @@ def remove_with_prefixes(filesystem: pafs.FileSystem, root: str, prefixes: tuple
     for info in filesystem.get_file_info(selector):
         if info.base_name.startswith(prefixes):
             # Another process may remove files at the same time.
-            with suppress(FileNotFoundError):
-                filesystem.delete_file(info.path)
+            remove_file(filesystem, info.path)
 
 
 class FileRemover(Protocol):
@@ -62,8 +61,7 @@ class SingleRemover:
             self.remove([path])
 
     def _remove(self, path: str) -> None:
-        with suppress(FileNotFoundError):
-            self.filesystem.delete_file(path)
+        remove_file(self.filesystem, path)
 
 
 @dataclass(frozen=True, slots=True)

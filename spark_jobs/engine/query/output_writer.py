@@ -6,7 +6,6 @@ Imported by executors: nothing here needs a table library.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +19,7 @@ from spark_jobs.engine.runtime.spill import Spill, columns_with_bounds
 from spark_jobs.engine.runtime.tasks import partition_number, task_key
 from spark_jobs.engine.write.text_check import require_text
 from spark_jobs.errors import DataError, ErrorCode, JobError
+from spark_jobs.storage.files import remove_file
 
 if TYPE_CHECKING:
     from spark_jobs.contract.query import OutputFormat
@@ -63,8 +63,7 @@ class OutputWriter:
         try:
             self.lease.require()
         except JobError:
-            with suppress(FileNotFoundError):
-                self.filesystem.delete_file(path)
+            remove_file(self.filesystem, path)
             raise
         yield pa.RecordBatch.from_pydict({"file": [name], "row_count": [spill.row_count]})
 

@@ -9,13 +9,12 @@ and removes the file. Imported by executors: nothing here needs a table library.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.contract.operation_files import lease_path
 from spark_jobs.errors import CommitError, ErrorCode
-from spark_jobs.storage.files import remove_folder, replace_file
+from spark_jobs.storage.files import remove_file, remove_folder, replace_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,8 +50,7 @@ class Lease:
 
     def end(self) -> None:
         """Remove the lease: from now on, tasks may leave no files."""
-        with suppress(FileNotFoundError):
-            self.filesystem.delete_file(self.path)
+        remove_file(self.filesystem, self.path)
 
     def is_held(self) -> bool:
         """Whether the lease exists; it is opened, because NFS clients cache names."""

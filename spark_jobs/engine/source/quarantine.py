@@ -6,7 +6,6 @@ earlier try left, so that each bad record is there once.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from spark_jobs.contract.source_names import source_text
 from spark_jobs.contract.unfinished_files import finished_name
 from spark_jobs.engine.source.source_files import located_folder
 from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError
-from spark_jobs.storage.files import replace_file
+from spark_jobs.storage.files import remove_file, replace_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,8 +55,7 @@ class Quarantine:
         try:
             self._clear_leftovers()
             if not parts:
-                with contextlib.suppress(FileNotFoundError):
-                    self.filesystem.delete_file(self.path)
+                remove_file(self.filesystem, self.path)
                 return metrics
             replace_file(self.filesystem, self.path, _content(scratch, parts))
         except OSError as error:
@@ -73,8 +71,7 @@ class Quarantine:
         folder, _, name = self.path.rpartition("/")
         for info in self.filesystem.get_file_info(pafs.FileSelector(folder, allow_not_found=True)):
             if finished_name(info.base_name) == name:
-                with contextlib.suppress(FileNotFoundError):
-                    self.filesystem.delete_file(info.path)
+                remove_file(self.filesystem, info.path)
 
 
 def quarantine_of(

@@ -12,7 +12,7 @@ from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.contract.operation_files import base_path
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.storage import WarehouseStorage
-from spark_jobs.storage.files import read_file, replace_file
+from spark_jobs.storage.files import read_file, remove_file, replace_file
 
 _LONGEST = 4096
 
@@ -71,10 +71,7 @@ class BaseNotes:
 
     def remove(self, operation_id: str) -> None:
         """Remove the note, if there is one."""
-        try:
-            self.storage.filesystem.delete_file(self._path(operation_id))
-        except FileNotFoundError:
-            return
+        remove_file(self.storage.filesystem, self._path(operation_id))
 
     def _path(self, operation_id: str) -> str:
         return f"{self.storage.root}/{base_path(operation_id)}"

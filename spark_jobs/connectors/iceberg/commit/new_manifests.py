@@ -10,7 +10,7 @@ import json
 import math
 import uuid
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from spark_jobs.avro import open_manifest
@@ -32,6 +32,7 @@ from spark_jobs.connectors.iceberg.table.manifests import (
 from spark_jobs.connectors.iceberg.table.partition_ranges import PartitionPart
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.formats.avro.encoding import avro_file
+from spark_jobs.packing import filled
 
 # Iceberg's defaults.
 _LEAST_COUNT: Final = 100
@@ -100,7 +101,9 @@ class SnapshotFiles:
             groups[each["partition_spec_id"], each.get("content") or DATA].append(each)
         found: list[Mapping[str, Any]] = []
         for group in groups.values():
-            bins = _bins(group, target) if len(group) >= least else [[each] for each in group]
+            bins = [[each] for each in group]
+            if len(group) >= least:
+                bins = filled(group, lambda each: each["manifest_length"], target)
             for members in bins:
                 found += self._merged(members) if len(members) > 1 else members
         return found
@@ -278,19 +281,6 @@ def _field_summary(part: PartitionPart, values: Sequence[Any]) -> dict[str, Any]
         "lower_bound": low,
         "upper_bound": high,
     }
-
-
-def _bins(group: Sequence[Mapping[str, Any]], target: int) -> Iterator[Sequence[Mapping[str, Any]]]:
-    """Consecutive manifests that have up to ``target`` bytes together."""
-    members: list[Mapping[str, Any]] = []
-    size = 0
-    for each in group:
-        if members and size + each["manifest_length"] > target:
-            yield members
-            members, size = [], 0
-        members.append(each)
-        size += each["manifest_length"]
-    yield members
 
 
 def _existing(

@@ -7,7 +7,6 @@ has to search for the operation's commit.
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow.fs as pafs
@@ -23,7 +22,7 @@ from spark_jobs.formats.paimon.metadata_files import (
     guard_path,
     next_snapshot,
 )
-from spark_jobs.storage.files import read_file, replace_file
+from spark_jobs.storage.files import read_file, remove_file, replace_file
 
 # The longest consumer file, in bytes.
 _LONGEST = 4096
@@ -75,10 +74,7 @@ class BaseGuard:
 
     def release(self) -> None:
         """Remove the guard, if there is one."""
-        try:
-            self.filesystem.delete_file(self.path)
-        except FileNotFoundError:
-            return
+        remove_file(self.filesystem, self.path)
 
     def _remove_abandoned(self) -> None:
         """Remove guards that are much older than this one, which the store has just dated."""
@@ -90,8 +86,7 @@ class BaseGuard:
         for name, info in found.items():
             is_guard = name.startswith(_GUARDS)
             if is_guard and info.mtime and info.mtime < own.mtime - ABANDONED_AFTER:
-                with suppress(FileNotFoundError):
-                    self.filesystem.delete_file(info.path)
+                remove_file(self.filesystem, info.path)
 
 
 def guard_of(filesystem: pafs.FileSystem, table: PinnedTable, operation_id: str) -> BaseGuard:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Iterable
-from contextlib import suppress
 from typing import Any
 
 import pyarrow.fs as pafs
@@ -16,6 +15,7 @@ from spark_jobs.connectors.paimon.commit.index_changes import (
 )
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes
+from spark_jobs.storage.files import remove_file
 
 
 class KeptVectors:
@@ -42,8 +42,7 @@ class KeptVectors:
     def remove(self) -> None:
         """Remove the files, which no snapshot refers to."""
         for path in self._paths:
-            with suppress(FileNotFoundError):
-                self._filesystem.delete_file(path)
+            remove_file(self._filesystem, path)
         self._paths, self._made_for = [], ()
 
     def _without(

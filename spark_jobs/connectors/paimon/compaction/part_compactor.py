@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow.fs as pafs
 
 from spark_jobs.spi.writes import Fragment
+from spark_jobs.storage.files import remove_file
 
 
 class Compactor(Protocol):
@@ -42,8 +42,7 @@ def remove_new_files(filesystem: pafs.FileSystem, fragments: Sequence[Fragment])
     for fragment in fragments:
         compacted = fragment.document["compacted"]
         for file in (*compacted["added"], *compacted["changelog"]):
-            with suppress(FileNotFoundError):
-                filesystem.delete_file(_path(file))
+            remove_file(filesystem, _path(file))
 
 
 def _path(file: Mapping[str, Any]) -> str:

@@ -22,6 +22,7 @@ from spark_jobs.connectors.paimon.write.file_layout import in_bucket
 from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
+from spark_jobs.packing import filled
 from spark_jobs.spi import rows
 from spark_jobs.spi.writes import Fragment
 
@@ -56,22 +57,8 @@ def small_files(fragments: Sequence[Fragment], target_file_size: int) -> list[li
     for members in by_place.values():
         total = sum(fragments[index].bytes_added for index in members)
         if len(members) > _MOST_FILES * math.ceil(total / target_file_size):
-            groups += _filled(members, fragments, target_file_size)
+            groups += filled(members, lambda index: fragments[index].bytes_added, target_file_size)
     return [group for group in groups if len(group) > 1]
-
-
-def _filled(
-    members: Sequence[int], fragments: Sequence[Fragment], target: int
-) -> Iterator[list[int]]:
-    group: list[int] = []
-    size = 0
-    for index in members:
-        if group and size + fragments[index].bytes_added > target:
-            yield group
-            group, size = [], 0
-        group.append(index)
-        size += fragments[index].bytes_added
-    yield group
 
 
 def new_file(fragment: Fragment) -> SmallFile:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import posixpath
 import uuid
-from contextlib import suppress
 
 import pyarrow.fs as pafs
+
+from spark_jobs.storage.files import remove_file
 
 
 class TaskFiles:
@@ -35,5 +36,4 @@ class TaskFiles:
     def remove(self) -> None:
         """Remove all files that were named here."""
         for path in self._paths:
-            with suppress(FileNotFoundError):
-                self.filesystem.delete_file(path)
+            remove_file(self.filesystem, path)
