@@ -27,8 +27,8 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
     reading_metadata,
     require_within,
 )
-from spark_jobs.connectors.paimon.maintenance.stored_files import FileKind
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.connectors.shared.maintenance.removal_notes import FileKind
 from spark_jobs.errors import CatalogError
 from spark_jobs.formats.paimon.metadata_files import manifest_folder
 from spark_jobs.storage.parallel import in_parallel

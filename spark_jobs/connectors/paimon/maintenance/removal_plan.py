@@ -8,19 +8,22 @@ snapshot and tag is readable at any moment, and the next run can finish an inter
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
+from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata, require_within
 from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistories, BranchHistory
 from spark_jobs.connectors.paimon.maintenance.reachability import (
     FileFact,
     Reachability,
     References,
 )
-from spark_jobs.connectors.paimon.maintenance.removal_notes import RemovalNotes
+from spark_jobs.connectors.paimon.maintenance.stored_files import stored_kind
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.connectors.shared.maintenance.removal_notes import RemovalNotes
 from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.maintenance import Kept, MaintenanceReport
 from spark_jobs.errors import CommitError, ErrorCode
@@ -64,7 +67,9 @@ class RemovalPlanner:
         self._now = now
         self._histories = BranchHistories(storage.filesystem, table.path)
         self._reach = Reachability(table)
-        self._notes = RemovalNotes(storage.filesystem, table.path, self._reach.roots)
+        is_own = partial(_is_removable, table.path, self._reach.roots)
+        folder = f"{table.path}/removal"
+        self._notes = RemovalNotes(storage.filesystem, folder, reading_metadata, is_own)
 
     def history(self) -> BranchHistory:
         """The current history of the table's branch."""
@@ -190,6 +195,12 @@ class RemovalPlanner:
 
     def _own(self, histories: Sequence[BranchHistory]) -> BranchHistory:
         return next(each for each in histories if each.folder == self._table.branch_path)
+
+
+def _is_removable(table_path: str, roots: Collection[str], path: str) -> bool:
+    require_within(path, roots)
+    is_inside = path.startswith(f"{table_path}/")
+    return not is_inside or stored_kind(table_path, path) is not None
 
 
 def _roots(history: BranchHistory) -> list[Any]:

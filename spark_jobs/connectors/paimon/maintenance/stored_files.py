@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, NamedTuple, get_args
 
 import pyarrow.fs as pafs
 
+from spark_jobs.connectors.shared.maintenance.removal_notes import FileKind
 from spark_jobs.formats.paimon.metadata_files import Kind
 from spark_jobs.storage.listing import own_files
 from spark_jobs.storage.parallel import in_parallel
 
-FileKind = Literal["data", "index", "manifest"]
 _METADATA: Final[Mapping[str, FileKind]] = {
     "manifest": "manifest",
     "statistics": "manifest",

@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import get_args
+from typing import Literal, get_args
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata, require_within
-from spark_jobs.connectors.paimon.maintenance.stored_files import FileKind, stored_kind
-from spark_jobs.formats.paimon.metadata_files import entry_path, names_of
 from spark_jobs.storage.files import read_file, replace_file
+
+FileKind = Literal["data", "index", "manifest"]
+_NOTE = "removal-"
 
 
 @dataclass(frozen=True, slots=True)
 class RemovalNotes:
-    """Notes of the files to remove, stored in ``<table>/removal`` before any snapshot is removed.
+    """Notes in ``folder`` of the files to remove, stored before any snapshot is removed.
 
     Without them, only a search for orphan files would find the files of removed snapshots.
+    ``reading`` turns failures to read a note into errors of the job; ``is_own`` tells which files a
+    removal would name.
     """
 
     filesystem: pafs.FileSystem
-    table_path: str
-    roots: Collection[str]
+    folder: str
+    reading: Callable[[str], AbstractContextManager[None]]
+    is_own: Callable[[str], bool]
 
     def write(self, files: Iterable[tuple[str, FileKind]]) -> str:
         """Store a note and return its path."""
-        path = entry_path(self.table_path, "removal", f"{uuid.uuid4()}.json")
+        path = f"{self.folder}/{_NOTE}{uuid.uuid4()}.json"
         content = json.dumps({"files": sorted(files)}).encode()
         replace_file(self.filesystem, path, content)
         return path
@@ -42,10 +46,10 @@ class RemovalNotes:
         """
         found = {}
         for info in self.filesystem.get_file_info(
-            pafs.FileSelector(self._folder, allow_not_found=True)
+            pafs.FileSelector(self.folder, allow_not_found=True)
         ):
-            if names_of("removal", [info.base_name]) and info.base_name.endswith(".json"):
-                with reading_metadata(info.path):
+            if info.base_name.startswith(_NOTE) and info.base_name.endswith(".json"):
+                with self.reading(info.path):
                     found[info.path] = self._files(info.path)
         return found
 
@@ -56,15 +60,7 @@ class RemovalNotes:
             return {}  # the removal that wrote it has finished
         files: dict[str, FileKind] = {}
         for name, kind in document["files"]:
-            require_within(name, self.roots)
-            inside = name.startswith(f"{self.table_path}/")
-            if kind not in get_args(FileKind) or (
-                inside and stored_kind(self.table_path, name) is None
-            ):
+            if kind not in get_args(FileKind) or not self.is_own(name):
                 raise ValueError(f"{name} is not a file that a removal would name")
             files[name] = kind
         return files
-
-    @property
-    def _folder(self) -> str:
-        return f"{self.table_path}/removal"
