@@ -39,22 +39,21 @@ def without_marked(
 
     ``marks`` are by ordinal; executors read the ``positions`` that they mark. Picklable.
     """
-    marked = [file for file in files if file.ordinal in marks]
+    marked = [each for each in files if each.ordinal in marks]
     if not marked:
         return rows
     spark = rows.sparkSession
     count = _TASKS_PER_CORE * spark.sparkContext.defaultParallelism
-    tasks = in_order([(file.ordinal, marks[file.ordinal]) for file in marked], count)
+    tasks = in_order([(each.ordinal, marks[each.ordinal]) for each in marked], count)
     read = map_tasks(spark, len(tasks), ScanTasks(MarkedWords(positions), tasks), _WORDS_SCHEMA)
     words = read.toDF(_WORD_KEY, _WORD)
-    if sum(map(_most_words, marked)) <= _BROADCAST_WORDS:
+    # How many rows of a file are marked may not be known.
+    most = sum(
+        most_words(each.deleted_row_count or each.row_count, each.row_count) for each in marked
+    )
+    if most <= _BROADCAST_WORDS:
         words = F.broadcast(words)
     of_file = F.shiftleft(F.col(ORDINAL).cast("bigint"), WORDS_PER_FILE_BITS)
     keyed = rows.withColumn(_WORD_KEY, of_file + F.shiftright(POSITION, WORD_BITS))
     bit = F.getbit(_WORD, F.col(POSITION).bitwiseAND(63).cast("int"))
     return keyed.join(words, _WORD_KEY, "left").where(F.col(_WORD).isNull() | (bit == 0))
-
-
-def _most_words(file: PlannedFile) -> int:
-    """The most words of a file; how many rows are marked may not be known."""
-    return most_words(file.deleted_row_count or file.row_count, file.row_count)

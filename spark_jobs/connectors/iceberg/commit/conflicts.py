@@ -16,12 +16,7 @@ from spark_jobs.connectors.iceberg.table.live_files import may_apply
 from spark_jobs.connectors.iceberg.table.manifests import DATA, ManifestEntry
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.iceberg.write.table_layout import isolation, statement_of
-from spark_jobs.connectors.shared.commit.refusals import (
-    CHANGED_FILES,
-    READ_ROWS,
-    conflict,
-    refuse_own_commit,
-)
+from spark_jobs.connectors.shared.commit import refusals
 from spark_jobs.spi.writes import MergeWrite
 
 
@@ -34,15 +29,17 @@ def refuse_conflicts(table: PinnedTable, gap: Gap, changes: Changes, write: Merg
     known = {each.entry.path: each.entry for each in table.files}
     is_serializable = (write.isolation or isolation(table, statement_of(write))) == "serializable"
     for commit in gap.commits:
-        refuse_own_commit(commit.snapshot.snapshot_id, commit.operation_id, write.operation)
+        refusals.refuse_own_commit(
+            commit.snapshot.snapshot_id, commit.operation_id, write.operation
+        )
         lost = [each for each in commit.removed if each.path in changes.removed]
         gone = {each.path for each in commit.removed} & {each.path for each in changes.touched}
         if lost or gone or _with_new_deletes(table, commit, changes.touched):
-            raise conflict(commit, CHANGED_FILES)
+            raise refusals.conflict(commit, refusals.CHANGED_FILES)
         if is_serializable and not _keeps_rows(commit, known):
             touched = [*commit.data_files, *_with_new_deletes(table, commit, known.values())]
             if write.read_set(described_files(table, touched)):
-                raise conflict(commit, READ_ROWS)
+                raise refusals.conflict(commit, refusals.READ_ROWS)
         known |= {each.path: each for each in commit.added if each.content == DATA}
 
 

@@ -183,6 +183,7 @@ def _source_file(
     return SourceFile(
         path=file.path,
         size=file.size,
+        row_count=file.row_count,
         folder=folder if inside else root,
         deletes=scanned.deletes,
         constants=scanned.constants,

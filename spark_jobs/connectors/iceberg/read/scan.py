@@ -172,8 +172,8 @@ def _read_by_spark(
     read = [mapped_columns(members, mappings) for mappings, members in groups.items()]
     assert pinned.storage.spark_prefix is not None  # noqa: S101
     located = parquet_rows(spark, files, read, pinned.storage.spark_prefix)
-    deletes = {file.ordinal: scanned[file.ordinal].deletes for file in files}
-    marks = {ordinal: each for ordinal, each in deletes.items() if each.deletes}
+    deletes = [scanned[file.ordinal].deletes for file in files]
+    marks = {each.ordinal: each for each in deletes if each.deletes}
     positions = partial(deleted_positions, pinned.storage.filesystem)
     live = without_marked(located, files, marks, positions)
     return live.select(*map(quote, columns), row_id(F.col(ORDINAL), F.col(POSITION)))

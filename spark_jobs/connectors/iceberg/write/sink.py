@@ -45,15 +45,11 @@ class SourceFile:
 
     path: str
     size: int
+    row_count: int
     folder: str
     deletes: DataFileDeletes
     constants: Constants
     own: DataFileDeletes
-
-    @property
-    def row_count(self) -> int:
-        """The number of its rows, also of deleted ones."""
-        return self.deletes.row_count
 
 
 @dataclass(frozen=True, slots=True)
