@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 import pytest
 
 from spark_jobs.connectors.shared.commit.commit_loop import (
     before_publication,
+    publish_once,
     store_once,
     until_committed,
 )
@@ -122,3 +124,34 @@ def test_an_owner_that_can_not_be_looked_up_is_an_unknown_outcome() -> None:
         store_once("snapshot 3", Store(OSError("reset"), answer=False), unreachable)
 
     assert raised.value.code is ErrorCode.COMMIT_OUTCOME_UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("store", "owner", "discarded"),
+    [
+        (Store(), None, 0),
+        (Store(answer=False), None, 1),
+        (Store(OSError(), OSError(), OSError()), None, 1),
+        (Store(TimeoutError(), TimeoutError(), TimeoutError()), None, 0),
+    ],
+    ids=["stored", "of another", "failed", "unknown"],
+)
+def test_files_go_exactly_if_they_are_certainly_not_published(
+    store: Store, owner: bool | None, discarded: int
+) -> None:
+    gone: list[str] = []
+    with contextlib.suppress(JobError):
+        publish_once("snapshot 7", lambda: None, store, of(owner), lambda: gone.append("files"))
+
+    assert len(gone) == discarded
+
+
+def test_what_is_not_wanted_any_more_is_not_stored() -> None:
+    def refuse() -> None:
+        raise CommitError(ErrorCode.RUN_GIVEN_UP, "given up", "")
+
+    store, gone = Store(), list[str]()
+    with pytest.raises(CommitError, match="given up"):
+        publish_once("snapshot 7", refuse, store, never, lambda: gone.append("files"))
+
+    assert (store.calls, gone) == (0, ["files"])

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.errors import CatalogError, ErrorCode, from_marker, job_mark
-from spark_jobs.packing import in_order, scan_tasks
+from spark_jobs.packing import filled, in_order, scan_tasks
 from spark_jobs.spi.arrow_tasks import ExecutorTask, ScanTasks, map_tasks
 
 
@@ -73,6 +73,11 @@ def test_parts_in_order() -> None:
     assert in_order("abcdefg", 3) == (("a", "b"), ("c", "d"), ("e", "f", "g"))
     assert in_order("ab", 5) == (("a",), ("b",))
     assert in_order("", 5) == ()
+
+
+def test_neighbours_fill_groups() -> None:
+    assert filled([3, 4, 3, 1, 12, 1], lambda each: each, 10) == [[3, 4, 3], [1], [12], [1]]
+    assert filled([], lambda each: each, 10) == []
 
 
 def test_packed_tasks_have_all_files_and_none_is_empty() -> None:
