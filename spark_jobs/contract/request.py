@@ -83,6 +83,16 @@ class TableName:
             )
         return cls(names[0].strip(), names[1].strip())
 
+    @property
+    def without_branch(self) -> str:
+        """The table's name without a branch."""
+        return self.table.partition(BRANCH_MARK)[0]
+
+    @property
+    def branch(self) -> str:
+        """The branch in ``<table>$branch_<branch>``; ``main`` without one."""
+        return self.table.partition(BRANCH_MARK)[2] or MAIN_BRANCH
+
     def may_be(self, other: TableName) -> bool:
         """Whether both may be the same table, ignoring case; a table is its own branch ``main``."""
         one, two = (

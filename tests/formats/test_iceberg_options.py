@@ -8,7 +8,6 @@ from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.s3_options import S3Options
 from spark_jobs.errors import JobError, NotSupportedError, RequestError
 from spark_jobs.formats.iceberg.options import (
-    branch_of,
     flat,
     identifier_of,
     properties_of,
@@ -105,8 +104,8 @@ def test_names_of_tables() -> None:
     assert identifier_of({"type": "glue"}, TableName("a", "t$branch_audit")) == ("a", "t")
     with pytest.raises(NotSupportedError, match="several levels"):
         identifier_of({"type": "glue"}, TableName("a.b", "t"))
-    assert branch_of(TableName("a.b", "t$branch_audit")) == "audit"
-    assert branch_of(TableName("a.b", "t")) == "main"
+    assert TableName("a.b", "t$branch_audit").branch == "audit"
+    assert TableName("a.b", "t").branch == "main"
 
 
 def test_a_catalog_without_a_warehouse_needs_a_workspace() -> None:

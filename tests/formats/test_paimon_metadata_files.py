@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.contract.request import TableName
 from spark_jobs.formats.paimon.metadata_files import (
     consumer_document,
     entry_path,
@@ -18,7 +19,6 @@ from spark_jobs.formats.paimon.metadata_files import (
     manifest_folder,
     names_of,
     next_snapshot,
-    split_branch,
 )
 
 
@@ -64,10 +64,11 @@ def test_what_is_no_id(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("table", "parts"),
-    [("t", ("t", "")), ("t$branch_b", ("t", "b")), ("t$branch_main", ("t", ""))],
+    [("t", ("t", "main")), ("t$branch_b", ("t", "b")), ("t$branch_main", ("t", "main"))],
 )
 def test_a_table_may_name_a_branch(table: str, parts: tuple[str, str]) -> None:
-    assert split_branch(table) == parts
+    name = TableName("a", table)
+    assert (name.without_branch, name.branch) == parts
 
 
 def test_a_consumer_goes_on_at_a_snapshot() -> None:

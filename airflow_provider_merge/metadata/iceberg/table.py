@@ -35,7 +35,6 @@ from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.properties import OPERATION_ID, STATEMENT
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, JobError, NotSupportedError
-from spark_jobs.formats.iceberg.options import branch_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,7 +80,7 @@ class IcebergTable:
     @cached_property
     def branch(self) -> Branch:
         """The snapshots."""
-        return Branch(self.loaded.metadata, branch_of(self.name))
+        return Branch(self.loaded.metadata, self.name.branch)
 
     def latest(self) -> IcebergSnapshot | None:
         """The newest snapshot; None for a table without one."""

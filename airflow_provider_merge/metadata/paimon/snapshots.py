@@ -16,6 +16,7 @@ from airflow_provider_merge.metadata.model import Snapshot
 from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.files import list_names, read_text, remove
 from airflow_provider_merge.storage.locations import child
+from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.properties import OPERATION_ID, STATEMENT
 from spark_jobs.contract.request import TableName
@@ -27,7 +28,6 @@ from spark_jobs.formats.paimon.metadata_files import (
     ids_of,
     is_id,
     next_snapshot,
-    split_branch,
 )
 
 _COMPACT = "COMPACT"
@@ -67,12 +67,12 @@ class PaimonSnapshots:
         ``<table>$branch_<name>`` means a branch of the table.
         """
         database = child(warehouse, f"{name.database}.db")
-        table, branch = split_branch(name.table)
+        table = name.without_branch
         names = list_names(database, storage_options)
-        same = [name for name in names if name.lower() == table.lower()]
+        same = [each for each in names if each.lower() == table.lower()]
         location = child(database, same[0] if table not in same and len(same) == 1 else table)
-        if branch:
-            location = child(f"{location}/branch", entry_name("branch", branch))
+        if name.branch != MAIN_BRANCH:
+            location = child(f"{location}/branch", entry_name("branch", name.branch))
         return cls(location, storage_options)
 
     def latest(self) -> PaimonSnapshot | None:

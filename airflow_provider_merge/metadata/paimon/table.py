@@ -37,6 +37,7 @@ from airflow_provider_merge.metadata.paimon.snapshots import (
 from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.files import list_names, read_text
 from airflow_provider_merge.storage.locations import child
+from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.partition_names import partition_name, partition_text
 from spark_jobs.contract.request import TableName
@@ -48,7 +49,6 @@ from spark_jobs.formats.paimon.metadata_files import (
     ids_of,
     manifest_folder,
     names_of,
-    split_branch,
 )
 
 T = TypeVar("T")
@@ -78,8 +78,8 @@ class PaimonTable:
             CatalogError: TABLE_NOT_FOUND.
             OSError: the storage cannot be reached.
         """
-        table, _ = split_branch(name.table)
-        whole = PaimonSnapshots.find(warehouse, TableName(name.database, table), storage_options)
+        main = TableName(name.database, name.without_branch)
+        whole = PaimonSnapshots.find(warehouse, main, storage_options)
         return cls.at(whole.location, name, storage_options)
 
     @classmethod
@@ -90,7 +90,7 @@ class PaimonTable:
             CatalogError: TABLE_NOT_FOUND.
             OSError: the storage cannot be reached.
         """
-        _, branch = split_branch(name.table)
+        branch = "" if name.branch == MAIN_BRANCH else name.branch
         found = cls(name, location, branch, storage_options)
         if not found._schema_ids():
             raise CatalogError(

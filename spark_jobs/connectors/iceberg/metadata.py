@@ -32,12 +32,11 @@ from spark_jobs.connectors.iceberg.write.table_layout import (
     partition_fields,
 )
 from spark_jobs.connectors.shared.table.definitions import create_then_compare
-from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
+from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import CatalogError, ErrorCode
-from spark_jobs.formats.iceberg.options import branch_of
 from spark_jobs.spi.connector import ConnectorMetadata
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.tables import Column, PlannedFile, RowChangeParadigm, TableHandle
@@ -66,7 +65,7 @@ class IcebergMetadata(ConnectorMetadata):
                 f"Table {name} does not exist in the catalog.",
                 "Check the name, or create the table first.",
             )
-        metadata, branch = loaded.table.metadata, branch_of(name)
+        metadata, branch = loaded.table.metadata, name.branch
         with reading_metadata(str(name)):
             reference = metadata.refs.get(branch)
             if branch != MAIN_BRANCH and (
@@ -74,7 +73,7 @@ class IcebergMetadata(ConnectorMetadata):
             ):
                 raise CatalogError(
                     ErrorCode.TABLE_NOT_FOUND,
-                    f"Table {name.table.partition(BRANCH_MARK)[0]} has no branch {branch}.",
+                    f"Table {name.without_branch} has no branch {branch}.",
                     "Check the name, or create the branch first.",
                 )
             snapshot_id = reference.snapshot_id if reference else None

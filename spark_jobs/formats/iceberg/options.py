@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.contract import s3_options
-from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.checks import require
 from spark_jobs.errors import NotSupportedError
 
@@ -215,7 +214,7 @@ def identifier_of(options: Mapping[str, str], name: TableName) -> tuple[str, ...
             "not have.",
             "Name the database of Glue and the table.",
         )
-    return (*name.database.split("."), name.table.partition(BRANCH_MARK)[0])
+    return (*name.database.split("."), name.without_branch)
 
 
 def in_another_case(
@@ -227,8 +226,3 @@ def in_another_case(
     """
     same = [each for each in known if each[-1].lower() == identifier[-1].lower()]
     return same[0] if len(same) == 1 else None
-
-
-def branch_of(name: TableName) -> str:
-    """The branch in ``<table>$branch_<branch>``; ``main`` without one."""
-    return name.table.partition(BRANCH_MARK)[2] or MAIN_BRANCH

@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final, Literal
 
-from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
-
 Kind = Literal["branch", "changelog", "consumer", "removal", "schema", "snapshot", "tag"]
 
 FIRST_SNAPSHOT: Final = 1
@@ -55,12 +53,6 @@ def hint_path(root: str, hint: Literal["EARLIEST", "LATEST"]) -> str:
 def manifest_folder(table: str) -> str:
     """The folder of the manifests, which all branches of a table share."""
     return f"{table}/manifest"
-
-
-def split_branch(table: str) -> tuple[str, str]:
-    """The table and branch in ``<table>$branch_<branch>``; an empty branch is the main one."""
-    name, _, branch = table.partition(BRANCH_MARK)
-    return name, "" if branch == MAIN_BRANCH else branch
 
 
 def guard_name(operation_id: str) -> str:

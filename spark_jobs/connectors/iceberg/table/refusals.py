@@ -23,7 +23,6 @@ from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.request import TableName
 from spark_jobs.datafiles.parquet.options import CODECS
 from spark_jobs.errors import NotSupportedError
-from spark_jobs.formats.iceberg.options import branch_of
 from spark_jobs.spi.rows import RESERVED_PREFIX
 from spark_jobs.spi.tables import TableHandle
 
@@ -60,7 +59,7 @@ def refuse_name(name: TableName) -> None:
 
 def refuse_new_branch(name: TableName) -> None:
     """Refuse to create a branch as if it were a table."""
-    if branch_of(name) != MAIN_BRANCH:
+    if name.branch != MAIN_BRANCH:
         raise NotSupportedError(
             f"{name} is a branch, which cannot be created as a table.",
             "Create the branch of the table with Iceberg's own engines first.",
