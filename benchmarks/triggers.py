@@ -35,8 +35,8 @@ def main() -> None:
 
 async def measure(options: argparse.Namespace, warehouse: Path) -> None:
     """Half wait for a snapshot, half for a partition; each second a table commits."""
-    from airflow_provider_merge.sensors.gates import PartitionGate, SnapshotGate, gate_arguments
     from airflow_provider_merge.triggers import polling
+    from airflow_provider_merge.triggers.gates import PartitionGate, SnapshotGate, gate_arguments
     from airflow_provider_merge.triggers.table import TableTrigger
     from tests.support.paimon_metadata import TableFiles
 

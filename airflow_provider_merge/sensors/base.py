@@ -26,11 +26,11 @@ from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
 from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.observations import Observation
 from airflow_provider_merge.parameters import ParameterOperator
-from airflow_provider_merge.sensors.gates import Gate, gate_arguments
 from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.table_names import parse_table_name
 from airflow_provider_merge.task_errors import task_failure
 from airflow_provider_merge.templates import is_template, when_rendered
+from airflow_provider_merge.triggers.gates import Gate, gate_arguments
 from airflow_provider_merge.triggers.polling import is_passing
 from airflow_provider_merge.triggers.table import TableTrigger
 from spark_jobs.contract.durations import duration_text

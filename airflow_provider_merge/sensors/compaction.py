@@ -15,8 +15,8 @@ from airflow_provider_merge.operators._shared.values import (
     whole_number,
 )
 from airflow_provider_merge.sensors.base import TableSensor
-from airflow_provider_merge.sensors.compaction_gate import CompactionGate
 from airflow_provider_merge.templates import has_template
+from airflow_provider_merge.triggers.compaction_gate import CompactionGate
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.sensors.base import TableSensor
-from airflow_provider_merge.sensors.gates import TagGate
+from airflow_provider_merge.triggers.gates import TagGate
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

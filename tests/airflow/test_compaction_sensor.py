@@ -17,8 +17,8 @@ from airflow.providers.common.compat.sdk import AirflowFailException
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.metadata.paimon.manifests import Manifests
 from airflow_provider_merge.sensors.compaction import CompactionSensor
-from airflow_provider_merge.sensors.compaction_gate import MOST_LISTED, CompactionGate
-from airflow_provider_merge.sensors.gates import gate_arguments
+from airflow_provider_merge.triggers.compaction_gate import MOST_LISTED, CompactionGate
+from airflow_provider_merge.triggers.gates import gate_arguments
 from airflow_provider_merge.triggers.table import TableTrigger
 from spark_jobs.errors import NotSupportedError
 from tests.support.paimon_metadata import TableFiles

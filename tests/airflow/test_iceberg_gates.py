@@ -14,18 +14,18 @@ from airflow_provider_merge.hooks.iceberg import IcebergHook
 from airflow_provider_merge.metadata.iceberg.history import IcebergHistory
 from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
 from airflow_provider_merge.metadata.table_view import TableView
-from airflow_provider_merge.sensors.compaction_gate import CompactionGate
 from airflow_provider_merge.sensors.freshness import FreshnessSensor
-from airflow_provider_merge.sensors.gates import (
+from airflow_provider_merge.sensors.partition import PartitionSensor
+from airflow_provider_merge.sensors.snapshot import SnapshotSensor
+from airflow_provider_merge.sensors.tag import TagSensor
+from airflow_provider_merge.triggers.compaction_gate import CompactionGate
+from airflow_provider_merge.triggers.gates import (
     FreshnessGate,
     PartitionGate,
     SnapshotGate,
     TagGate,
     gate_arguments,
 )
-from airflow_provider_merge.sensors.partition import PartitionSensor
-from airflow_provider_merge.sensors.snapshot import SnapshotSensor
-from airflow_provider_merge.sensors.tag import TagSensor
 from airflow_provider_merge.triggers.polling import Poll
 from airflow_provider_merge.triggers.table import TableTrigger
 from airflow_provider_merge.triggers.watching import StreamPosition, new_snapshots

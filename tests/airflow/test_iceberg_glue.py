@@ -14,9 +14,9 @@ import pytest
 from pyiceberg.catalog.glue import GlueCatalog
 
 from airflow_provider_merge.hooks.iceberg import IcebergHook
-from airflow_provider_merge.sensors.gates import SnapshotGate, gate_arguments
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.sensors.snapshot import SnapshotSensor
+from airflow_provider_merge.triggers.gates import SnapshotGate, gate_arguments
 from airflow_provider_merge.triggers.table import TableTrigger
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError

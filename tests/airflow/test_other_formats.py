@@ -14,9 +14,9 @@ from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
 from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.sensors.compaction import CompactionSensor
 from airflow_provider_merge.sensors.freshness import FreshnessSensor
-from airflow_provider_merge.sensors.gates import SnapshotGate, gate_arguments
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.sensors.snapshot import SnapshotSensor
+from airflow_provider_merge.triggers.gates import SnapshotGate, gate_arguments
 from airflow_provider_merge.triggers.polling import Poll
 from airflow_provider_merge.triggers.table import TableTrigger
 from airflow_provider_merge.triggers.watching import StreamPosition, new_snapshots

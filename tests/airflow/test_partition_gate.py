@@ -9,7 +9,7 @@ import pytest
 
 from airflow_provider_merge.metadata.paimon.table import PaimonTable
 from airflow_provider_merge.metadata.table_view import TableView
-from airflow_provider_merge.sensors.gates import PartitionGate
+from airflow_provider_merge.triggers.gates import PartitionGate
 from spark_jobs.contract.request import TableName
 from tests.support.paimon_metadata import TableFiles
 

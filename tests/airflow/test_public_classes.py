@@ -44,10 +44,10 @@ from airflow_provider_merge.operators.truncate_table import TruncateTableOperato
 from airflow_provider_merge.operators.update import UpdateOperator
 from airflow_provider_merge.sensors.compaction import CompactionSensor
 from airflow_provider_merge.sensors.freshness import FreshnessSensor
-from airflow_provider_merge.sensors.gates import gate_arguments
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.sensors.snapshot import SnapshotSensor
 from airflow_provider_merge.sensors.tag import TagSensor
+from airflow_provider_merge.triggers.gates import gate_arguments
 from airflow_provider_merge.triggers.table import TableTrigger
 from spark_jobs.contract.result import ErrorInfo
 from spark_jobs.errors import CatalogError, ErrorCode, JobError, RequestError

@@ -14,10 +14,10 @@ from airflow.sdk import DAG, timezone
 from airflow_provider_merge.metadata.paimon.table import PaimonTable
 from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.sensors.freshness import FreshnessSensor
-from airflow_provider_merge.sensors.gates import SnapshotGate
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.sensors.snapshot import SnapshotSensor
 from airflow_provider_merge.sensors.tag import TagSensor
+from airflow_provider_merge.triggers.gates import SnapshotGate
 from spark_jobs.contract.request import TableName
 from tests.airflow.contexts import context_of
 from tests.support.paimon_metadata import TableFiles

@@ -12,8 +12,8 @@ import pytest
 from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
 
 from airflow_provider_merge.metadata.paimon.table import PaimonTable
-from airflow_provider_merge.sensors.compaction_gate import CompactionGate
-from airflow_provider_merge.sensors.gates import (
+from airflow_provider_merge.triggers.compaction_gate import CompactionGate
+from airflow_provider_merge.triggers.gates import (
     FreshnessGate,
     PartitionGate,
     SnapshotGate,

@@ -10,7 +10,7 @@ import pytest
 
 from airflow_provider_merge.metadata.paimon.table import PaimonTable
 from airflow_provider_merge.metadata.table_view import TableView
-from airflow_provider_merge.sensors.compaction_gate import CompactionGate
+from airflow_provider_merge.triggers.compaction_gate import CompactionGate
 from spark_jobs.connectors.paimon.table.table_handle import pinned_table
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import CatalogSpec

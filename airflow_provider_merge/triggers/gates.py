@@ -17,7 +17,7 @@ from airflow_provider_merge.metadata.reader import PartitionFilter
 from airflow_provider_merge.metadata.snapshot_facts import described, snapshot_facts, time_text
 from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.observations import Observation, counted, newest
-from airflow_provider_merge.sensors.compaction_gate import CompactionGate
+from airflow_provider_merge.triggers.compaction_gate import CompactionGate
 from spark_jobs.contract import properties
 from spark_jobs.contract.durations import duration_text
 from spark_jobs.contract.partition_names import partition_name
