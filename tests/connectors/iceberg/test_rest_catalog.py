@@ -13,8 +13,10 @@ import pytest
 
 from spark_jobs.connectors.iceberg.library import catalogs
 from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.maintenance import CreateTagSpec, DeleteTagSpec, RollbackSpec
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import ErrorCode, JobError
+from tests.connectors.iceberg.direct import DirectWrite, ids_of
 from tests.connectors.iceberg.lost_requests import assert_one_snapshot, assert_retry_knows
 from tests.connectors.iceberg.plain_tables import NAME
 from tests.connectors.iceberg.rest_tables import RestTables
@@ -49,6 +51,32 @@ def tables(iceberg_rest: IcebergRest) -> RestTables:
 def proxy(tables: RestTables) -> Iterator[Proxy]:
     with proxy_before(tables.server.uri) as running:
         yield running
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [None, "lose the request", "lose the answer"])
+def test_tags_and_rollbacks_are_made_once(
+    tables: RestTables, proxy: Proxy, fault: Fault | None
+) -> None:
+    first = tables.library().load_table(("db", "t")).current_snapshot().snapshot_id
+    DirectWrite(tables.open()).insert({"id": 20, "s": "new"}).publish()
+    care = tables.open(proxy.endpoint).maintenance
+    assert care is not None
+
+    def suffering() -> None:
+        if fault:
+            proxy.add("POST", _COMMITS, fault)
+
+    suffering()
+    care.create_tag(NAME, CreateTagSpec("begin", first, retention="1 d"))
+    refs = tables.library().load_table(("db", "t")).metadata.refs
+    assert (refs["begin"].snapshot_id, refs["begin"].max_ref_age_ms) == (first, 86_400_000)
+    suffering()
+    care.roll_back(NAME, RollbackSpec(tag="begin", force=True), dag_id="", dry_run=False)
+    assert ids_of(tables) == [0, 1, 2, 3, 4]
+    suffering()
+    assert care.delete_tag(NAME, DeleteTagSpec("begin"), dry_run=False).tags == 1
+    assert set(tables.library().load_table(("db", "t")).metadata.refs) == {"main"}
 
 
 @pytest.mark.slow
