@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tests.judge.judge import read_with_java
 from tests.oracle.expressions import Row
@@ -24,14 +24,16 @@ def tracked_rows(table: PaimonTable) -> list[Row]:
     """
     if table.kind.evolves_columns and table.kind.marks_rows:
         return table.rows(ID, NUMBER)
-    times = [each.name for each in table.columns if each.type == "TIMESTAMP_NTZ"]
+    types = {each.name: each.type for each in table.columns}
     rows = read_with_java(table.warehouse.path, table.full_name, tracked=True)
-    return [{**row, **{name: _time(row[name]) for name in times}} for row in rows]
+    return [{name: _value(each, types.get(name)) for name, each in row.items()} for row in rows]
 
 
-def _time(nanos: int | None) -> datetime | None:
-    """A time as the oracle has it."""
-    return None if nanos is None else _EPOCH + timedelta(microseconds=nanos // 1000)
+def _value(judged: Any, type_: str | None) -> Any:
+    """The judge's value as the oracle has it."""
+    if judged is not None and type_ == "TIMESTAMP_NTZ":
+        return _EPOCH + timedelta(microseconds=judged // 1000)
+    return float(judged) if isinstance(judged, float) else judged
 
 
 def checked_rows(
