@@ -8,6 +8,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
+from queue import SimpleQueue
 
 import pytest
 from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
@@ -112,27 +114,37 @@ def test_secrets_are_in_no_answer_and_no_log(orders, users, warehouse, monkeypat
     assert PASSWORD not in caplog.text + "".join(capfd.readouterr())
 
 
+@dataclass
+class Slow:
+    """The workers, and the threads that they gave to the table that hangs."""
+
+    workers: Workers
+    threads: SimpleQueue[threading.Thread]
+
+
 @pytest.fixture
-def slow(users, warehouse, monkeypatch) -> Iterator[Workers]:
-    """The workers; tables of the connection ``slow`` hang until the test ends."""
+def slow(users, warehouse, monkeypatch) -> Iterator[Slow]:
+    """The table ``orders`` of the connection ``slow`` hangs until the test ends."""
     connection(monkeypatch, "slow", conn_type="paimon", extra={"warehouse": str(warehouse)})
     held, look = threading.Event(), routes.OpenTable.look
+    threads: SimpleQueue[threading.Thread] = SimpleQueue()
 
     def hang(table: routes.OpenTable) -> None:
         if table.connection == "slow" and table.name.table == "orders":
+            threads.put(threading.current_thread())
             held.wait(60)
         look(table)
 
     monkeypatch.setattr(routes.OpenTable, "look", hang)
     workers = Workers(seconds=0.2)
     monkeypatch.setattr(users["ADMIN"].client.app.state.service, "workers", workers)
-    yield workers
+    yield Slow(workers, threads)
     held.set()
 
 
 def test_a_store_that_hangs_delays_only_its_own_tables(orders, users, slow):
     assert users["ADMIN"].get("table", connection="slow")[1]["code"] == "TIMED_OUT"
-    slow.seconds = 25  # a busy machine reads slowly; the slow store is held for longer
+    slow.workers.seconds = 25  # a busy machine reads slowly; the slow store is held for longer
     assert users["ADMIN"].get("table")[0] == 200
 
 
@@ -140,16 +152,15 @@ def test_a_table_that_hangs_takes_one_thread_of_its_connection(orders, users, wa
     TableFiles(warehouse, "others").create().add({"2026-01-30": 5})
     for _ in range(10):
         assert users["ADMIN"].get("table", connection="slow")[1]["code"] == "TIMED_OUT"
-    slow.seconds = 25
+    slow.workers.seconds = 25
     assert users["ADMIN"].get("table", connection="slow", table="others")[0] == 200
-    assert sum(each.name == "tables" for each in threading.enumerate()) == 1
+    assert slow.threads.get(timeout=25)
+    assert slow.threads.empty()
 
 
 def test_no_thread_of_the_pages_keeps_the_server_from_ending(orders, users, slow):
     users["ADMIN"].get("table", connection="slow")
-    hanging = [each for each in threading.enumerate() if each.name == "tables"]
-    assert hanging
-    assert all(each.daemon for each in hanging)
+    assert slow.threads.get(timeout=25).daemon
 
 
 def test_a_pipe_in_place_of_a_snapshot(orders, users, warehouse):
