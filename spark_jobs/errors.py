@@ -90,6 +90,7 @@ class ErrorCode(Enum):
     COMMIT_OUTCOME_UNKNOWN = ("COMMIT_OUTCOME_UNKNOWN", "CommitError", True)
     COMMIT_HISTORY_EXPIRED = ("COMMIT_HISTORY_EXPIRED", "CommitError", False)
     COMMITS_OF_OTHERS = ("COMMITS_OF_OTHERS", "CommitError", False)
+    REFERENCE_LOST = ("REFERENCE_LOST", "CommitError", False)
     RUN_GIVEN_UP = ("RUN_GIVEN_UP", "CommitError", True)
     ENDED_TRY_COMMITTED = ("ENDED_TRY_COMMITTED", "CommitError", False)
 

@@ -58,6 +58,11 @@ def base_path(operation_id: str) -> str:
     return f"{FOLDER}/{operation_id}{_BASE}"
 
 
+def operation_of_base(name: str) -> str | None:
+    """The operation whose base a file in ``FOLDER`` notes; None for any other file."""
+    return name.removesuffix(_BASE) if name.endswith(_BASE) else None
+
+
 def running_path(operation_id: str) -> str:
     """The file that is there from the first run of an operation until its result is stored."""
     return f"{FOLDER}/{operation_id}{_RUNNING}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final, Protocol
 
 import pyarrow.fs as pafs
@@ -71,8 +72,9 @@ class BulkRemover:
     client: Any
 
     def remove(self, paths: Collection[str]) -> None:
-        """Remove the files, all of one bucket."""
-        in_parallel(self._remove, _parts(sorted(paths)))
+        """Remove the files."""
+        buckets = groupby(sorted(paths), lambda path: path.partition("/")[0])
+        in_parallel(self._remove, [part for _, each in buckets for part in _parts(list(each))])
 
     def remove_in_order(self, paths: Sequence[str]) -> None:
         """Remove one file after another: a request for many may fail for any of them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow.fs as pafs
@@ -16,7 +16,8 @@ from spark_jobs.contract.s3_options import S3Options
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.storage.files import make_folder
 from spark_jobs.storage.hdfs import hdfs_filesystem
-from spark_jobs.storage.s3 import s3_filesystem
+from spark_jobs.storage.removal import BulkRemover, FileRemover, SingleRemover
+from spark_jobs.storage.s3 import s3_client, s3_filesystem
 
 _MOST_BYTES: Final = 512 * 1024 * 1024
 _LOCAL: Final = "file"
@@ -27,12 +28,14 @@ class TableStorage:
     """The storage of a table: all of its files are there.
 
     ``spark_prefix`` turns a path of ``filesystem`` into one for Spark; None if Spark cannot reach
-    it. ``scheme`` is that of the table's location.
+    it. ``scheme`` is that of the table's location. ``access`` holds the options of an object store,
+    secrets included.
     """
 
     filesystem: pafs.FileSystem
     spark_prefix: str | None
     scheme: str
+    access: S3Options | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, location: str, options: Mapping[str, str]) -> TableStorage:
@@ -45,7 +48,8 @@ class TableStorage:
         if scheme == _LOCAL:
             return cls(pafs.LocalFileSystem(), "file://", scheme)
         if scheme in S3_SCHEMES:
-            return cls(s3_filesystem(S3Options.of(options)), None, scheme)
+            access = S3Options.of(options)
+            return cls(s3_filesystem(access), None, scheme, access)
         if scheme == HDFS_SCHEME:
             return cls(hdfs_filesystem(HdfsOptions.of(location, options)), "hdfs://", scheme)
         raise NotSupportedError(
@@ -103,6 +107,16 @@ class TableStorage:
         make_folder(self.filesystem, path.rpartition("/")[0])
         with self.filesystem.open_output_stream(path) as stream:
             stream.write(content)
+
+    def remover(self) -> FileRemover:
+        """Removes many files.
+
+        Raises:
+            CatalogError: LIBRARY_MISSING.
+        """
+        if self.access is None:
+            return SingleRemover(self.filesystem)
+        return BulkRemover(s3_client(self.access))
 
     def remove(self, location: str) -> None:
         """Remove a file, if it is there; failures are ignored."""

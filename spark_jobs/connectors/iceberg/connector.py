@@ -34,14 +34,14 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
 
     stored = {**options, **storage_options(options)}
     workspace, opened = open_workspace(catalog, stored), IcebergCatalog(options)
-    metadata = IcebergMetadata(opened)
+    metadata, notes = IcebergMetadata(opened), BaseNotes(workspace)
     # Whatever is left in this folder is swept with the operations.
     clock = StoreClock(workspace.filesystem, f"{workspace.root}/{FOLDER}")
     return Connector(
         metadata=metadata,
         scan=IcebergScan(),
-        writes=IcebergMergeWrites(opened, metadata, BaseNotes(workspace)),
+        writes=IcebergMergeWrites(opened, metadata, notes),
         storage=workspace,
-        maintenance=IcebergMaintenance(opened, metadata, clock.now),
+        maintenance=IcebergMaintenance(opened, metadata, notes, clock.now),
         locate=lambda uri: source_location(uri, stored),
     )

@@ -3,81 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from spark_jobs.connectors.iceberg.maintenance.table_maintenance import IcebergMaintenance
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
     DeleteTagSpec,
-    ExpireSnapshotsSpec,
     RemoveOrphanFilesSpec,
     RollbackSpec,
 )
 from spark_jobs.contract.properties import DAG_ID
 from spark_jobs.contract.request import TableName
-from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.errors import ErrorCode
 from spark_jobs.spi.connector import Connector
-from spark_jobs.spi.maintenance import ConnectorMaintenance
 from tests.connectors.iceberg.answers import answering, lost_answer, lost_request
+from tests.connectors.iceberg.plain_history import (
+    NAME,
+    SCHEMA,
+    append,
+    care,
+    ids,
+    made,
+    references,
+    refusal,
+    snapshots,
+    table,
+)
 from tests.connectors.iceberg.plain_tables import PlainCatalog
-
-SCHEMA = pa.schema([("id", pa.int64())])
-NAME = TableName("db", "t")
 
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> PlainCatalog:
     """Three snapshots, which append the ids 0, 1 and 2."""
-    made = PlainCatalog(tmp_path)
-    made.create(SCHEMA, {"format-version": "2"}, pa.table({"id": [0]}, schema=SCHEMA))
-    for each in (1, 2):
-        append(made, each)
-    return made
+    return made(tmp_path)
 
 
 @pytest.fixture
 def connector(catalog: PlainCatalog) -> Connector:
     return catalog.open()
-
-
-def append(catalog: PlainCatalog, id_: int) -> None:
-    table(catalog).append(pa.table({"id": [id_]}, schema=SCHEMA))
-
-
-def table(catalog: PlainCatalog) -> Any:
-    """pyiceberg's table, as it is now."""
-    return catalog.library().load_table(("db", "t"))
-
-
-def ids(catalog: PlainCatalog) -> list[int]:
-    return sorted(table(catalog).scan().to_arrow()["id"].to_pylist())
-
-
-def snapshots(catalog: PlainCatalog) -> list[int]:
-    return [each.snapshot_id for each in table(catalog).snapshots()]
-
-
-def references(catalog: PlainCatalog) -> dict[str, tuple[str, int, int | None]]:
-    return {
-        name: (str(each.snapshot_ref_type), each.snapshot_id, each.max_ref_age_ms)
-        for name, each in table(catalog).metadata.refs.items()
-    }
-
-
-def care(connector: Connector) -> ConnectorMaintenance:
-    assert connector.maintenance is not None
-    return connector.maintenance
-
-
-def refusal(work: Callable[[], object]) -> tuple[ErrorCode, str]:
-    with pytest.raises(JobError) as caught:
-        work()
-    return caught.value.code, str(caught.value)
 
 
 def roll_back(connector: Connector, spec: RollbackSpec, dag_id: str = "d") -> Any:
@@ -213,12 +180,9 @@ def test_tags_go_whose_retention_is_over(catalog: PlainCatalog, connector: Conne
     manage = table(catalog).manage_snapshots()
     manage.create_tag(newest, "short", hour).create_tag(newest, "long", 9 * hour)
     manage.create_tag(newest, "as the table says").commit()
-    metadata = connector.metadata
 
     def left(hours: float) -> set[str]:
-        later = datetime.now(UTC) + timedelta(hours=hours)
-        maintenance = IcebergMaintenance(metadata._catalog, metadata, lambda: later)  # type: ignore[attr-defined]
-        maintenance.delete_tag(NAME, DeleteTagSpec(None), dry_run=False)
+        care(connector, hours).delete_tag(NAME, DeleteTagSpec(None), dry_run=False)
         return references(catalog).keys() - {"main"}
 
     assert left(0.5) == {"short", "long", "as the table says"}
@@ -345,12 +309,8 @@ def test_a_rollback_whose_answer_is_lost(
 
 
 def test_what_is_not_done_here_is_refused(catalog: PlainCatalog, connector: Connector) -> None:
-    maintenance = care(connector)
-    for work in (
-        lambda: maintenance.expire_snapshots(NAME, ExpireSnapshotsSpec(3), dry_run=False),
-        lambda: maintenance.remove_orphan_files(NAME, RemoveOrphanFilesSpec(), dry_run=False),
-    ):
-        code, text = refusal(work)
-        assert code is ErrorCode.NOT_SUPPORTED
-        assert "Iceberg's own procedure" in text
+    spec = RemoveOrphanFilesSpec()
+    code, text = refusal(lambda: care(connector).remove_orphan_files(NAME, spec, dry_run=False))
+    assert code is ErrorCode.NOT_SUPPORTED
+    assert "Iceberg's own procedure" in text
     assert ids(catalog) == [0, 1, 2]

@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from datetime import datetime
 
+import pyarrow.fs as pafs
+
+from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
-from spark_jobs.contract.operation_files import base_path
+from spark_jobs.contract.lifetimes import ABANDONED_AFTER
+from spark_jobs.contract.operation_files import FOLDER, base_path, operation_of_base
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.storage import WarehouseStorage
 from spark_jobs.storage.files import read_file, remove_file, replace_file
@@ -53,7 +58,29 @@ class BaseNotes:
         Raises:
             CatalogError: METADATA_UNREADABLE: the file is no note.
         """
-        path = self._path(operation_id)
+        return self._read(self._path(operation_id), table)
+
+    def at_work(self, table: PinnedTable, now: datetime) -> dict[str, Base]:
+        """The bases of the operations that may be at work on the table at ``now``, by their ids.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE: a file is no note.
+            InternalError: STORAGE_UNAVAILABLE.
+        """
+        files = self.storage.filesystem
+        folder = pafs.FileSelector(f"{self.storage.root}/{FOLDER}", allow_not_found=True)
+        with reading_metadata(table.place):
+            noted = {
+                operation_id: info
+                for info in files.get_file_info(folder)
+                if (operation_id := operation_of_base(info.base_name)) is not None
+                and info.is_file
+                and not (info.mtime and info.mtime < now - ABANDONED_AFTER)
+            }
+        found = {name: self._read(info.path, table) for name, info in noted.items()}
+        return {name: base for name, base in found.items() if base is not None}
+
+    def _read(self, path: str, table: PinnedTable) -> Base | None:
         try:
             document = json.loads(read_file(self.storage.filesystem, path, _LONGEST))
             if document["table"] != str(table.metadata.table_uuid):

@@ -111,9 +111,14 @@ class IcebergCatalog:
             return "no"
         except Exception as error:  # noqa: BLE001 - whatever it is: the commit may have been made
             # So these catalogs refuse a sequence number that another branch has taken.
-            is_number = self.options.get(TYPE) in (SQL, GLUE) and type(error) is ValueError
+            is_number = self.decides_at_client and type(error) is ValueError
             return "no" if is_number or is_refusal(error) else "unknown"
         return "yes"
+
+    @property
+    def decides_at_client(self) -> bool:
+        """Whether pyiceberg checks what a commit requires; else the catalog's server does."""
+        return self.options.get(TYPE) in (SQL, GLUE)
 
     @contextmanager
     def answering(self, place: str) -> Iterator[None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from spark_jobs.avro import open_manifest
 from spark_jobs.connectors.iceberg.format.values import big_endian, signed
@@ -157,6 +157,28 @@ def _records(file: AvroFile) -> Iterator[dict[str, Any]]:
     decoder = stored_values(file.schema)
     for block in file.blocks():
         yield from decoder.records(block)
+
+
+class NamedFile(NamedTuple):
+    """A live file in a manifest: its location, what it is, and its size in bytes."""
+
+    location: str
+    content: int
+    size: int
+
+
+def named_files(content: bytes) -> Iterator[NamedFile]:
+    """The live files in a manifest, without what else it says of them; raises as ``read_list``."""
+    for record in _records(open_manifest(content)):
+        if record["status"] not in (EXISTING, ADDED, DELETED):
+            raise ValueError(f"an entry has the status {record['status']!r}")
+        if record["status"] != DELETED:
+            file = record["data_file"]
+            _require_text("file_path", file["file_path"])
+            _require_number("file_size_in_bytes", file["file_size_in_bytes"])
+            yield NamedFile(
+                file["file_path"], file.get("content") or DATA, file["file_size_in_bytes"]
+            )
 
 
 def partition_fields(schema: Any) -> Sequence[Mapping[str, Any]]:

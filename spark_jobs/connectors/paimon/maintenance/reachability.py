@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.external_paths import external_roots
@@ -28,17 +28,10 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
     require_within,
 )
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
-from spark_jobs.connectors.shared.maintenance.removal_notes import FileKind
+from spark_jobs.connectors.shared.maintenance.removal_notes import FileFact, FileKind
 from spark_jobs.errors import CatalogError
 from spark_jobs.formats.paimon.metadata_files import manifest_folder
 from spark_jobs.storage.parallel import in_parallel
-
-
-class FileFact(NamedTuple):
-    """What metadata records about a file; ``size`` is in bytes, 0 if it is not recorded."""
-
-    kind: FileKind
-    size: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 from spark_jobs.connectors.paimon.library import snapshot_files
 from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistory, Consumer
+from spark_jobs.connectors.shared.maintenance.refusals import refuse_loss
 from spark_jobs.contract.maintenance import MaintenanceReport, RollbackSpec
 from spark_jobs.contract.properties import DAG_ID
 from spark_jobs.contract.request import TableName
@@ -19,9 +20,6 @@ from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.formats.paimon.metadata_files import hint_path
 from spark_jobs.storage.files import replace_file
 from spark_jobs.storage.warehouse import Warehouse
-
-# The number of reasons that an error names.
-_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +57,7 @@ class Rollback:
                 reasons.append(f"snapshot {snapshot_id} ({snapshot.commit_kind}) of {by}")
         reasons += [f"tag {tag}" for tag in self.tags]
         reasons += [str(each) for each in consumers if each.last_used > self.target.id]
-        if reasons:
-            more = len(reasons) - _NAMED
-            listed = ", ".join(reasons[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-            raise CommitError(
-                ErrorCode.COMMITS_OF_OTHERS,
-                f"Rolling {name} back to snapshot {self.target.id} would take from others: "
-                f"{listed}.",
-                "Ask them; then set force=True.",
-            )
+        refuse_loss(name, self.target.id, reasons)
 
     def carry_out(self, storage: Warehouse) -> None:
         """Drop the snapshots, newest first, so that the latest one is complete at any moment.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.connectors.paimon.maintenance import orphans
 from spark_jobs.connectors.paimon.maintenance.expire_snapshots import expire_snapshots
-from spark_jobs.connectors.paimon.maintenance.not_found import no_snapshot, no_tag
 from spark_jobs.connectors.paimon.maintenance.orphan_search import SparkSearch
 from spark_jobs.connectors.paimon.maintenance.orphans import DriverSearch, OrphanSearch
 from spark_jobs.connectors.paimon.maintenance.removal_plan import RemovalPlanner
@@ -17,6 +16,7 @@ from spark_jobs.connectors.paimon.maintenance.tags import create_tag, delete_tag
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.refusals import refuse_tagging
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
+from spark_jobs.connectors.shared.maintenance.refusals import no_snapshot, no_tag
 from spark_jobs.contract.durations import parse_limit
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
@@ -130,7 +130,7 @@ class PaimonMaintenance:
         history = RemovalPlanner(table, self._storage, now).history()
         history.refuse_changelogs()
         if spec.tag is not None and spec.tag not in history.tags:
-            raise no_tag(name, spec.tag, history)
+            raise no_tag(name, spec.tag, history.tags)
         if spec.snapshot_id is not None and spec.snapshot_id not in history.snapshots:
             raise no_snapshot(name, spec.snapshot_id)
         rollback = Rollback.to(history, spec)

@@ -8,13 +8,12 @@ from typing import Final
 
 from spark_jobs.connectors.paimon.library import snapshot_files, stored_snapshots
 from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistory
-from spark_jobs.connectors.paimon.maintenance.not_found import no_snapshot, no_tag
 from spark_jobs.connectors.paimon.maintenance.removal_plan import Dropping, RemovalPlanner
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.connectors.shared.maintenance.refusals import no_snapshot, no_tag, tag_exists
 from spark_jobs.contract.durations import parse_duration
 from spark_jobs.contract.maintenance import CreateTagSpec, DeleteTagSpec, MaintenanceReport
 from spark_jobs.contract.request import TableName
-from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.formats.paimon.expiry import duration_option
 from spark_jobs.formats.paimon.metadata_files import entry_path
 from spark_jobs.storage.warehouse import Warehouse
@@ -50,11 +49,7 @@ def create_tag(
     if not storage.files.create(path, text):
         if spec.if_not_exists:
             return MaintenanceReport()
-        raise CatalogError(
-            ErrorCode.TAG_EXISTS,
-            f"{name} has a tag {spec.tag} already.",
-            "Choose another name, delete the tag first, or set if_not_exists.",
-        )
+        raise tag_exists(name, "tag", spec.tag)
     # An expiry checks the tags again after it has removed the snapshot's file.
     if stored_snapshots.find_snapshot(table.table, snapshot.id) is None:
         storage.remover.remove([path])
@@ -88,7 +83,7 @@ def delete_tag(
     planner = RemovalPlanner(table, storage, now)
     plan = planner.plan(choose)
     if spec.tag is not None and not plan.dropping.tags and not spec.if_exists:
-        raise no_tag(name, spec.tag, plan.history)
+        raise no_tag(name, spec.tag, plan.history.tags)
     return planner.report([plan if dry_run else planner.carry_out(plan)])
 
 

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import pyarrow.fs as pafs
 
@@ -15,6 +15,13 @@ from spark_jobs.storage.files import read_file, replace_file
 
 FileKind = Literal["data", "index", "manifest"]
 _NOTE = "removal-"
+
+
+class FileFact(NamedTuple):
+    """What metadata records about a file; ``size`` is in bytes, 0 if it is not recorded."""
+
+    kind: FileKind
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
