@@ -104,6 +104,11 @@ test-histories: setup ## Let three engines change N=… Iceberg tables in turn, 
 	@$(SPARK_VENV)/bin/python -W ignore -m tests.connectors.iceberg.histories \
 		--histories $(or $(N),100) --steps $(or $(STEPS),8) $(if $(SEED),--seed $(SEED))
 
+.PHONY: test-care
+test-care: setup ## Expire N=… random histories of Iceberg tables, from SEED=… on, as Spark's procedure does
+	@$(SPARK_VENV)/bin/python -W ignore -m tests.connectors.iceberg.care_histories \
+		--histories $(or $(N),300) $(if $(SEED),--seed $(SEED)) $(if $(STEPS),--steps $(STEPS))
+
 .PHONY: test-races
 test-races: setup ## Let writers race on a table for MINUTES=… (STORE=s3 WRITERS=8 PUBLISH=… SEED=… KEY=1 COMPACT=1 DAYS=10 DISTURB=1; ICEBERG=1), then check it
 	@$(if $(ICEBERG),$(SPARK_VENV)/bin/python -m tests.races.iceberg_race --minutes $(or $(MINUTES),1) \

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.judge.iceberg_steps import IcebergSteps
 from tests.judge.toolchain import Jar, JudgeMissingError, fetched_jar
 from tests.support.optional_packages import require_package
 from tests.support.spark_session import INTERPRETED
@@ -106,6 +107,14 @@ class IcebergSpark:
         """
         self._asked("append", table, rows)
 
+    def steps(self, table: str, *steps: tuple[Any, ...]) -> list[dict[str, Any]]:
+        """Let Iceberg's library take steps of ``IcebergSteps``, each with its arguments.
+
+        Raises:
+            IcebergSparkError: one failed.
+        """
+        return self._asked("steps", table, steps)
+
     def records(self, table: str) -> list[dict[str, Any]]:
         """The rows as Iceberg's library, without Spark, reads them, with some values as texts.
 
@@ -181,6 +190,7 @@ def _serve(pipe: Connection, jars: list[str], properties: dict[str, str]) -> Non
         "expire": partial(_expire, session),
         "append": partial(_append, session),
         "records": partial(_records, session),
+        "steps": partial(_steps, session),
     }
     while True:
         try:
@@ -192,6 +202,15 @@ def _serve(pipe: Connection, jars: list[str], properties: dict[str, str]) -> Non
             pipe.send((False, acts[act](*arguments)))
         except Exception:  # noqa: BLE001 - the other process decides
             pipe.send((True, traceback.format_exc()))
+
+
+def _steps(session: Any, name: str, steps: Sequence[tuple[str, ...]]) -> list[dict[str, Any]]:
+    found = []
+    for step, *arguments in steps:
+        # Each on the table as it is by then.
+        table = IcebergSteps(session.sparkContext._gateway, _table(session, name))
+        found.append(getattr(table, step)(*arguments) or {})
+    return found
 
 
 def _rows(session: Any, *statements: str) -> list[dict[str, Any]]:

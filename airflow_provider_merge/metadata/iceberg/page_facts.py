@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from airflow_provider_merge.metadata.differing_files import DifferingFiles, RowColumn
@@ -12,12 +13,9 @@ from airflow_provider_merge.metadata.iceberg.snapshots import IcebergSnapshot
 from airflow_provider_merge.metadata.iceberg.table import IcebergTable
 from airflow_provider_merge.metadata.model import CompactionFacts
 from airflow_provider_merge.metadata.page_facts import Expiry, FileChange, Hold, Ref, Totals
-from spark_jobs.contract.durations import duration_text
-from spark_jobs.errors import NotSupportedError
+from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
+from spark_jobs.formats.iceberg.expiry import Limits, expiring
 
-_AGE: Final = "history.expire.max-snapshot-age-ms"
-_MIN: Final = "history.expire.min-snapshots-to-keep"
-_DEFAULT_AGE: Final = str(5 * 86_400_000)
 _MOST_REFS: Final = 200
 _DIGITS: Final = 19
 _CHANGE: Final = (
@@ -109,21 +107,16 @@ class IcebergPageFacts:
         return self.table.loaded.files.options(location)
 
     def expiry(self, now_millis: int) -> Expiry:
-        """By the properties ``history.expire.*``; what refs keep is counted as expiring."""
-        options = self.table.loaded.metadata.properties
-        age, least = options.get(_AGE, _DEFAULT_AGE), options.get(_MIN, "1")
-        limit, kept = _number(age), _number(least)
-        if limit is None or not kept:
-            raise NotSupportedError(
-                f"{_AGE} or {_MIN} of {self.table.name} is not a positive number.",
-                "Correct the table's properties.",
-            )
-        snapshots = list(self.table.branch.newest_first())
-        young = sum(each.time_millis >= now_millis - limit for each in snapshots)
-        expiring = [each.snapshot_id for each in snapshots[max(kept, young) :]][::-1]
-        stays = snapshots[: max(kept, young)]
-        first = stays[-1].snapshot_id if stays else 0
-        return Expiry(expiring, first, {_AGE: duration_text(limit / 1000), _MIN: least})
+        """By the properties ``history.expire.*``: those of the branch that expire."""
+        metadata = self.table.loaded.metadata
+        now = datetime.fromtimestamp(now_millis / 1000, UTC)
+        limits = Limits.of(ExpireSnapshotsSpec(), metadata.properties, now)
+        gone = set(expiring(metadata, limits, {}).snapshots)
+        ids = [each.snapshot_id for each in self.table.branch.newest_first()][::-1]
+        stays = [each for each in ids if each not in gone]
+        return Expiry(
+            [each for each in ids if each in gone], stays[0] if stays else 0, limits.texts()
+        )
 
 
 def _number(text: str | None) -> int | None:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from spark_jobs.contract.branches import MAIN_BRANCH
-from spark_jobs.contract.durations import parse_limit
+from spark_jobs.contract.durations import duration_text, parse_limit
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
 from spark_jobs.errors import ErrorCode, NotSupportedError, RequestError
 
@@ -71,9 +71,10 @@ class Limits:
             )
         return limits
 
-    def texts(self) -> dict[str, int]:
+    def texts(self) -> dict[str, str]:
         """The limits by the names of the table's properties."""
-        return {MAX_SNAPSHOT_AGE: self.now - self.older_than, MIN_SNAPSHOTS: self.retain_min}
+        age = duration_text((self.now - self.older_than) / 1000)
+        return {MAX_SNAPSHOT_AGE: age, MIN_SNAPSHOTS: str(self.retain_min)}
 
     def uncapped(self) -> Limits:
         """The same limits without ``max_deletes``."""

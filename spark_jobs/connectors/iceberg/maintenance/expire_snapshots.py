@@ -210,7 +210,8 @@ def _refuse_branch(name: TableName) -> None:
     if name.branch != MAIN_BRANCH:
         raise NotSupportedError(
             f"{name}: snapshots of an Iceberg table expire on all of its branches at a time.",
-            f"Give the table, {name.database}.{name.without_branch}; each branch may have limits of its own.",
+            f"Give the table, {name.database}.{name.without_branch}; each branch may have limits "
+            "of its own.",
         )
 
 
