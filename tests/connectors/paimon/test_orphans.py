@@ -17,11 +17,11 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.avro import open_manifest
 from spark_jobs.connectors.paimon.format.manifest_entries import named_file
-from spark_jobs.connectors.paimon.maintenance import orphan_search, orphans
-from spark_jobs.connectors.paimon.maintenance.orphan_search import SparkSearch
-from spark_jobs.connectors.paimon.maintenance.orphans import DriverSearch
 from spark_jobs.connectors.paimon.maintenance.stored_files import folders_of
 from spark_jobs.connectors.paimon.maintenance.table_maintenance import PaimonMaintenance
+from spark_jobs.connectors.shared.maintenance import orphan_search, orphans
+from spark_jobs.connectors.shared.maintenance.orphan_search import SparkSearch
+from spark_jobs.connectors.shared.maintenance.orphans import DriverSearch
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
     MaintenanceReport,
@@ -259,24 +259,24 @@ def test_files_of_a_running_operation_stay(
 
 
 def test_what_is_committed_after_the_listing_is_known(
-    connector: Connector, table: Path, session: SparkSession | None
+    connector: Connector,
+    table: Path,
+    remove: Remove,
+    session: SparkSession | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     finish = stored_but_not_committed(connector)
     (table / "k=x/bucket-0/data-lost").touch()
-    maintenance: Any = connector.maintenance
-    listing: Any = (DriverSearch, SparkSearch)[session is not None]
+    search: Any = DriverSearch if session is None else SparkSearch
+    list_files = search.list_files
 
-    class Late(listing):  # type: ignore[misc]
-        def list_files(self, before: int) -> Any:
-            listed = super().list_files(before)
-            finish()
-            return listed
+    def late(self: Any, before: int) -> Any:
+        listed = list_files(self, before)
+        finish()
+        return listed
 
-    native = connector.metadata.load_table(NAME).native
-    place = (native, maintenance._storage.filesystem)
-    search = Late(*place) if session is None else Late(session, *place)
-    now = datetime.now(UTC) + timedelta(seconds=5)
-    report = orphans.remove(native, maintenance._storage, search, now, now, dry_run=False)
+    monkeypatch.setattr(search, "list_files", late)
+    report = remove()
 
     assert report.files == ("k=x/bucket-0/data-lost",)
     assert read(connector) == [*ROWS, {"id": 9, "k": "x"}]

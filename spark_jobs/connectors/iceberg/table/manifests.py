@@ -6,7 +6,7 @@ as it says; those of tables of version 1 are 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -169,7 +169,16 @@ class NamedFile(NamedTuple):
 
 def named_files(content: bytes) -> Iterator[NamedFile]:
     """The live files in a manifest, without what else it says of them; raises as ``read_list``."""
-    for record in _records(open_manifest(content)):
+    return live_of(_records(open_manifest(content)))
+
+
+def live_of(records: Iterable[Mapping[str, Any]]) -> Iterator[NamedFile]:
+    """The live files among the records of a manifest.
+
+    Raises:
+        KeyError, TypeError, ValueError: they are not such records.
+    """
+    for record in records:
         if record["status"] not in (EXISTING, ADDED, DELETED):
             raise ValueError(f"an entry has the status {record['status']!r}")
         if record["status"] != DELETED:

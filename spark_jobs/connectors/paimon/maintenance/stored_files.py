@@ -7,13 +7,13 @@ and symbolic links.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple, get_args
+from collections.abc import Iterator, Mapping
+from typing import Final, get_args
 
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.shared.maintenance.removal_notes import FileKind
+from spark_jobs.connectors.shared.maintenance.stored_files import StoredFile
 from spark_jobs.formats.paimon.metadata_files import Kind
 from spark_jobs.storage.listing import own_files
 from spark_jobs.storage.parallel import in_parallel
@@ -25,21 +25,6 @@ _METADATA: Final[Mapping[str, FileKind]] = {
 }
 _OTHERS: Final = get_args(Kind)
 _BUCKET: Final = re.compile(r"bucket-(-?[0-9]+|postpone)")
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class StoredFile(NamedTuple):
-    """A file; ``size`` is in bytes, ``stored`` is its mtime in microseconds since 1970."""
-
-    path: str
-    kind: FileKind
-    size: int
-    stored: int
-
-    @property
-    def name(self) -> str:
-        """The last part of the path."""
-        return self.path.rpartition("/")[2]
 
 
 def stored_kind(table_path: str, path: str) -> FileKind | None:
@@ -75,21 +60,6 @@ def folders_of(filesystem: pafs.FileSystem, table_path: str, levels: int, enough
         opened = in_parallel(lambda folder: _opened(filesystem, folder), folders)
         folders = [each for inside in opened for each in inside]
     return folders
-
-
-def microseconds(moment: datetime) -> int:
-    """A time in microseconds since 1970, as in ``StoredFile``."""
-    return (moment - _EPOCH) // timedelta(microseconds=1)
-
-
-def orphans_among(
-    files: Iterable[StoredFile], needed: Container[str], before: int
-) -> list[StoredFile]:
-    """The files that were stored ``before`` and whose names are not ``needed``.
-
-    Compares only file names, which are unique, because other writers may spell folders differently.
-    """
-    return [each for each in files if each.stored < before and each.name not in needed]
 
 
 def _opened(filesystem: pafs.FileSystem, folder: str) -> list[str]:

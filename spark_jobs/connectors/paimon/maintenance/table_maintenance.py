@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_jobs.connectors.paimon.maintenance import orphans
 from spark_jobs.connectors.paimon.maintenance.expire_snapshots import expire_snapshots
-from spark_jobs.connectors.paimon.maintenance.orphan_search import SparkSearch
-from spark_jobs.connectors.paimon.maintenance.orphans import DriverSearch, OrphanSearch
+from spark_jobs.connectors.paimon.maintenance.orphan_files import names_of, needed_names
 from spark_jobs.connectors.paimon.maintenance.removal_plan import RemovalPlanner
 from spark_jobs.connectors.paimon.maintenance.rollback import Rollback
+from spark_jobs.connectors.paimon.maintenance.stored_files import folders_of, stored_files
 from spark_jobs.connectors.paimon.maintenance.tags import create_tag, delete_tag
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.refusals import refuse_tagging
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
+from spark_jobs.connectors.shared.maintenance import orphans
+from spark_jobs.connectors.shared.maintenance.orphan_search import InUse, SparkSearch
 from spark_jobs.connectors.shared.maintenance.refusals import no_snapshot, no_tag
-from spark_jobs.contract.durations import parse_limit
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
     DeleteTagSpec,
@@ -27,7 +28,8 @@ from spark_jobs.contract.maintenance import (
     RollbackSpec,
 )
 from spark_jobs.contract.request import TableName
-from spark_jobs.errors import CommitError, ErrorCode, RequestError
+from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.formats.paimon.metadata_files import manifest_folder
 from spark_jobs.spi.writes import always_wanted
 from spark_jobs.storage.clock import StoreClock
 from spark_jobs.storage.warehouse import Warehouse
@@ -80,14 +82,30 @@ class PaimonMaintenance:
         """Remove files that belong to no snapshot, tag or branch of the table."""
         table = self._table(name)
         now = self._clock_of(table)()
-        limit = _safe_limit(spec, now)
-        files = self._storage.filesystem
-        search: OrphanSearch[Any] = (
-            DriverSearch(table, files) if spark is None else SparkSearch(spark, table, files)
+        planner = RemovalPlanner(table, self._storage, now)
+        summary = orphans.remove(
+            self._search(table, planner, spark),
+            self._storage.remover,
+            orphans.safe_limit(spec, now),
+            planner.operations_since,
+            require_wanted,
+            dry_run=dry_run,
         )
-        return orphans.remove(
-            table, self._storage, search, limit, now, require_wanted, dry_run=dry_run
-        )
+        latest = table.snapshot.id if table.snapshot else None
+        return orphans.report(summary, table.path, latest)
+
+    def _search(
+        self, table: PinnedTable, planner: RemovalPlanner, spark: SparkSession | None
+    ) -> orphans.OrphanSearch[Any]:
+        filesystem, path = self._storage.filesystem, table.path
+        files = partial(stored_files, filesystem, path)
+        if spark is None:
+            return orphans.DriverSearch(
+                partial(files, path),
+                lambda: {each.rpartition("/")[2] for each in planner.in_use()},
+            )
+        folders = partial(folders_of, filesystem, path, len(table.schema.partition_keys))
+        return SparkSearch(spark, filesystem, folders, files, partial(_in_use, table, planner))
 
     def create_tag(self, name: TableName, spec: CreateTagSpec) -> MaintenanceReport:
         """Create a tag that names a snapshot; the tag's file is written atomically."""
@@ -148,14 +166,15 @@ class PaimonMaintenance:
         return pinned_table(self._metadata.load_table(name))
 
 
-def _safe_limit(spec: RemoveOrphanFilesSpec, now: datetime) -> datetime:
-    """The time before which orphans were stored; in the past, as others may be writing now."""
-    limit = parse_limit(spec.older_than, now)
-    if limit >= now:
-        raise RequestError(
-            ErrorCode.REQUEST_INVALID,
-            f"older_than: {spec.older_than} is not before now: files that others are writing "
-            "would go.",
-            "Give more than the longest write takes, such as 1 d.",
-        )
-    return limit
+def _in_use(table: PinnedTable, planner: RemovalPlanner) -> InUse:
+    references = planner.references()
+    numbers = {name: number for number, name in enumerate(references.manifests)}
+    folder = manifest_folder(table.path)
+    roots = [[numbers[name] for name in root] for root in references.roots]
+    return InUse(
+        [f"{folder}/{name}" for name in numbers],
+        sum(references.manifests.values()),
+        references.metadata,
+        names_of,
+        partial(needed_names, roots),
+    )

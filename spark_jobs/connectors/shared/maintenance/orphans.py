@@ -1,4 +1,4 @@
-"""Removing files in a table's directory to which no metadata refers. Driver only.
+"""Removing files in a table's folders to which no metadata refers. Driver only.
 
 Modelled on Paimon's ``OrphanFilesClean``: it lists the files first and then reads which files are
 in use, so that it does not miss a commit in between.
@@ -7,25 +7,22 @@ in use, so that it does not miss a commit in between.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Final, Protocol, TypeVar
 
-import pyarrow.fs as pafs
-
-from spark_jobs.connectors.paimon.maintenance.removal_plan import RemovalPlanner
-from spark_jobs.connectors.paimon.maintenance.stored_files import (
+from spark_jobs.connectors.shared.maintenance.stored_files import (
     StoredFile,
     microseconds,
     orphans_among,
-    stored_files,
 )
-from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
-from spark_jobs.contract.maintenance import MaintenanceReport
+from spark_jobs.contract.durations import parse_limit
+from spark_jobs.contract.maintenance import MaintenanceReport, RemoveOrphanFilesSpec
+from spark_jobs.errors import ErrorCode, RequestError
 from spark_jobs.spi.writes import always_wanted
-from spark_jobs.storage.warehouse import Warehouse
+from spark_jobs.storage.removal import FileRemover
 
 # The number of orphans that a report names.
 NAMED_FILES: Final = 1000
@@ -63,7 +60,7 @@ class OrphanSearch(Protocol[L]):
         """The files that can be orphans and were stored ``before`` (in microseconds)."""
         ...
 
-    def orphans(self, listed: L, planner: RemovalPlanner, before: int) -> Orphans:
+    def orphans(self, listed: L, before: int) -> Orphans:
         """The listed files that were stored ``before`` and that nothing needs now.
 
         Raises:
@@ -73,62 +70,82 @@ class OrphanSearch(Protocol[L]):
 
 
 def remove(
-    table: PinnedTable,
-    storage: Warehouse,
     search: OrphanSearch[L],
+    remover: FileRemover,
     limit: datetime,
-    now: datetime,
+    operations_since: Callable[[], Iterable[datetime]],
     require_wanted: Callable[[], None] = always_wanted,
     *,
     dry_run: bool,
-) -> MaintenanceReport:
+) -> Summary:
     """Remove orphan files that are older than ``limit`` and than any running operation.
 
-    ``now`` is the time of the table's store; ``require_wanted`` is called before each removal.
+    ``operations_since`` tells when the operations at work began; ``require_wanted`` is called
+    before each removal.
 
     Raises:
         CatalogError: METADATA_UNREADABLE: some metadata of files in use cannot be read.
         InternalError: STORAGE_UNAVAILABLE.
     """
     listed = search.list_files(microseconds(limit))
-    planner = RemovalPlanner(table, storage, now)
-    before = microseconds(min([limit, *planner.operations_since()]))
-    orphans = search.orphans(listed, planner, before)
+    before = microseconds(min([limit, *operations_since()]))
+    orphans = search.orphans(listed, before)
     summary = orphans.summary()
     if not dry_run:
         paths = orphans.paths()
         while part := list(islice(paths, _PART)):
             require_wanted()
-            storage.remover.remove(part)
+            remover.remove(part)
+    return summary
+
+
+def report(summary: Summary, folder: str, latest_snapshot_id: int | None) -> MaintenanceReport:
+    """The report on removed files; it names them relative to the table's ``folder``."""
     return MaintenanceReport(
         data_files=summary.counts.get("data", 0),
         index_files=summary.counts.get("index", 0),
         manifests=summary.counts.get("manifest", 0),
         bytes_removed=summary.size,
         earliest_snapshot_id=None,
-        latest_snapshot_id=table.snapshot.id if table.snapshot else None,
-        files=tuple(path.removeprefix(f"{table.path}/") for path in summary.first),
+        latest_snapshot_id=latest_snapshot_id,
+        files=tuple(path.removeprefix(f"{folder}/") for path in summary.first),
     )
+
+
+def safe_limit(spec: RemoveOrphanFilesSpec, now: datetime) -> datetime:
+    """The time before which orphans were stored; in the past, as others may be writing now.
+
+    Raises:
+        RequestError: REQUEST_INVALID: it is not in the past.
+    """
+    limit = parse_limit(spec.older_than, now)
+    if limit >= now:
+        raise RequestError(
+            ErrorCode.REQUEST_INVALID,
+            f"older_than: {spec.older_than} is not before now: files that others are writing "
+            "would go.",
+            "Give more than the longest write takes, such as 1 d.",
+        )
+    return limit
 
 
 @dataclass(frozen=True, slots=True)
 class DriverSearch:
-    """Implements ``OrphanSearch`` without Spark: the driver lists and reads everything."""
+    """Implements ``OrphanSearch`` without Spark: the driver lists and reads everything.
 
-    table: PinnedTable
-    filesystem: pafs.FileSystem
+    ``stored`` lists the files that can be orphans, ``needed`` tells the names of those in use.
+    """
+
+    stored: Callable[[], Iterable[StoredFile]]
+    needed: Callable[[], set[str]]
 
     def list_files(self, before: int) -> list[StoredFile]:
-        """The stored files below the table's directory."""
-        files = stored_files(self.filesystem, self.table.path, self.table.path)
-        return [each for each in files if each.stored < before]
+        """The stored files in the table's folders."""
+        return [each for each in self.stored() if each.stored < before]
 
-    def orphans(
-        self, listed: Sequence[StoredFile], planner: RemovalPlanner, before: int
-    ) -> DriverOrphans:
+    def orphans(self, listed: Sequence[StoredFile], before: int) -> DriverOrphans:
         """The listed files that were stored ``before`` and are not in use, compared by name."""
-        needed = {path.rpartition("/")[2] for path in planner.in_use()}
-        return DriverOrphans(orphans_among(listed, needed, before))
+        return DriverOrphans(orphans_among(listed, self.needed(), before))
 
 
 @dataclass(frozen=True, slots=True)

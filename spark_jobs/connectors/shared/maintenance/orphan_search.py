@@ -6,26 +6,25 @@ file name, so each task finds the orphans among its names on its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from spark_jobs.connectors.paimon.maintenance.orphan_tasks import (
+from spark_jobs.connectors.shared.maintenance.orphan_tasks import (
     LISTED,
     NAMED,
     ORPHANS,
     FindOrphans,
+    ListFiles,
     ListFolders,
+    NamesOf,
+    NeededNames,
     ReadManifests,
 )
-from spark_jobs.connectors.paimon.maintenance.orphans import NAMED_FILES, Summary
-from spark_jobs.connectors.paimon.maintenance.removal_plan import RemovalPlanner
-from spark_jobs.connectors.paimon.maintenance.stored_files import folders_of
-from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
-from spark_jobs.formats.paimon.metadata_files import manifest_folder
+from spark_jobs.connectors.shared.maintenance.orphans import NAMED_FILES, Summary
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 
 if TYPE_CHECKING:
@@ -46,37 +45,55 @@ _TYPES: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class InUse:
+    """What is in use, for tasks: they read ``manifests`` by path, whose number is their place here.
+
+    ``entries`` is about how many entries they have; ``metadata`` are the names of files in use that
+    they do not name; ``names`` and ``needed`` run in tasks.
+    """
+
+    manifests: Sequence[str]
+    entries: int
+    metadata: frozenset[str]
+    names: NamesOf
+    needed: NeededNames
+
+
 class SparkSearch:
-    """Implements ``OrphanSearch``: tasks list folders, read manifests and compare names."""
+    """Implements ``OrphanSearch``: tasks list folders, read manifests and compare names.
+
+    ``folders`` splits the table's folders into about as many as it is told; ``files`` lists one of
+    them, in a task; ``in_use`` tells what is in use now.
+    """
 
     def __init__(
-        self, spark: SparkSession, table: PinnedTable, filesystem: pafs.FileSystem
+        self,
+        spark: SparkSession,
+        filesystem: pafs.FileSystem,
+        folders: Callable[[int], Sequence[str]],
+        files: ListFiles,
+        in_use: Callable[[], InUse],
     ) -> None:
         self._spark = spark
-        self._table = table
         self._filesystem = filesystem
+        self._folders = folders
+        self._files = files
+        self._in_use = in_use
         self._tasks = _TASKS_PER_CORE * spark.sparkContext.defaultParallelism
 
     def list_files(self, before: int) -> DataFrame:
         """The stored files; columns: ``LISTED``."""
-        path, levels = self._table.path, len(self._table.schema.partition_keys)
-        folders = folders_of(self._filesystem, path, levels, self._tasks)
-        listing = ListFolders(self._filesystem, path, before)
-        listed = self._rows([(each,) for each in folders], "folder string")
-        return _kept(map_in_arrow(listed, listing, _ddl(LISTED)))
+        listed = self._rows([(each,) for each in self._folders(self._tasks)], "folder string")
+        return _kept(map_in_arrow(listed, ListFolders(self._files, before), _ddl(LISTED)))
 
-    def orphans(self, listed: DataFrame, planner: RemovalPlanner, before: int) -> SparkOrphans:
+    def orphans(self, listed: DataFrame, before: int) -> SparkOrphans:
         """The listed files that were stored ``before`` and are not in use, compared by name."""
-        references = planner.references()
-        numbers = {name: number for number, name in enumerate(references.manifests)}
-        folder = manifest_folder(self._table.path)
-        manifests = [(number, f"{folder}/{name}") for name, number in numbers.items()]
-        unread = self._rows(manifests, "manifest int, path string")
-        named = map_in_arrow(unread, ReadManifests(self._filesystem), _ddl(NAMED))
-        roots = tuple(tuple(numbers[name] for name in root) for root in references.roots)
-        decide = FindOrphans(roots, references.metadata, before)
-        names = listed.count() + sum(references.manifests.values())
-        tasks = min(1 + names // _NAMES_PER_TASK, _MOST_TASKS)
+        used = self._in_use()
+        unread = self._rows(list(enumerate(used.manifests)), "manifest int, path string")
+        named = map_in_arrow(unread, ReadManifests(self._filesystem, used.names), _ddl(NAMED))
+        decide = FindOrphans(used.needed, used.metadata, before)
+        tasks = min(1 + (listed.count() + used.entries) // _NAMES_PER_TASK, _MOST_TASKS)
         rows = listed.unionByName(named, allowMissingColumns=True).repartition(tasks, "name")
         return SparkOrphans(_kept(map_in_arrow(rows, decide, _ddl(ORPHANS))))
 

@@ -7,29 +7,16 @@ of ``NAMED``, each a file that a manifest adds or removes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from spark_jobs.avro import open_manifest
-from spark_jobs.connectors.paimon.format.manifest_entries import (
-    ManifestFiles,
-    NamedFile,
-    files_of_manifest,
-    live_files,
-    named_file,
-)
-from spark_jobs.connectors.paimon.maintenance.stored_files import (
-    StoredFile,
-    orphans_among,
-    stored_files,
-)
+from spark_jobs.connectors.shared.maintenance.stored_files import StoredFile, orphans_among
 from spark_jobs.errors import JobError
-from spark_jobs.formats.avro.records import records
 from spark_jobs.storage.file_errors import file_error
 from spark_jobs.storage.parallel import PARALLEL, in_parallel
 
@@ -44,12 +31,28 @@ NAMED: Final = pa.schema(
 ORPHANS: Final = pa.schema({"path": pa.string(), "kind": pa.string(), "size": pa.int64()})
 
 
+# The files of a folder that can be orphans.
+ListFiles = Callable[[str], Iterable[StoredFile]]
+# The names and places of files that a manifest, whose content this is, adds and removes.
+NamesOf = Callable[[bytes], "Names"]
+
+
+class Names(NamedTuple):
+    """The files that a manifest adds and removes, by name and place."""
+
+    adds: frozenset[tuple[str, bytes]]
+    removes: frozenset[tuple[str, bytes]]
+
+
+# Of stored files with these names, those that manifests, by number, keep in use.
+NeededNames = Callable[[Mapping[int, Names], Set[str]], set[str]]
+
+
 @dataclass(frozen=True, slots=True)
 class ListFolders:
     """Column ``folder`` in, ``LISTED`` out: the folders' files that were stored ``before``."""
 
-    filesystem: pafs.FileSystem
-    table_path: str
+    files: ListFiles
     before: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -59,7 +62,7 @@ class ListFolders:
 
     def _listed(self, row: Mapping[str, Any]) -> pa.RecordBatch:
         with _reading(row["folder"]):
-            files = stored_files(self.filesystem, self.table_path, row["folder"])
+            files = self.files(row["folder"])
             rows = [(each.name, *each) for each in files if each.stored < self.before]
         return _batch(rows, LISTED)
 
@@ -69,6 +72,7 @@ class ReadManifests:
     """Columns ``manifest`` and ``path`` in, ``NAMED`` out: what the manifests add and remove."""
 
     filesystem: pafs.FileSystem
+    names: NamesOf
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Read the manifests, several in parallel."""
@@ -77,11 +81,10 @@ class ReadManifests:
 
     def _named(self, row: Mapping[str, Any]) -> pa.RecordBatch:
         with _reading(row["path"]), self.filesystem.open_input_stream(row["path"]) as stream:
-            entries = map(named_file, records(open_manifest(stream.read())))
-            files = files_of_manifest(entries, _keys)
+            names = self.names(stream.read())
         number = row["manifest"]
-        rows = [(*key, number, True) for key in files.adds]
-        rows += [(*key, number, False) for key in files.removes]
+        rows = [(*key, number, True) for key in names.adds]
+        rows += [(*key, number, False) for key in names.removes]
         return _batch(rows, NAMED)
 
 
@@ -89,11 +92,10 @@ class ReadManifests:
 class FindOrphans:
     """``LISTED`` and ``NAMED`` in, all rows of a name in the same task, ``ORPHANS`` out.
 
-    ``roots`` are the numbers of the manifests of each snapshot and tag. ``metadata`` are the names
-    of the other files that they need.
+    ``metadata`` are the names of files in use that no manifest names.
     """
 
-    roots: tuple[tuple[int, ...], ...]
+    needed: NeededNames
     metadata: frozenset[str]
     before: int
 
@@ -110,26 +112,12 @@ class FindOrphans:
                     named = adds if row["added"] else removes
                     named[row["manifest"]].add((row["name"], row["place"]))
         manifests = {
-            each: ManifestFiles(frozenset(adds[each]), frozenset(removes[each]))
+            each: Names(frozenset(adds[each]), frozenset(removes[each]))
             for each in (*adds, *removes)
         }
-        yield self._orphans(files, manifests)
-
-    def _orphans(
-        self, files: list[StoredFile], manifests: Mapping[int, ManifestFiles]
-    ) -> pa.RecordBatch:
-        stored = {each.name for each in files}
-        named = {key for each in manifests.values() for key in each.adds if key[0] in stored}
-        roots = [[each for each in root if each in manifests] for root in self.roots]
-        needed = {name for name, _ in live_files(roots, manifests, named)} | self.metadata
+        needed = self.needed(manifests, {each.name for each in files}) | self.metadata
         found = orphans_among(files, needed, self.before)
-        return _batch([(each.path, each.kind, each.size) for each in found], ORPHANS)
-
-
-def _keys(file: NamedFile) -> list[tuple[str, bytes]]:
-    """The name and place of a data file and of its extra files."""
-    place = b"%d:%s:%s" % (file.bucket, file.partition, (file.external_path or "").encode())
-    return [(name, place) for name in (file.name, *file.extra_files)]
+        yield _batch([(each.path, each.kind, each.size) for each in found], ORPHANS)
 
 
 def _in_parallel(read: Any, rows: list[Any]) -> Iterator[pa.RecordBatch]:
