@@ -55,6 +55,11 @@ class StoreClock:
         return moment + timedelta(seconds=time.monotonic() - then)
 
 
+def store_time(filesystem: pafs.FileSystem, folder: str) -> datetime:
+    """The time of the store that holds ``folder``; raises as ``StoreClock.now``."""
+    return StoreClock(filesystem, folder).now()
+
+
 def _told(filesystem: pafs.FileSystem, folder: str) -> datetime:
     path = f"{folder}/{new_clock_name()}"
     try:

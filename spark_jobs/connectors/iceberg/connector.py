@@ -10,11 +10,9 @@ from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.maintenance.table_maintenance import IcebergMaintenance
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
 from spark_jobs.connectors.iceberg.read.scan import IcebergScan
-from spark_jobs.contract.operation_files import FOLDER
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.formats.iceberg.options import require_catalog, storage_options
 from spark_jobs.spi.connector import Connector
-from spark_jobs.storage.clock import StoreClock
 from spark_jobs.storage.source_location import source_location
 from spark_jobs.storage.workspace import open_workspace
 
@@ -35,13 +33,11 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
     stored = {**options, **storage_options(options)}
     workspace, opened = open_workspace(catalog, stored), IcebergCatalog(options)
     metadata, notes = IcebergMetadata(opened), BaseNotes(workspace)
-    # Whatever is left in this folder is swept with the operations.
-    clock = StoreClock(workspace.filesystem, f"{workspace.root}/{FOLDER}")
     return Connector(
         metadata=metadata,
         scan=IcebergScan(),
         writes=IcebergMergeWrites(opened, metadata, notes),
         storage=workspace,
-        maintenance=IcebergMaintenance(opened, metadata, notes, clock.now),
+        maintenance=IcebergMaintenance(opened, metadata, notes),
         locate=lambda uri: source_location(uri, stored),
     )

@@ -64,7 +64,7 @@ def care(connector: Connector, hours: float | None = None) -> ConnectorMaintenan
         return connector.maintenance
     later = datetime.now(UTC) + timedelta(hours=hours)
     metadata, writes = connector.metadata, connector.writes
-    return IcebergMaintenance(writes.catalog, metadata, writes.notes, lambda: later)  # type: ignore[attr-defined,arg-type]
+    return IcebergMaintenance(writes.catalog, metadata, writes.notes, lambda *_: later)  # type: ignore[attr-defined,arg-type]
 
 
 def refusal(work: Callable[[], object]) -> tuple[ErrorCode, str]:

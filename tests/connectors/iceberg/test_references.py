@@ -13,7 +13,6 @@ import pytest
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
     DeleteTagSpec,
-    RemoveOrphanFilesSpec,
     RollbackSpec,
 )
 from spark_jobs.contract.properties import DAG_ID
@@ -306,11 +305,3 @@ def test_a_rollback_whose_answer_is_lost(
     roll_back(connector, RollbackSpec(second, force=True))
 
     assert ids(catalog) == [0, 1]
-
-
-def test_what_is_not_done_here_is_refused(catalog: PlainCatalog, connector: Connector) -> None:
-    spec = RemoveOrphanFilesSpec()
-    code, text = refusal(lambda: care(connector).remove_orphan_files(NAME, spec, dry_run=False))
-    assert code is ErrorCode.NOT_SUPPORTED
-    assert "Iceberg's own procedure" in text
-    assert ids(catalog) == [0, 1, 2]

@@ -37,6 +37,15 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True)
+class AtWork:
+    """An operation that began at ``since``."""
+
+    operation_id: str
+    base: Base
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class BaseNotes:
     """The notes in a workspace."""
 
@@ -60,8 +69,8 @@ class BaseNotes:
         """
         return self._read(self._path(operation_id), table)
 
-    def at_work(self, table: PinnedTable, now: datetime) -> dict[str, Base]:
-        """The bases of the operations that may be at work on the table at ``now``, by their ids.
+    def at_work(self, table: PinnedTable, now: datetime) -> list[AtWork]:
+        """The operations that may be at work on the table at ``now``.
 
         Raises:
             CatalogError: METADATA_UNREADABLE: a file is no note.
@@ -70,15 +79,15 @@ class BaseNotes:
         files = self.storage.filesystem
         folder = pafs.FileSelector(f"{self.storage.root}/{FOLDER}", allow_not_found=True)
         with reading_metadata(table.place):
-            noted = {
-                operation_id: info
+            noted = [
+                (operation_id, info)
                 for info in files.get_file_info(folder)
                 if (operation_id := operation_of_base(info.base_name)) is not None
                 and info.is_file
-                and not (info.mtime and info.mtime < now - ABANDONED_AFTER)
-            }
-        found = {name: self._read(info.path, table) for name, info in noted.items()}
-        return {name: base for name, base in found.items() if base is not None}
+                and info.mtime >= now - ABANDONED_AFTER
+            ]
+        bases = [(name, self._read(info.path, table), info.mtime) for name, info in noted]
+        return [AtWork(name, base, since) for name, base, since in bases if base is not None]
 
     def _read(self, path: str, table: PinnedTable) -> Base | None:
         try:

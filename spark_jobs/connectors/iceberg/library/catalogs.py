@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from spark_jobs.formats.iceberg.options import GLUE, SQL, TYPE, identifier_of
 from spark_jobs.storage.amazon import bounded_session
 from spark_jobs.storage.file_errors import file_error
 from spark_jobs.storage.table_storage import TableStorage
+
+_log = logging.getLogger("airflow_provider_merge.job")
 
 # To connect, and to wait for an answer.
 _SECONDS: Final = (10.0, 60.0)
@@ -115,6 +118,24 @@ class IcebergCatalog:
             return "no" if is_number or is_refusal(error) else "unknown"
         return "yes"
 
+    def other_tables(self, name: TableName) -> Iterator[tuple[str, Any]]:
+        """The other tables of the catalog by name, with pyiceberg's metadata.
+
+        Without those that cannot be loaded. Raises as ``load`` does.
+        """
+        own = identifier_of(self.options, name)
+        with self.answering("the catalog"):
+            names = list(_tables(self.opened, ()))
+        for identifier in names:
+            if identifier == own:
+                continue
+            try:
+                metadata = self.opened.load_table(identifier).metadata
+            except Exception as error:  # noqa: BLE001 - of others' tables, anything may be wrong
+                _log.info("table %s was not looked at: %s", ".".join(identifier), type(error))
+                continue
+            yield ".".join(identifier), metadata
+
     @property
     def decides_at_client(self) -> bool:
         """Whether pyiceberg checks what a commit requires; else the catalog's server does."""
@@ -135,6 +156,15 @@ class IcebergCatalog:
     def opened(self) -> Any:
         """Pyiceberg's catalog."""
         return _CLIENT.opened(self.options)
+
+
+def _tables(catalog: Any, namespace: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The identifiers of all tables below a namespace."""
+    if namespace:
+        yield from catalog.list_tables(namespace)
+    for each in catalog.list_namespaces(namespace):
+        if len(each) == len(namespace) + 1:
+            yield from _tables(catalog, each)
 
 
 def _refuse_signing(name: TableName, options: Mapping[str, str]) -> None:

@@ -9,7 +9,7 @@ finish an interrupted one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -21,7 +21,7 @@ from spark_jobs.connectors.iceberg.maintenance.expired_metadata import (
     refuse_losses,
 )
 from spark_jobs.connectors.iceberg.maintenance.metadata_commits import MetadataCommits
-from spark_jobs.connectors.iceberg.maintenance.own_folders import OwnFolders
+from spark_jobs.connectors.iceberg.maintenance.own_folders import OwnFolders, refuse_shared_files
 from spark_jobs.connectors.iceberg.maintenance.removable_files import (
     ManifestReader,
     RemovableFiles,
@@ -34,7 +34,6 @@ from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, Kept, Maintenan
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode, JobError, NotSupportedError
 from spark_jobs.formats.iceberg.expiry import (
-    GC_ENABLED,
     Expiring,
     Limits,
     descendants,
@@ -110,10 +109,10 @@ class SnapshotExpiry:
 
     def _plan(self, table: PinnedTable, reader: ManifestReader) -> _Plan:
         metadata, folders = table.metadata, OwnFolders.of(table)
-        _refuse_shared_files(self._commits.name, metadata.properties)
+        refuse_shared_files(self._commits.name, metadata.properties)
         held = {
-            f"operation {name}": descendants(metadata, base.snapshot_id)
-            for name, base in self._bases.at_work(table, self._now).items()
+            f"operation {each.operation_id}": descendants(metadata, each.base.snapshot_id)
+            for each in self._bases.at_work(table, self._now)
         }
         limits = Limits.of(self._spec, metadata.properties, self._now)
         found = expiring(metadata, limits, held)
@@ -212,13 +211,4 @@ def _refuse_branch(name: TableName) -> None:
             f"{name}: snapshots of an Iceberg table expire on all of its branches at a time.",
             f"Give the table, {name.database}.{name.without_branch}; each branch may have limits "
             "of its own.",
-        )
-
-
-def _refuse_shared_files(name: TableName, properties: Mapping[str, str]) -> None:
-    if properties.get(GC_ENABLED, "true").lower() != "true":
-        raise NotSupportedError(
-            f"{name} has the property {GC_ENABLED} = {properties[GC_ENABLED]}: its files may "
-            "belong to other tables, too.",
-            f"Set {GC_ENABLED} to true if they do not, or use the catalog's own cleaning.",
         )

@@ -6,12 +6,15 @@ A manifest may name any file that its writer chose. Driver only.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.iceberg.expiry import GC_ENABLED
 from spark_jobs.storage.files import has_folders
 from spark_jobs.storage.table_storage import TableStorage
 
@@ -41,9 +44,8 @@ class OwnFolders:
             CatalogError: METADATA_UNREADABLE: a location leads out of its folder.
             NotSupportedError: the folders are not all on one storage.
         """
-        metadata = table.metadata
-        locations = [metadata.location, *filter(None, map(metadata.properties.get, _PATHS))]
         with reading_metadata(table.place):
+            locations = locations_of(table.metadata)
             paths = [_plain(table.storage, each).rstrip("/") for each in locations]
         return cls(table.storage, paths[0], tuple(dict.fromkeys(paths)))
 
@@ -61,6 +63,25 @@ class OwnFolders:
         )
 
 
+def locations_of(metadata: Any) -> list[str]:
+    """Where a table with pyiceberg's ``metadata`` keeps files; its own location is the first."""
+    return [metadata.location, *filter(None, map(metadata.properties.get, _PATHS))]
+
+
 def _plain(storage: TableStorage, location: str) -> str:
     path = storage.path(location)
     return _SLASHES.sub("/", path) if has_folders(storage.filesystem) else path
+
+
+def refuse_shared_files(name: TableName, properties: Mapping[str, str]) -> None:
+    """Refuse to remove files of a table that says that others may need them.
+
+    Raises:
+        NotSupportedError: ``gc.enabled`` is false.
+    """
+    if properties.get(GC_ENABLED, "true").lower() != "true":
+        raise NotSupportedError(
+            f"{name} has the property {GC_ENABLED} = {properties[GC_ENABLED]}: its files may "
+            "belong to other tables, too.",
+            f"Set {GC_ENABLED} to true if they do not, or use the catalog's own cleaning.",
+        )

@@ -1,18 +1,23 @@
-"""Table maintenance: snapshot expiry, tags and rollback. Driver only."""
+"""Table maintenance: snapshot expiry, orphan files, tags and rollback. Driver only."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
+
+import pyarrow.fs as pafs
 
 from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.maintenance.expire_snapshots import SnapshotExpiry
 from spark_jobs.connectors.iceberg.maintenance.metadata_commits import MetadataCommits
+from spark_jobs.connectors.iceberg.maintenance.orphans import TableOrphans
 from spark_jobs.connectors.iceberg.maintenance.rollback import roll_back
 from spark_jobs.connectors.iceberg.maintenance.tags import create_tag, delete_tag
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
+from spark_jobs.connectors.shared.maintenance import orphans
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
     DeleteTagSpec,
@@ -21,23 +26,28 @@ from spark_jobs.contract.maintenance import (
     RemoveOrphanFilesSpec,
     RollbackSpec,
 )
+from spark_jobs.contract.operation_files import FOLDER
 from spark_jobs.contract.request import TableName
-from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.writes import always_wanted
+from spark_jobs.storage.clock import store_time
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 class IcebergMaintenance:
-    """Implements ``ConnectorMaintenance``; ages are computed from the time of ``clock``."""
+    """Implements ``ConnectorMaintenance``.
+
+    Ages of files are computed by the clock of the table's store, others by that of the workspace's;
+    ``clock`` tells the time of the store that has a folder.
+    """
 
     def __init__(
         self,
         catalog: IcebergCatalog,
         metadata: IcebergMetadata,
         notes: BaseNotes,
-        clock: Callable[[], datetime],
+        clock: Callable[[pafs.FileSystem, str], datetime] = store_time,
     ) -> None:
         self._catalog = catalog
         self._metadata = metadata
@@ -53,9 +63,7 @@ class IcebergMaintenance:
         require_wanted: Callable[[], None] = always_wanted,
     ) -> MaintenanceReport:
         """Drop snapshots, tags and branches, and the files that nothing else needs."""
-        expiry = SnapshotExpiry(
-            self._commits(name), self._notes, spec, self._clock(), require_wanted
-        )
+        expiry = SnapshotExpiry(self._commits(name), self._notes, spec, self._now(), require_wanted)
         return expiry.planned() if dry_run else expiry.carried_out()
 
     def remove_orphan_files(
@@ -67,12 +75,20 @@ class IcebergMaintenance:
         spark: SparkSession | None = None,
         require_wanted: Callable[[], None] = always_wanted,
     ) -> MaintenanceReport:
-        """Refused.
-
-        Raises:
-            NotSupportedError: always.
-        """
-        raise _not_here(name, "Orphan files of Iceberg tables", "go", "remove_orphan_files")
+        """Remove files that belong to no snapshot of the table."""
+        found = TableOrphans.of(self._commits(name), self._notes)
+        now = self._clock(found.read.storage.filesystem, f"{found.folders.root}/metadata")
+        limit = orphans.safe_limit(spec, now)
+        summary = orphans.remove(
+            found.search(spark),
+            found.read.storage.remover(),
+            limit,
+            partial(found.operations_since, now, self._now()),
+            require_wanted,
+            dry_run=dry_run,
+        )
+        latest = found.read.snapshot
+        return orphans.report(summary, found.folders.root, latest and latest.snapshot_id)
 
     def create_tag(self, name: TableName, spec: CreateTagSpec) -> MaintenanceReport:
         """Create a tag that names a snapshot, unless the name is taken."""
@@ -82,7 +98,7 @@ class IcebergMaintenance:
         self, name: TableName, spec: DeleteTagSpec, *, dry_run: bool
     ) -> MaintenanceReport:
         """Delete tags; their snapshots stay until they expire."""
-        return delete_tag(self._commits(name), spec, self._clock(), dry_run=dry_run)
+        return delete_tag(self._commits(name), spec, self._now(), dry_run=dry_run)
 
     def roll_back(
         self, name: TableName, spec: RollbackSpec, *, dag_id: str, dry_run: bool
@@ -90,12 +106,10 @@ class IcebergMaintenance:
         """Move the branch back to a snapshot of its history."""
         return roll_back(self._commits(name), spec, dag_id=dag_id, dry_run=dry_run)
 
+    def _now(self) -> datetime:
+        workspace = self._notes.storage
+        # Whatever is left in this folder is swept with the operations.
+        return self._clock(workspace.filesystem, f"{workspace.root}/{FOLDER}")
+
     def _commits(self, name: TableName) -> MetadataCommits:
         return MetadataCommits(self._catalog, self._metadata, name)
-
-
-def _not_here(name: TableName, what: str, verb: str, procedure: str) -> NotSupportedError:
-    return NotSupportedError(
-        f"{name}: {what} do not {verb} here.",
-        f"Use Iceberg's own procedure {procedure}.",
-    )

@@ -37,6 +37,12 @@ class ListedManifest:
     record: Mapping[str, Any]
 
     @property
+    def entries(self) -> int:
+        """About how many entries it has."""
+        names = ("added_files_count", "existing_files_count", "deleted_files_count")
+        return sum(self.record.get(name) or 0 for name in names)
+
+    @property
     def may_have_live_files(self) -> bool:
         """False if every entry is of a removed file."""
         counts = [self.record.get(f"{kind}_files_count") for kind in ("added", "existing")]

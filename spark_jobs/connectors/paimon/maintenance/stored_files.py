@@ -37,9 +37,14 @@ def stored_kind(table_path: str, path: str) -> FileKind | None:
     return "data" if _BUCKET.fullmatch(folders[-1]) else None
 
 
-def stored_files(filesystem: pafs.FileSystem, table_path: str, folder: str) -> Iterator[StoredFile]:
-    """The files that can be orphans below ``folder``, the table's directory or a folder in it."""
-    for info in own_files(filesystem, folder, recursive=True):
+def stored_files(
+    filesystem: pafs.FileSystem, table_path: str, folder: str, is_deep: bool
+) -> Iterator[StoredFile]:
+    """The files that can be orphans in ``folder``, the table's directory or a folder in it.
+
+    ``is_deep``: and in the folders below.
+    """
+    for info in own_files(filesystem, folder, recursive=is_deep):
         if info.type != pafs.FileType.File or info.mtime_ns is None:
             continue
         kind = stored_kind(table_path, info.path)
@@ -47,8 +52,10 @@ def stored_files(filesystem: pafs.FileSystem, table_path: str, folder: str) -> I
             yield StoredFile(info.path, kind, info.size or 0, info.mtime_ns // 1000)
 
 
-def folders_of(filesystem: pafs.FileSystem, table_path: str, levels: int, enough: int) -> list[str]:
-    """Disjoint folders that hold all files of a table that can be orphans.
+def folders_of(
+    filesystem: pafs.FileSystem, table_path: str, levels: int, enough: int
+) -> list[tuple[str, bool]]:
+    """Disjoint folders that hold all files of a table that can be orphans, each with those below.
 
     Descends at most ``levels`` partition levels, until there are ``enough`` folders.
     """
@@ -59,7 +66,7 @@ def folders_of(filesystem: pafs.FileSystem, table_path: str, levels: int, enough
             break
         opened = in_parallel(lambda folder: _opened(filesystem, folder), folders)
         folders = [each for inside in opened for each in inside]
-    return folders
+    return [(each, True) for each in folders]
 
 
 def _opened(filesystem: pafs.FileSystem, folder: str) -> list[str]:

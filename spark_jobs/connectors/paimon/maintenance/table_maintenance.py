@@ -101,7 +101,7 @@ class PaimonMaintenance:
         files = partial(stored_files, filesystem, path)
         if spark is None:
             return orphans.DriverSearch(
-                partial(files, path),
+                partial(files, path, True),
                 lambda: {each.rpartition("/")[2] for each in planner.in_use()},
             )
         folders = partial(folders_of, filesystem, path, len(table.schema.partition_keys))

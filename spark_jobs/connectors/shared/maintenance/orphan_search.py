@@ -45,6 +45,10 @@ _TYPES: Final = {
 }
 
 
+# A folder to list, and whether the folders in it, too.
+Folder = tuple[str, bool]
+
+
 @dataclass(frozen=True, slots=True)
 class InUse:
     """What is in use, for tasks: they read ``manifests`` by path, whose number is their place here.
@@ -71,7 +75,7 @@ class SparkSearch:
         self,
         spark: SparkSession,
         filesystem: pafs.FileSystem,
-        folders: Callable[[int], Sequence[str]],
+        folders: Callable[[int], Sequence[Folder]],
         files: ListFiles,
         in_use: Callable[[], InUse],
     ) -> None:
@@ -84,7 +88,7 @@ class SparkSearch:
 
     def list_files(self, before: int) -> DataFrame:
         """The stored files; columns: ``LISTED``."""
-        listed = self._rows([(each,) for each in self._folders(self._tasks)], "folder string")
+        listed = self._rows(self._folders(self._tasks), "folder string, is_deep boolean")
         return _kept(map_in_arrow(listed, ListFolders(self._files, before), _ddl(LISTED)))
 
     def orphans(self, listed: DataFrame, before: int) -> SparkOrphans:

@@ -31,8 +31,8 @@ NAMED: Final = pa.schema(
 ORPHANS: Final = pa.schema({"path": pa.string(), "kind": pa.string(), "size": pa.int64()})
 
 
-# The files of a folder that can be orphans.
-ListFiles = Callable[[str], Iterable[StoredFile]]
+# The files of a folder that can be orphans; whether those of the folders in it, too.
+ListFiles = Callable[[str, bool], Iterable[StoredFile]]
 # The names and places of files that a manifest, whose content this is, adds and removes.
 NamesOf = Callable[[bytes], "Names"]
 
@@ -50,7 +50,10 @@ NeededNames = Callable[[Mapping[int, Names], Set[str]], set[str]]
 
 @dataclass(frozen=True, slots=True)
 class ListFolders:
-    """Column ``folder`` in, ``LISTED`` out: the folders' files that were stored ``before``."""
+    """Columns ``folder`` and ``is_deep`` in, ``LISTED`` out.
+
+    Tells the folders' files that were stored ``before``.
+    """
 
     files: ListFiles
     before: int
@@ -62,7 +65,7 @@ class ListFolders:
 
     def _listed(self, row: Mapping[str, Any]) -> pa.RecordBatch:
         with _reading(row["folder"]):
-            files = self.files(row["folder"])
+            files = self.files(row["folder"], row["is_deep"])
             rows = [(each.name, *each) for each in files if each.stored < self.before]
         return _batch(rows, LISTED)
 

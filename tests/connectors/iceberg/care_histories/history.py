@@ -1,14 +1,17 @@
-"""A random history of a table by Iceberg's library, and two expiries at its end.
+"""A random history of a table by Iceberg's library, two expiries and two searches for orphans.
 
 This project expires the snapshots; then the table is put back as it was, and Spark's procedure
 expires them: both must leave the same snapshots, tags, branches and files. (Iceberg's library,
-without Spark, sometimes leaves a file that nothing needs.)
+without Spark, sometimes leaves a file that nothing needs.) Then files are lost in the folder, and
+both must find the same.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,12 +20,28 @@ from pathlib import Path
 from typing import Any, Final
 
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
+from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, RemoveOrphanFilesSpec
 from spark_jobs.contract.request import CatalogSpec, TableName
+from spark_jobs.spi.maintenance import ConnectorMaintenance
 from tests.judge.iceberg_spark import CATALOG, IcebergSpark
 
 # An age, in milliseconds.
 _FAR: Final = 2**40
+_DAY: Final = 86_400
+# Where lost files may be, below the table.
+_PLACES: Final = (
+    "data/lost.parquet",
+    "data/p=1/lost.parquet",
+    "data/p=1/_lost.parquet",
+    "data/.lost/a.parquet",
+    "_lost/a.parquet",
+    "deletes/deep/er/lost.parquet",
+    "metadata/lost-m0.avro",
+    "metadata/snap-lost.avro",
+    "metadata/00009-lost.metadata.json",
+    "metadata/lost.stats",
+    "lost",
+)
 # How often each step is taken.
 _STEPS: Final = {
     "append": 5,
@@ -81,11 +100,37 @@ class CareHistory:
             f"older_than => TIMESTAMP '{moment}', retain_last => {least})"
         )
         java = self._left(f"{self.name}_java", root)
+        orphans = self._orphans(f"{self.name}_java", root)
         return [
             f"seed {self.name}: {what}: {found} in place of {wanted} after {taken}, older than "
             f"{older_than}, at least {least}"
-            for what, found, wanted in self._compared(own, java)
+            for what, found, wanted in (*self._compared(own, java), *orphans)
         ]
+
+    def _orphans(self, name: str, root: Path) -> list[tuple[str, Any, Any]]:
+        """What this project and Spark's procedure take for orphan files, if they differ."""
+        # Two tables of one folder would be refused.
+        self._java.library().drop_table(f"db.{self.name}")
+        for each in self._random.sample(_PLACES, 4):
+            path = root / each
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"lost")
+        old = time.time() - 3 * _DAY
+        for file in root.rglob("*"):
+            if file.is_file():
+                os.utime(file, (old - self._random.choice([0, 0, -2.5]) * _DAY,) * 2)
+        limit = datetime.fromtimestamp(time.time() - 1.1 * _DAY, UTC)
+        spec = RemoveOrphanFilesSpec(limit.isoformat(timespec="milliseconds"))
+        report = self._care().remove_orphan_files(TableName("db", name), spec, dry_run=True)
+        moment = limit.isoformat(" ", "milliseconds").removesuffix("+00:00")
+        rows = self._java.sql(
+            f"CALL {CATALOG}.system.remove_orphan_files(table => 'db.{name}', "
+            f"older_than => TIMESTAMP '{moment}', dry_run => true)"
+        )
+        found = {str(root / each) for each in report.files}
+        wanted = {_path(row["orphan_file_location"]) for row in rows}
+        self._kinds["orphans"] += len(found)
+        return [("orphans", found - wanted, wanted - found)] if found != wanted else []
 
     def _compared(self, own: list[Any], java: Left) -> Iterator[tuple[str, Any, Any]]:
         left, needed, report = own
@@ -102,9 +147,7 @@ class CareHistory:
 
     def _expired_here(self, root: Path, older_than: int, least: int) -> Iterator[Any]:
         """What is left, what is needed of it, and the report."""
-        spec = CatalogSpec("iceberg", str(self._java.warehouse), self._java.options)
-        maintenance = open_connector(spec, {}).maintenance
-        assert maintenance is not None
+        maintenance = self._care()
         # To the millisecond, as Iceberg's library.
         limit = datetime.fromtimestamp(older_than / 1000, UTC).isoformat(timespec="milliseconds")
         limits = ExpireSnapshotsSpec(older_than=limit, retain_min=least)
@@ -115,6 +158,12 @@ class CareHistory:
         yield self._left(self.name, root)
         yield frozenset(_needed(self._loaded(self.name)))
         yield report
+
+    def _care(self) -> ConnectorMaintenance:
+        spec = CatalogSpec("iceberg", str(self._java.warehouse), self._java.options)
+        maintenance = open_connector(spec, {}).maintenance
+        assert maintenance is not None
+        return maintenance
 
     def _make(self) -> None:
         version = self._random.choice([1, 2, 2, 2])
