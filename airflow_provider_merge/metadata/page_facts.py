@@ -111,11 +111,6 @@ class PageFacts(Protocol):
         """What does such a compaction, in words."""
         ...
 
-    @property
-    def orphan_finder(self) -> str:
-        """What finds files that no metadata names, in words."""
-        ...
-
     def differing_files(self, before: Any, after: Any) -> list[DifferingFiles]:
         """The data files that only one of two snapshots has, by partition.
 

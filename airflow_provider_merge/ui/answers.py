@@ -255,16 +255,12 @@ class CompactionAnswer(BaseModel):
 
 
 class Care(BaseModel):
-    """What table care would do now; a part that cannot be told is None, with its problem.
-
-    ``orphan_finder`` names what finds files that no metadata names.
-    """
+    """What table care would do now; a part that cannot be told is None, with its problem."""
 
     expiry: ExpiryAnswer | None
     compaction: CompactionAnswer | None
     refs: list[RefAnswer]
     holds: list[HoldAnswer]
-    orphan_finder: str
     problems: dict[str, Problem]
 
 

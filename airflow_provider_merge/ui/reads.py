@@ -138,7 +138,6 @@ def read_care(table: OpenTable) -> Care:
             HoldAnswer(name=each.name, kind=each.kind, snapshot_id=str(each.snapshot_id))
             for each in holds
         ],
-        orphan_finder=facts.orphan_finder,
         problems=problems,
     )
 

@@ -165,7 +165,6 @@ def test_table_care(warehouse, users, admin):
     assert (told["expiry"]["snapshots"], told["expiry"]["first_retained"]) == (3, "4")
     assert told["compaction"]["small_files"] == 5
     assert told["compaction"]["compactor"] == "CompactOperator"
-    assert told["orphan_finder"] == "RemoveOrphanFilesOperator with dry_run"
     assert told["problems"] == {}
     guard = table.folder / "consumer" / "consumer-merge-0a1b"
     guard.parent.mkdir()
@@ -287,7 +286,6 @@ def test_what_another_engine_would_compact(iceberg_catalog, admin):
     admin.client.app.state.service = Service()
     care = admin.told("care", **asked)
     assert care["problems"] == {}
-    assert care["orphan_finder"] == "Spark's remove_orphan_files with dry_run"
     assert care["compaction"] == {
         "compactor": "Spark's rewrite_data_files",
         "partitions": 1,

@@ -63,7 +63,7 @@ def test_killed_before_each_step(drivers: Drivers, copies: Iterator[History]) ->
     for number, (event, path) in chosen:
         for torn in (False, True) if event == "open" else (False,):
             copy = next(copies)
-            died = drivers.do("die expiring", copy.warehouse, step=number, torn=torn)
+            died = drivers.do("die expiring", copy.warehouse, step=number, how={"torn": torn})
             assert died["signal"] == 9, (event, path)
             require_readable(copy)
             assert drivers.do("expire", copy.warehouse)["value"] is None
@@ -85,7 +85,7 @@ def test_storage_that_fails_is_told(drivers: Drivers, copies: Iterator[History])
 
     for number in (removals[0], removals[len(removals) // 2], removals[-2]):
         copy = next(copies)
-        failed = drivers.do("fail expiring", copy.warehouse, step=number)
+        failed = drivers.do("fail expiring", copy.warehouse, step=number, acts=False)
         assert failed["value"] == "STORAGE_UNAVAILABLE"
         require_readable(copy)
         assert drivers.do("expire", copy.warehouse)["value"] is None

@@ -89,9 +89,12 @@ def _fails(warehouse: Path, work: Work, step: int, acts: bool) -> str | None:
     return error.code if error else None
 
 
-def _expires(warehouse: Path, seen: Callable[..., None] | None) -> str | None:
+def _expires(
+    warehouse: Path, seen: Callable[..., None] | None, work: Work | None = None
+) -> str | None:
     """The code of the error with which old snapshots did not expire; None: they did."""
-    care = opened(warehouse).maintenance
+    connector = work.opened(warehouse) if isinstance(work, IcebergWork) else opened(warehouse)
+    care = connector.maintenance
     assert care is not None
     if seen is not None:
         Steps(warehouse, seen).watch()
@@ -117,9 +120,9 @@ def _cares(warehouse: Path) -> list[str]:
     return [*(str(each) for each in reports if each.changes), *left]
 
 
-def _expiry_steps(warehouse: Path) -> list[list[str]]:
+def _expiry_steps(warehouse: Path, work: Work | None) -> list[list[str]]:
     seen: list[list[str]] = []
-    _expires(warehouse, lambda _, event, path, __: seen.append([event, path]))
+    _expires(warehouse, lambda _, event, path, __: seen.append([event, path]), work)
     return seen
 
 
@@ -199,16 +202,16 @@ def _races(warehouse: Path, works: list[Work]) -> list[dict[str, Any]]:
     return answers
 
 
-def _obey_expiry(warehouse: Path, command: dict[str, Any]) -> Any:
+def _obey_expiry(warehouse: Path, command: dict[str, Any], work: Work | None) -> Any:
     if command["do"] == "expire":
-        return _answer(*_forked(lambda: _expires(warehouse, None)))
+        return _answer(*_forked(lambda: _expires(warehouse, None, work)))
     if command["do"] == "expiry steps":
-        return _answer(*_forked(lambda: _expiry_steps(warehouse)))
+        return _answer(*_forked(lambda: _expiry_steps(warehouse, work)))
     if command["do"] == "die expiring":
-        seen = die_at(command["step"], torn=command["torn"])
-        return _answer(*_forked(lambda: _expires(warehouse, seen)))
-    seen = fail_at(command["step"], acts=False)
-    return _answer(*_forked(lambda: _expires(warehouse, seen)))
+        seen = die_at(command["step"], **command["how"])
+        return _answer(*_forked(lambda: _expires(warehouse, seen, work)))
+    seen = fail_at(command["step"], acts=command["acts"])
+    return _answer(*_forked(lambda: _expires(warehouse, seen, work)))
 
 
 def _obey(command: dict[str, Any]) -> Any:
@@ -229,7 +232,7 @@ def _obey(command: dict[str, Any]) -> Any:
     if command["do"] == "care":
         return _answer(*_forked(lambda: _cares(warehouse)))
     if command["do"] in _EXPIRIES:
-        return _obey_expiry(warehouse, command)
+        return _obey_expiry(warehouse, command, works[0] if works else None)
     if command["do"] == "race":
         return _races(warehouse, works)
     children = [

@@ -86,11 +86,6 @@ class IcebergPageFacts:
         """Spark's procedure: this project does not compact such tables yet."""
         return "Spark's rewrite_data_files"
 
-    @property
-    def orphan_finder(self) -> str:
-        """Spark's procedure: this project does not look for them in such tables yet."""
-        return "Spark's remove_orphan_files with dry_run"
-
     def differing_files(
         self, before: IcebergSnapshot, after: IcebergSnapshot
     ) -> list[DifferingFiles]:

@@ -114,11 +114,6 @@ class PaimonPageFacts:
         """The operator."""
         return "CompactOperator"
 
-    @property
-    def orphan_finder(self) -> str:
-        """The operator."""
-        return "RemoveOrphanFilesOperator with dry_run"
-
     def differing_files(
         self, before: PaimonSnapshot, after: PaimonSnapshot
     ) -> list[DifferingFiles]:

@@ -39,7 +39,7 @@ export async function carePart(table) {
     later("Orphan files", async () => {
       const found = await lastOrphanSearch(table);
       return found ? orphans(found) : el("p", { class: "muted" },
-        `No task has searched for them. They are found in the table's folders: run ${told.orphan_finder}.`);
+        "No task has searched for them. They are found in the table's folders: run RemoveOrphanFilesOperator with dry_run.");
     }),
     card("Tags and branches", told.problems.refs, told.refs.length > 0
       ? grid("Tags and branches", columns, told.refs)

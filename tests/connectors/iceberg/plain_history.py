@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.connectors.iceberg.maintenance.table_maintenance import IcebergMaintenance
+from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, MaintenanceReport
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
@@ -35,6 +36,11 @@ def append(catalog: PlainCatalog, id_: int, branch: str = "main") -> None:
     # Snapshots of the same millisecond have no order of age.
     time.sleep(0.002)
     table(catalog).append(pa.table({"id": [id_]}, schema=SCHEMA), branch=branch)
+
+
+def replace_all(catalog: PlainCatalog) -> None:
+    """Replace all rows by the id 10, so that older snapshots alone have files."""
+    table(catalog).overwrite(pa.table({"id": [10]}, schema=SCHEMA))
 
 
 def table(catalog: PlainCatalog) -> Any:
@@ -67,16 +73,28 @@ def care(connector: Connector, hours: float | None = None) -> ConnectorMaintenan
     return IcebergMaintenance(writes.catalog, metadata, writes.notes, lambda *_: later)  # type: ignore[attr-defined,arg-type]
 
 
+def expire(
+    connector: Connector, hours: float | None = None, dry_run: bool = False, **limits: Any
+) -> MaintenanceReport:
+    """Expire snapshots after so many hours."""
+    spec = ExpireSnapshotsSpec(**limits)
+    return care(connector, hours).expire_snapshots(NAME, spec, dry_run=dry_run)
+
+
 def refusal(work: Callable[[], object]) -> tuple[ErrorCode, str]:
     with pytest.raises(JobError) as caught:
         work()
     return caught.value.code, str(caught.value)
 
 
+def root(catalog: PlainCatalog) -> Path:
+    """The table's folder."""
+    return Path(table(catalog).location().removeprefix("file://"))
+
+
 def stored(catalog: PlainCatalog) -> set[str]:
     """The paths of the table's files, but for metadata files, in its folder."""
-    root = Path(table(catalog).location().removeprefix("file://"))
-    files = (each for each in root.rglob("*") if each.is_file())
+    files = (each for each in root(catalog).rglob("*") if each.is_file())
     return {str(each) for each in files if not each.name.endswith(".metadata.json")}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,22 +10,23 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, Kept, MaintenanceReport
+from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, Kept
 from spark_jobs.contract.operation_files import base_path
 from spark_jobs.contract.request import TableName
-from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.errors import ErrorCode
 from spark_jobs.spi.connector import Connector
-from tests.connectors.iceberg.answers import answering, lost_answer, lost_request, refused
 from tests.connectors.iceberg.plain_history import (
-    NAME,
     SCHEMA,
     append,
     care,
+    expire,
     ids,
     made,
     needed,
     references,
     refusal,
+    replace_all,
+    root,
     snapshots,
     stored,
     table,
@@ -48,22 +48,10 @@ def connector(catalog: PlainCatalog) -> Connector:
     return catalog.open()
 
 
-def expire(
-    connector: Connector, hours: float | None = None, dry_run: bool = False, **limits: Any
-) -> MaintenanceReport:
-    spec = ExpireSnapshotsSpec(**limits)
-    return care(connector, hours).expire_snapshots(NAME, spec, dry_run=dry_run)
-
-
-def removed_by_rewrites(catalog: PlainCatalog) -> None:
-    """Replace all rows, so that older snapshots alone have files."""
-    table(catalog).overwrite(pa.table({"id": [10]}, schema=SCHEMA))
-
-
 def test_old_snapshots_go_with_what_only_they_need(
     catalog: PlainCatalog, connector: Connector
 ) -> None:
-    removed_by_rewrites(catalog)
+    replace_all(catalog)
     before = stored(catalog)
     newest = snapshots(catalog)[-1]
 
@@ -83,7 +71,7 @@ def test_old_snapshots_go_with_what_only_they_need(
 def test_a_dry_run_says_the_same_and_removes_nothing(
     catalog: PlainCatalog, connector: Connector
 ) -> None:
-    removed_by_rewrites(catalog)
+    replace_all(catalog)
     before, known = stored(catalog), snapshots(catalog)
 
     told = expire(connector, dry_run=True, older_than=NOW)
@@ -165,7 +153,7 @@ def test_tags_and_branches_keep_what_they_name(catalog: PlainCatalog, connector:
     audit = table(catalog).metadata.refs["audit"].snapshot_id
     # Pyiceberg's append has no retention for the branch.
     table(catalog).manage_snapshots().create_branch(audit, "audit", None, None, 2).commit()
-    removed_by_rewrites(catalog)
+    replace_all(catalog)
     newest = snapshots(catalog)[-1]
 
     report = expire(connector, older_than=NOW)
@@ -212,7 +200,7 @@ def test_statistics_go_with_their_snapshots(catalog: PlainCatalog, connector: Co
     known, paths = snapshots(catalog), []
     for number, each in enumerate((known[0], known[4])):
         for kind, set_statistics in (("s", _statistics), ("p", _partition_statistics)):
-            path = Path(_root(catalog), "metadata", f"{kind}{number}.puffin")
+            path = Path(root(catalog), "metadata", f"{kind}{number}.puffin")
             path.write_bytes(b"0" * 10)
             set_statistics(catalog, each, f"file://{path}")
             paths.append(str(path))
@@ -348,7 +336,7 @@ def test_a_branch_alone_does_not_expire(catalog: PlainCatalog, connector: Connec
 def test_where_metadata_in_use_cannot_be_read_nothing_goes(
     catalog: PlainCatalog, connector: Connector, what: str
 ) -> None:
-    removed_by_rewrites(catalog)
+    replace_all(catalog)
     newest = table(catalog).current_snapshot()
     damaged = newest.manifest_list
     if what == "manifest":
@@ -365,7 +353,7 @@ def test_where_metadata_in_use_cannot_be_read_nothing_goes(
 def test_what_an_interrupted_engine_left_half_does_not_keep_the_rest(
     catalog: PlainCatalog, connector: Connector
 ) -> None:
-    removed_by_rewrites(catalog)
+    replace_all(catalog)
     for each in table(catalog).snapshots()[:2]:
         Path(each.manifest_list.removeprefix("file://")).unlink()
 
@@ -375,17 +363,13 @@ def test_what_an_interrupted_engine_left_half_does_not_keep_the_rest(
     assert ids(catalog) == [10]
 
 
-def _files_of(root: str, kind: str) -> list[str]:
-    return [str(each) for each in Path(root).rglob(f"*{kind}") if each.is_file()]
-
-
 def test_files_elsewhere_stay(tmp_path: Path, catalog: PlainCatalog, connector: Connector) -> None:
     import pyarrow.parquet as pq
 
     elsewhere = tmp_path / "elsewhere.parquet"
     pq.write_table(pa.table({"id": [77]}, schema=SCHEMA), elsewhere)
     table(catalog).add_files([f"file://{elsewhere}"])
-    removed_by_rewrites(catalog)
+    replace_all(catalog)
 
     report = expire(connector, older_than=NOW)
 
@@ -394,149 +378,6 @@ def test_files_elsewhere_stay(tmp_path: Path, catalog: PlainCatalog, connector: 
     assert stored(catalog) == needed(catalog)
     (kept,) = report.kept
     assert (kept.files, "outside" in kept.by) == (1, True)
-
-
-Meanwhile = Callable[[PlainCatalog], Any]
-
-
-def _tagged(catalog: PlainCatalog) -> None:
-    table(catalog).manage_snapshots().create_tag(snapshots(catalog)[1], "meanwhile").commit()
-
-
-def _rolled_back(catalog: PlainCatalog) -> None:
-    table(catalog).manage_snapshots().set_current_snapshot(snapshots(catalog)[1]).commit()
-
-
-def _appended(catalog: PlainCatalog) -> None:
-    append(catalog, 9)
-
-
-def _expired(catalog: PlainCatalog) -> None:
-    table(catalog).maintenance.expire_snapshots().by_id(snapshots(catalog)[0]).commit()
-
-
-@pytest.mark.parametrize("meanwhile", [_tagged, _rolled_back, _appended, _expired])
-def test_what_others_do_meanwhile_is_not_lost(
-    catalog: PlainCatalog,
-    connector: Connector,
-    monkeypatch: pytest.MonkeyPatch,
-    meanwhile: Meanwhile,
-) -> None:
-    second, before = snapshots(catalog)[1], references(catalog)
-    first_list = table(catalog).snapshots()[0].manifest_list.removeprefix("file://")
-
-    def changed(commit: Callable[[], Any]) -> Any:
-        meanwhile(catalog)
-        before.update(references(catalog))
-        return commit()
-
-    answering(connector, monkeypatch, changed)
-
-    expire(connector, older_than=NOW)
-
-    assert references(catalog) == before
-    assert {each[1] for each in before.values()} == set(snapshots(catalog))
-    if meanwhile in (_tagged, _rolled_back):
-        assert ids(catalog, second) == [0, 1]
-    # Pyiceberg's own expiry removes no file.
-    left = {first_list} if meanwhile is _expired else set()
-    assert stored(catalog) - needed(catalog) == left
-
-
-@pytest.mark.parametrize("lost", [lost_answer, lost_request])
-def test_a_lost_answer(
-    catalog: PlainCatalog,
-    connector: Connector,
-    monkeypatch: pytest.MonkeyPatch,
-    lost: Callable[[Any], Any],
-) -> None:
-    removed_by_rewrites(catalog)
-    answering(connector, monkeypatch, lost)
-
-    assert expire(connector, older_than=NOW).snapshots == 6
-
-    assert len(snapshots(catalog)) == 1
-    assert stored(catalog) == needed(catalog)
-
-
-def test_no_file_goes_while_the_outcome_is_unknown(
-    catalog: PlainCatalog, connector: Connector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    removed_by_rewrites(catalog)
-    before, known = stored(catalog), snapshots(catalog)
-    answering(connector, monkeypatch, lost_request, lost_request, lost_request)
-
-    code, _ = refusal(lambda: expire(connector, older_than=NOW))
-
-    assert code is ErrorCode.COMMIT_OUTCOME_UNKNOWN
-    assert before <= stored(catalog)
-    assert snapshots(catalog) == known
-    expire(connector, older_than=NOW)
-    assert stored(catalog) == needed(catalog)
-
-
-def test_who_is_always_late_gives_up(
-    catalog: PlainCatalog, connector: Connector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = stored(catalog)
-    answering(connector, monkeypatch, *[refused] * 20)
-    assert refusal(lambda: expire(connector, older_than=NOW))[0] is ErrorCode.COMMIT_CONFLICT
-    assert stored(catalog) == before
-
-
-def test_an_ended_task_expires_nothing(catalog: PlainCatalog, connector: Connector) -> None:
-    before, known = stored(catalog), snapshots(catalog)
-
-    def ended() -> None:
-        raise CommitError(ErrorCode.RUN_GIVEN_UP, "the task has ended.", "Nothing.")
-
-    spec = ExpireSnapshotsSpec(older_than=NOW)
-    work = lambda: care(connector).expire_snapshots(  # noqa: E731
-        NAME, spec, dry_run=False, require_wanted=ended
-    )
-    assert refusal(work)[0] is ErrorCode.RUN_GIVEN_UP
-    assert (stored(catalog), snapshots(catalog)) == (before, known)
-
-
-@pytest.mark.parametrize("call", [2, 3])
-def test_the_next_run_finishes_an_interrupted_one(
-    catalog: PlainCatalog, connector: Connector, call: int
-) -> None:
-    removed_by_rewrites(catalog)
-    calls = []
-
-    def interrupted() -> None:
-        calls.append(1)
-        if len(calls) == call:
-            raise KeyboardInterrupt
-
-    spec = ExpireSnapshotsSpec(older_than=NOW)
-    with pytest.raises(KeyboardInterrupt):
-        care(connector).expire_snapshots(NAME, spec, dry_run=False, require_wanted=interrupted)
-    assert len(snapshots(catalog)) == 1
-    assert stored(catalog) > needed(catalog)
-
-    report = expire(connector)
-
-    assert report.changes
-    assert ids(catalog) == [10]
-    assert stored(catalog) == needed(catalog)
-
-
-def test_a_note_that_names_files_of_others_is_refused(
-    tmp_path: Path, catalog: PlainCatalog, connector: Connector
-) -> None:
-    other = tmp_path / "other"
-    other.write_text("of somebody else")
-    folder = Path(_root(catalog), "removal")
-    folder.mkdir()
-    note = folder / "removal-1.json"
-    for path in (str(other), f"{_root(catalog)}/../../other"):
-        note.write_text(json.dumps({"files": [[path, "data"]]}))
-        assert refusal(lambda: expire(connector, older_than=NOW))[0] is (
-            ErrorCode.METADATA_UNREADABLE
-        )
-    assert other.exists()
 
 
 def test_the_time_of_the_store_decides(

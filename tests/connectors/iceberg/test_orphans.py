@@ -28,6 +28,7 @@ from tests.connectors.iceberg.plain_history import (
     ids,
     made,
     refusal,
+    root,
     snapshots,
     stored,
     table,
@@ -56,10 +57,6 @@ def catalog(tmp_path: Path) -> PlainCatalog:
 @pytest.fixture
 def connector(catalog: PlainCatalog) -> Connector:
     return catalog.open()
-
-
-def root(catalog: PlainCatalog) -> Path:
-    return Path(table(catalog).location().removeprefix("file://"))
 
 
 def aged(catalog: PlainCatalog, days: float = 3) -> None:
