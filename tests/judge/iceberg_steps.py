@@ -75,7 +75,7 @@ class IcebergSteps:
         file = builder.withPath(path).withFormat("parquet").withFileSizeInBytes(_SIZE)
         file = file.withRecordCount(1)
         if self._spec().isPartitioned():
-            file = file.withPartitionPath(f"{self._spec().fields().get(0).name()}={seed % 2}")
+            file = file.withPartitionPath(self._partition(seed % 2))
         self._table.newRowDelta().addDeletes(file.build()).commit()
 
     def spec(self) -> None:
@@ -185,8 +185,16 @@ class IcebergSteps:
         file = self._iceberg.DataFiles.builder(self._spec()).withPath(self._new_file("data"))
         file = file.withFormat("parquet").withFileSizeInBytes(_SIZE).withRecordCount(1)
         if self._spec().isPartitioned():
-            file = file.withPartitionPath(f"{self._spec().fields().get(0).name()}=1")
+            file = file.withPartitionPath(self._partition(1))
         return file.build()
+
+    def _partition(self, value: int) -> str:
+        """A path; a field that is gone stays in specs of version 1, without a value."""
+        parts = []
+        for field in self._java.java.util.ArrayList(self._spec().fields()):
+            is_gone = str(field.transform()) == "void"
+            parts.append(f"{field.name()}={'__HIVE_DEFAULT_PARTITION__' if is_gone else value}")
+        return "/".join(parts)
 
     def _new_file(self, folder: str, ending: str = "parquet") -> str:
         location = f"{self._table.location()}/{folder}/{uuid.uuid4()}.{ending}"

@@ -1,58 +1,34 @@
 """Committing a write as one snapshot, through the catalog. Driver only.
 
 The change is prepared once. Each attempt reads what others committed meanwhile, refuses conflicts,
-writes the manifests of a snapshot after the head of the branch, and asks the catalog to commit it.
-Every answer but success and a certain refusal is unknown: then the table is asked for the snapshot,
-and the same commit is sent again.
+and publishes a snapshot after the head of the branch.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-from spark_jobs.connectors.iceberg.commit.base_notes import Base
 from spark_jobs.connectors.iceberg.commit.changes import Changes, changes_of
 from spark_jobs.connectors.iceberg.commit.conflicts import refuse_conflicts
-from spark_jobs.connectors.iceberg.commit.gap import Gap, snapshots_since, summary_of
-from spark_jobs.connectors.iceberg.commit.new_manifests import SnapshotFiles
-from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
-from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
-from spark_jobs.connectors.iceberg.table.live_files import listed_manifests
-from spark_jobs.connectors.iceberg.table.manifests import (
-    DATA,
-    DELETED,
-    DELETES,
-    ManifestEntry,
-    read_manifest,
-)
-from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
-from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
-from spark_jobs.connectors.shared.commit.commit_loop import (
-    before_publication,
-    publish_once,
-    until_committed,
-)
-from spark_jobs.connectors.shared.commit.refusals import READ_AGAIN
+from spark_jobs.connectors.iceberg.commit.gap import Gap
+from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
+from spark_jobs.connectors.iceberg.table.pinned_table import pinned_table
+from spark_jobs.connectors.shared.commit.commit_loop import before_publication, until_committed
 from spark_jobs.contract.properties import published_properties
-from spark_jobs.errors import CommitError, ErrorCode, JobError
-from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+from spark_jobs.spi.tables import CommittedSnapshot
 from spark_jobs.spi.writes import Fragment, MergeWrite
 
 
 @dataclass(frozen=True, slots=True)
 class MergeCommit:
-    """The commit of ``write``, which is based on the snapshot that ``table`` is pinned at.
+    """The commit of ``write``, which is based on the snapshot that its table is pinned at.
 
     ``properties`` are what the snapshot is to record, still without the metrics of publishing.
     """
 
-    catalog: IcebergCatalog
-    metadata: IcebergMetadata
-    table: TableHandle
+    commits: SnapshotCommits
     write: MergeWrite
     properties: Mapping[str, str]
 
@@ -65,7 +41,7 @@ class MergeCommit:
             JobError: raised by ``require_wanted`` (nothing was published).
         """
         with before_publication():
-            base = pinned_table(self.table)
+            base = pinned_table(self.commits.table)
             changes = changes_of(base, fragments, overwrites=self.write.overwrites)
             gap = Gap(base)
         return until_committed(partial(self._attempt, changes, gap))
@@ -73,171 +49,8 @@ class MergeCommit:
     def _attempt(self, changes: Changes, gap: Gap, number: int) -> CommittedSnapshot | None:
         """The new snapshot; None if another writer was faster."""
         with before_publication():
-            latest = self._latest()
+            latest = self.commits.latest()
             gap.read_up_to(latest)
-            refuse_conflicts(pinned_table(self.table), gap, changes, self.write)
+            refuse_conflicts(pinned_table(self.commits.table), gap, changes, self.write)
             recorded = published_properties(self.properties, number, len(gap.commits))
-            snapshot_id = int(latest.metadata.new_snapshot_id())
-            files = SnapshotFiles(latest, snapshot_id)
-            try:
-                snapshot = self._snapshot(latest, files, changes, recorded, snapshot_id)
-            except BaseException:
-                files.discard()
-                raise
-        is_stored = publish_once(
-            f"snapshot {snapshot_id}",
-            self.write.require_wanted,
-            partial(self._store, latest, snapshot),
-            partial(self._look_up, latest, snapshot_id),
-            files.discard,
-        )
-        return CommittedSnapshot(snapshot_id, recorded) if is_stored else None
-
-    def _latest(self) -> PinnedTable:
-        """The table as it is now.
-
-        Raises:
-            CommitError: COMMIT_CONFLICT: its schema or partition spec is another one.
-        """
-        latest, base = pinned_table(self.metadata.load_table(self.table.name)), self.table
-        mine, now = pinned_table(base).metadata, latest.metadata
-        for what, one, other in (
-            ("table itself was replaced", mine.table_uuid, now.table_uuid),
-            ("schema changed", mine.current_schema_id, now.current_schema_id),
-            ("partition spec changed", *(_specs(each) for each in (mine, now))),
-            ("format changed", mine.format_version, now.format_version),
-        ):
-            if one != other:
-                raise CommitError(
-                    ErrorCode.COMMIT_CONFLICT,
-                    f"{base.name}: its {what} while the statement ran.",
-                    READ_AGAIN,
-                )
-        return latest
-
-    def _snapshot(
-        self,
-        latest: PinnedTable,
-        files: SnapshotFiles,
-        changes: Changes,
-        recorded: Mapping[str, str],
-        snapshot_id: int,
-    ) -> Any:
-        from pyiceberg.table.snapshots import Operation, Snapshot, Summary
-
-        new = [*files.manifests(changes.added, DATA), *files.manifests(changes.deletes, DELETES)]
-        kept = _kept(latest, files, changes)
-        with reading_metadata(latest.place):
-            entries = files.merged([*new, *kept])
-        before = summary_of(latest.snapshot)
-        summary = {**changes.summary(before), **recorded}
-        fields: dict[str, Any] = {
-            "snapshot-id": snapshot_id,
-            "parent-snapshot-id": None if latest.snapshot is None else latest.snapshot.snapshot_id,
-            "manifest-list": files.manifest_list(entries),
-            # Snapshots must not be much older than the table, whatever the clocks say.
-            "timestamp-ms": max(int(time.time() * 1000), latest.metadata.last_updated_ms),
-            "sequence-number": latest.metadata.next_sequence_number(),
-            "summary": Summary(operation=Operation(changes.operation), **summary),
-            "schema-id": latest.metadata.current_schema_id,
-        }
-        return Snapshot(**fields)
-
-    def _store(self, latest: PinnedTable, snapshot: Any) -> bool:
-        """Ask the catalog to commit; False: the table has moved on, so that it never will.
-
-        Raises:
-            TimeoutError: there was no answer that tells what the catalog did.
-            OSError: it certainly refused.
-        """
-        answer = self.catalog.committed(latest.table, *catalog_changes(latest, snapshot))
-        if answer == "yes":
-            return True
-        if answer == "unknown":
-            raise TimeoutError("the catalog's answer does not tell what it did")
-        # A request may arrive twice: then the refusal is of the second one.
-        try:
-            found = self._look_up(latest, snapshot.snapshot_id)
-        except JobError as error:
-            raise TimeoutError("the catalog refused, and did not show the table") from error
-        if found is None and answer == "no":
-            raise OSError("the catalog refused")
-        return bool(found)
-
-    def _look_up(self, latest: PinnedTable, snapshot_id: int) -> bool | None:
-        """Whether the snapshot was committed; None: it was not, but may still be."""
-        now = pinned_table(self.metadata.load_table(self.table.name))
-        if now.metadata.snapshot_by_id(snapshot_id) is not None:
-            return True
-        is_late = now.last_sequence_number != latest.last_sequence_number
-        # Only the first snapshot of a branch may have a number that another one has taken.
-        if is_late and latest.snapshot is not None:
-            return False
-        return False if snapshots_since(now, Base.of(latest)) else None
-
-
-def _specs(metadata: Any) -> tuple[int, int]:
-    """The current partition spec, and the newest one: files of it may have been added meanwhile."""
-    return metadata.default_spec_id, max(each.spec_id for each in metadata.partition_specs)
-
-
-def _kept(latest: PinnedTable, files: SnapshotFiles, changes: Changes) -> list[Mapping[str, Any]]:
-    """The manifests of the head; those with a removed file are written again."""
-    if latest.snapshot is None:
-        return []
-    left, written = set(changes.removed), {}
-    with reading_metadata(latest.place):
-        listed = listed_manifests(latest.storage, latest.snapshot.manifest_list)
-        # Unless manifests have been merged meanwhile, a file is where it was.
-        known = {each.listed_in for each in changes.removed.values()}
-        for each in sorted(listed, key=lambda one: one.path not in known):
-            kinds = {_kind(changes.removed[path]) for path in left}
-            if (each.spec_id, each.content == DATA) not in kinds:
-                continue
-            content = latest.storage.read(each.path)
-            entries = read_manifest(content, each)
-            found = left & {entry.path for entry in entries if entry.status != DELETED}
-            if found:
-                left -= found
-                written[each.path] = files.without(each, content, found)
-    if left:
-        raise CommitError(
-            ErrorCode.COMMIT_CONFLICT,
-            f"{latest.place} has no file {min(left)} any more, which the statement changes.",
-            READ_AGAIN,
-        )
-    return [written.get(each.path, each.record) for each in listed]
-
-
-def _kind(entry: ManifestEntry) -> tuple[int, bool]:
-    """What manifests an entry may be in: those of its spec, of data or deletes."""
-    return entry.spec_id, entry.content == DATA
-
-
-def catalog_changes(latest: PinnedTable, snapshot: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """What the catalog is to require and to change."""
-    from pyiceberg.table import update
-
-    metadata, reference = latest.metadata, latest.metadata.refs.get(latest.branch)
-    head: dict[str, Any] = {
-        "ref": latest.branch,
-        "snapshot-id": reference.snapshot_id if reference else None,
-    }
-    schema: dict[str, Any] = {"current-schema-id": metadata.current_schema_id}
-    spec: dict[str, Any] = {"default-spec-id": metadata.default_spec_id}
-    moved: dict[str, Any] = {
-        "ref-name": latest.branch,
-        "type": "branch",
-        "snapshot-id": snapshot.snapshot_id,
-        "max-ref-age-ms": getattr(reference, "max_ref_age_ms", None),
-        "max-snapshot-age-ms": getattr(reference, "max_snapshot_age_ms", None),
-        "min-snapshots-to-keep": getattr(reference, "min_snapshots_to_keep", None),
-    }
-    required = (
-        update.AssertTableUUID(uuid=metadata.table_uuid),
-        update.AssertRefSnapshotId(**head),
-        update.AssertCurrentSchemaId(**schema),
-        update.AssertDefaultSpecId(**spec),
-    )
-    added = update.AddSnapshotUpdate(snapshot=snapshot)
-    return required, (added, update.SetSnapshotRefUpdate(**moved))
+        return self.commits.publish(latest, changes, recorded, self.write.require_wanted)

@@ -13,6 +13,7 @@ from spark_jobs.connectors.iceberg.commit.changes import changes_of
 from spark_jobs.connectors.iceberg.commit.find_commit import find_commit, recall
 from spark_jobs.connectors.iceberg.commit.gap import summary_of
 from spark_jobs.connectors.iceberg.commit.merge_commit import MergeCommit
+from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
 from spark_jobs.connectors.iceberg.format.deletes import DeleteFile
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
@@ -120,8 +121,8 @@ class IcebergMergeWrites(ConnectorMergeWrites):
         """
         begun = handle.native
         recorded = {**properties, _WRITE: begun.token}
-        commit = MergeCommit(self.catalog, self.metadata, table, begun.write, recorded)
-        return commit.run(fragments)
+        commits = SnapshotCommits(self.catalog, self.metadata, table)
+        return MergeCommit(commits, begun.write, recorded).run(fragments)
 
     def abort_merge(self, table: TableHandle, handle: MergeHandle) -> None:
         """Remove every file of the write, whether or not a fragment names it, and the note.
