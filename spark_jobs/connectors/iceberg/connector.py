@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
 from spark_jobs.connectors.iceberg.commit.merge_writes import IcebergMergeWrites
+from spark_jobs.connectors.iceberg.compaction.compaction import IcebergCompaction
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.maintenance.table_maintenance import IcebergMaintenance
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
@@ -39,5 +40,6 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         writes=IcebergMergeWrites(opened, metadata, notes),
         storage=workspace,
         maintenance=IcebergMaintenance(opened, metadata, notes),
+        compaction=IcebergCompaction(opened, metadata, notes),
         locate=lambda uri: source_location(uri, stored),
     )

@@ -78,7 +78,7 @@ class CompactionJob(RequestJob):
         with self.progress.phase("history"):
             fence = log.enter(self.request)
             commits = compaction.commits(table, self.request.operation_id)
-            tally = Tally.of(commits, table.partition_keys)
+            tally = Tally.of(commits, [field.name for field in table.partitioned_by])
         scratch = log.begin(self.request.operation_id, fence.try_number)
         lease = log.lease(scratch)
         run = self._run(compaction, table, wanted, tally, lease, fence)
@@ -97,7 +97,7 @@ class CompactionJob(RequestJob):
         Raises:
             AnalysisError, DataError, RequestError: a partition spec that does not fit the table.
         """
-        require_named(self.spec.partitions, table.partition_keys)
+        require_named(self.spec.partitions, [field.name for field in table.partitioned_by])
         with self.progress.phase("analyze"):
             moment = StatementTime(self.session)
             specs = PartitionSpecs(table, SparkConstants(self.session, table, moment))

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile
-from spark_jobs.connectors.iceberg.commit.snapshot_commit import catalog_changes
 from spark_jobs.connectors.iceberg.commit.new_manifests import SnapshotFiles
+from spark_jobs.connectors.iceberg.commit.snapshot_commit import catalog_changes
 from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
 from spark_jobs.connectors.iceberg.table.live_files import listed_manifests
 from spark_jobs.connectors.iceberg.table.manifests import DATA, DELETES, EQUALITY_DELETES

@@ -24,7 +24,8 @@ class Changes:
     """The files that a write adds, and those of its base that it removes, by location.
 
     ``added`` are data files, ``deletes`` files of position deletes for rows of the data files
-    ``marked``; ``removed`` may be both. ``overwrites``: it is an overwrite whatever it does.
+    ``marked``; ``removed`` may be both. ``overwrites``: it is an overwrite whatever it does;
+    ``replaces``: the rows are the same.
     """
 
     added: Sequence[NewDataFile]
@@ -32,6 +33,7 @@ class Changes:
     removed: Mapping[str, ManifestEntry]
     marked: Sequence[ManifestEntry]
     overwrites: bool = False
+    replaces: bool = False
 
     @property
     def touched(self) -> Sequence[ManifestEntry]:
@@ -40,7 +42,9 @@ class Changes:
 
     @property
     def operation(self) -> str:
-        """Exactly what incremental readers are told: ``append``, ``delete`` or ``overwrite``."""
+        """What incremental readers are told: ``append``, ``delete``, ``overwrite``, ``replace``."""
+        if self.replaces:
+            return "replace"
         if self.overwrites:
             return "overwrite"
         if not self.removed and not self.deletes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final
 
@@ -28,11 +28,19 @@ Values = Mapping[int, Any]
 
 @dataclass(frozen=True, slots=True)
 class NewDataFile:
-    """A new file of the partition ``partition`` (Avro's values by field id, but decimals)."""
+    """A new file of the partition ``partition`` (Avro's values by field id, but decimals).
+
+    ``sequence_number`` None: that of its snapshot.
+    """
 
     spec_id: int
     partition: Values
     record: Mapping[str, Any]
+    sequence_number: int | None = None
+
+    def of_number(self, sequence_number: int | None) -> NewDataFile:
+        """The same with a sequence number."""
+        return replace(self, sequence_number=sequence_number)
 
     @property
     def row_count(self) -> int:

@@ -24,7 +24,7 @@ def find_commit(
         CommitError: COMMIT_HISTORY_EXPIRED: snapshots since the base have expired.
     """
     for each in ancestors(table):
-        if summary_of(each).get(OPERATION_ID) == operation_id:
+        if _maker(each) == operation_id:
             return _committed(each)
         if base is not None and each.snapshot_id == base.snapshot_id:
             return None
@@ -36,6 +36,12 @@ def find_commit(
             "Look at the table's rows; clear the task to run the statement once more.",
         )
     return None
+
+
+def find_commits(table: PinnedTable, operation_id: str) -> list[CommittedSnapshot]:
+    """All snapshots of the operation that have not expired, oldest first."""
+    found = [each for each in ancestors(table) if _maker(each) == operation_id]
+    return [_committed(each) for each in reversed(found)]
 
 
 def recall(table: PinnedTable, snapshot_id: int) -> CommittedSnapshot | None:
@@ -55,6 +61,11 @@ def recall(table: PinnedTable, snapshot_id: int) -> CommittedSnapshot | None:
     if is_whole or table.metadata.snapshot_by_id(snapshot_id) is not None:
         return None
     raise expired(snapshot_id, table.place)
+
+
+def _maker(snapshot: Any) -> str | None:
+    found: str | None = summary_of(snapshot).get(OPERATION_ID)
+    return found
 
 
 def _committed(snapshot: Any) -> CommittedSnapshot:

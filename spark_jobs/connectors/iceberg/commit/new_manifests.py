@@ -181,6 +181,7 @@ class SnapshotFiles:
             entry = {
                 "status": ADDED,
                 "snapshot_id": self._snapshot_id,
+                "sequence_number": file.sequence_number,
                 "data_file": {**file.record, "partition": partition},
             }
             records.append(_completed(schema, entry))

@@ -1,0 +1,145 @@
+"""Compactions of Iceberg tables: plan them, publish them, clean up after them. Driver only."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
+from spark_jobs.connectors.iceberg.commit.find_commit import find_commits
+from spark_jobs.connectors.iceberg.commit.gap import Gap
+from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
+from spark_jobs.connectors.iceberg.compaction.part_compactor import IcebergPartCompactor
+from spark_jobs.connectors.iceberg.compaction.plan import CompactionOptions, planned_parts
+from spark_jobs.connectors.iceberg.compaction.publication import Publication
+from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
+from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
+from spark_jobs.connectors.iceberg.write.table_layout import data_location, new_file_layout
+from spark_jobs.connectors.shared.compaction.plan import (
+    DEFAULT_SIZE,
+    GroupSize,
+    Limits,
+    planned_groups,
+)
+from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.compaction import (
+    CompactionPlan,
+    GroupCommit,
+    PartCompactor,
+    PartResult,
+    PublishedGroup,
+    WantedPartition,
+)
+from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+from spark_jobs.storage.removal import remove_with_prefixes
+
+
+class _Behind(NamedTuple):
+    """The snapshots behind ``table``, as far as they have been read."""
+
+    table: PinnedTable
+    gap: Gap
+
+
+class IcebergCompaction:
+    """Implements ``ConnectorCompaction``."""
+
+    def __init__(
+        self,
+        catalog: IcebergCatalog,
+        metadata: IcebergMetadata,
+        notes: BaseNotes,
+        group_size: GroupSize = DEFAULT_SIZE,
+    ) -> None:
+        self._catalog = catalog
+        self._metadata = metadata
+        self._notes = notes
+        self._group_size = group_size
+        self._behind: _Behind | None = None
+
+    def plan(
+        self, table: TableHandle, spec: CompactSpec, wanted: WantedPartition
+    ) -> CompactionPlan:
+        """What ``spec`` compacts in the pinned snapshot of ``table``.
+
+        Raises:
+            NotSupportedError: the table, a file or a property is not supported; gives the reason.
+            CatalogError: METADATA_UNREADABLE.
+        """
+        self._metadata.require_writable(table)
+        target = pinned_table(table)
+        _refuse_sorted(table, target)
+        names = [field.name for field in table.partitioned_by]
+        options = CompactionOptions.of(target, spec)
+        parts = planned_parts(table.name, target, options, wanted)
+        return planned_groups(names, parts, Limits.of(spec), self._group_size)
+
+    def begin(self, table: TableHandle, operation_id: str) -> None:
+        """Note the pinned snapshot, from which a later try looks for what this one committed."""
+        self._notes.set(operation_id, pinned_table(table))
+
+    def compactor(self, table: TableHandle, spec: CompactSpec) -> PartCompactor:
+        """What executors need to compact the parts of one group."""
+        target = pinned_table(table)
+        size = CompactionOptions.of(target, spec).target_file_size
+        layout = new_file_layout(target, target.storage.filesystem, size)
+        token = uuid.uuid4().hex
+        return IcebergPartCompactor(token, layout.files, target.fields, target.name_mapping)
+
+    def publish(
+        self, table: TableHandle, results: Sequence[PartResult], commit: GroupCommit
+    ) -> PublishedGroup:
+        """Publish the results of a group's parts as one snapshot of the operation ``replace``.
+
+        Raises:
+            CommitError: COMMIT_OUTCOME_UNKNOWN; COMMIT_CONFLICT: the plan does not fit the table
+                any more, or other writers were faster each time (nothing was published).
+            InternalError: STORAGE_UNAVAILABLE (nothing was published).
+            JobError: raised by ``require_wanted`` (nothing was published).
+        """
+        target = pinned_table(table)
+        if self._behind is None or self._behind.table is not target:
+            self._behind = _Behind(target, Gap(target))
+        commits = SnapshotCommits(self._catalog, self._metadata, table)
+        group = Publication(commits, self._behind.gap, commit).run(results)
+        for result in results:
+            if result.part.number in group.lost:
+                _discard(target, result)
+        return group
+
+    def abandon(self, table: TableHandle, compactor: PartCompactor) -> None:
+        """Remove every file that tasks wrote with ``compactor``; none of them is published."""
+        assert isinstance(compactor, IcebergPartCompactor)  # noqa: S101 - from this class
+        target = pinned_table(table)
+        root = target.storage.path(data_location(target))
+        remove_with_prefixes(target.storage.filesystem, root, (compactor.token,))
+
+    def commits(self, table: TableHandle, operation_id: str) -> Sequence[CommittedSnapshot]:
+        """The snapshots that the operation has published and that have not expired, oldest first.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+        """
+        return find_commits(pinned_table(table), operation_id)
+
+    def end(self, table: TableHandle, operation_id: str) -> None:
+        """Remove the note: the operation's result is stored."""
+        del table
+        self._notes.remove(operation_id)
+
+
+def _discard(table: PinnedTable, result: PartResult) -> None:
+    for fragment in result.fragments:
+        for file in fragment.document["compacted"]["added"]:
+            table.storage.remove(table.storage.location(file["path"], table.metadata.location))
+
+
+def _refuse_sorted(table: TableHandle, target: PinnedTable) -> None:
+    if target.metadata.default_sort_order_id and table.snapshot_id is not None:
+        raise NotSupportedError(
+            f"{table.name} has a sort order, which a compaction would have to keep.",
+            "Use Spark's procedure rewrite_data_files with the strategy sort.",
+        )

@@ -1,0 +1,114 @@
+"""The executor half of a compaction: each part becomes one file, or none.
+
+Never imports a table library.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from spark_jobs.connectors.iceberg.format.deletes import DataFileDeletes, deleted_positions
+from spark_jobs.connectors.iceberg.format.file_columns import Constants, NameMapping, file_mappings
+from spark_jobs.connectors.iceberg.format.schema import IcebergField
+from spark_jobs.connectors.shared.write.merge_sink import file_document
+from spark_jobs.connectors.shared.write.task_files import TaskFiles
+from spark_jobs.datafiles.concatenate import InputFile, concatenate
+from spark_jobs.datafiles.field_mapping import FieldMapping
+from spark_jobs.datafiles.parquet.damage import reading_file
+from spark_jobs.datafiles.parquet.writer import WrittenFile
+from spark_jobs.datafiles.rolling_writer import NewFiles
+from spark_jobs.spi.writes import Fragment
+from spark_jobs.storage.files import remove_file
+
+
+class PartFile(NamedTuple):
+    """A data file of a part; ``ordinal`` is the index in ``PinnedTable.files``.
+
+    ``size`` is in bytes; ``constants`` are the values of its partition.
+    """
+
+    ordinal: int
+    path: str
+    size: int
+    row_count: int
+    deletes: DataFileDeletes
+    constants: Constants
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergPart:
+    """Files of one partition, in the order in which their rows stay, and where they go."""
+
+    folder: str
+    files: tuple[PartFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergPartCompactor:
+    """Implements ``PartCompactor``.
+
+    ``token`` begins the names of all files that it creates, and of no other files. ``fields`` are
+    the table's columns, ``names`` its name mapping.
+    """
+
+    token: str
+    files: NewFiles
+    fields: tuple[IcebergField, ...]
+    names: NameMapping | None
+
+    def compact(self, native: IcebergPart, task_key: str) -> list[Fragment]:
+        """The fragment of a part; see ``PartCompactor``.
+
+        Raises:
+            CatalogError: DATA_FILE_UNREADABLE.
+            DataError: NOT_NULL_VIOLATION: a file is older than a NOT NULL of its column.
+            NotSupportedError: a file has INT96 timestamps that cannot be read rightly.
+        """
+        filesystem = self.files.filesystem
+        names = TaskFiles(filesystem, task_key)
+        target = names.new_path(f"{self.token}-", native.folder, ".parquet")
+        try:
+            written = concatenate(filesystem, self._inputs(native), target, self.files)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                names.remove()
+            raise
+        return [_fragment(native, written)]
+
+    def discard(self, fragments: Sequence[Fragment]) -> None:
+        """Remove the new files of fragments."""
+        for fragment in fragments:
+            for file in fragment.document["compacted"]["added"]:
+                remove_file(self.files.filesystem, file["path"])
+
+    def _inputs(self, part: IcebergPart) -> Iterator[InputFile]:
+        for file in part.files:
+            deleted = np.empty(0, np.int64)
+            if file.deletes.deletes:
+                deleted = deleted_positions(self.files.filesystem, file.deletes)
+            yield InputFile(file.path, file.row_count, deleted, self._mappings(file))
+
+    def _mappings(self, file: PartFile) -> tuple[FieldMapping, ...]:
+        filesystem = self.files.filesystem
+        with reading_file(file.path), filesystem.open_input_file(file.path) as stream:
+            found = pq.ParquetFile(stream).schema_arrow
+            return file_mappings(self.fields, found, self.names, file.constants)
+
+
+def _fragment(part: IcebergPart, written: WrittenFile | None) -> Fragment:
+    added = [] if written is None else [file_document(written)]
+    files = [file.ordinal for file in part.files]
+    return Fragment(
+        {"compacted": {"files": files, "added": added}},
+        files_added=len(added),
+        files_removed=len(files),
+        bytes_added=0 if written is None else written.size,
+        bytes_removed=sum(file.size for file in part.files),
+        rows_carried=0 if written is None else written.rows,
+    )

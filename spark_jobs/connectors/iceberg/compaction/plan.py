@@ -1,0 +1,139 @@
+"""Which files of an Iceberg table are put together. Driver only.
+
+Follows Iceberg's ``BinPackRewriteFilePlanner``: the small files of a partition, and files of whose
+rows many are deleted. Files of older partition specs stay as they are.
+"""
+
+from __future__ import annotations
+
+import math
+import posixpath
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spark_jobs.connectors.iceberg.compaction.part_compactor import IcebergPart, PartFile
+from spark_jobs.connectors.iceberg.read.planning import named_partition
+from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
+from spark_jobs.connectors.iceberg.table.live_files import LiveFile, PartitionKey, partition_key
+from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.connectors.iceberg.write.table_layout import data_location
+from spark_jobs.connectors.shared.compaction.bins import BucketFile, FileSizes, settled_bins
+from spark_jobs.connectors.shared.compaction.plan import PlannedPart
+from spark_jobs.contract.compaction import CompactedPartition, CompactSpec
+from spark_jobs.contract.request import TableName
+from spark_jobs.formats.iceberg.compaction import CompactionThresholds
+from spark_jobs.spi.compaction import WantedPartition
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionOptions(FileSizes):
+    """The options of one compaction; ``deleted_share`` is from 0 to 1, as in ``CompactSpec``."""
+
+    deleted_share: float
+
+    @classmethod
+    def of(cls, table: PinnedTable, spec: CompactSpec) -> CompactionOptions:
+        """What ``spec`` asks for; where it does not, the table's property or Iceberg's defaults.
+
+        Raises:
+            NotSupportedError: the table's property has an invalid value.
+        """
+        found = CompactionThresholds.of(spec, table.metadata.properties)
+        return cls(
+            mode=spec.mode,
+            target_file_size=found.target_file_size,
+            min_files=found.min_files,
+            small_file_share=found.small_file_share,
+            deleted_share=found.deleted_share,
+        )
+
+
+def planned_parts(
+    name: TableName, table: PinnedTable, options: CompactionOptions, wanted: WantedPartition
+) -> Iterator[PlannedPart]:
+    """The parts of the table's plan; each becomes one file, or none.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+        NotSupportedError: a file that is to be rewritten cannot be read here; gives the reason.
+    """
+    for key, indexes in _partitions(table).items():
+        values = named_partition(table, key[0], table.files[indexes[0]].entry.partition)
+        if not wanted(values):
+            continue
+        files = [_file(index, table.files[index], options) for index in indexes]
+        for each in settled_bins([file for file in files if file.is_candidate], options):
+            yield _part(name, table, values, each)
+
+
+def _partitions(table: PinnedTable) -> Mapping[PartitionKey, list[int]]:
+    """The indexes of the files in each partition of the current spec."""
+    found: dict[PartitionKey, list[int]] = defaultdict(list)
+    for index, file in enumerate(table.files):
+        if file.entry.spec_id == table.metadata.default_spec_id:
+            found[partition_key(file.entry.spec_id, file.entry.partition)].append(index)
+    return found
+
+
+def _file(index: int, file: LiveFile, options: CompactionOptions) -> BucketFile:
+    entry, number = file.entry, file.entry.sequence_number
+    written = number if entry.file_sequence_number is None else entry.file_sequence_number
+    # A compaction gives its files the number of the snapshot that it began with. The deletes of
+    # that one have been applied.
+    is_compacted = written > number
+    deletes = [each for each in file.deletes if not is_compacted or each.sequence_number > number]
+    # Of deletes that are about several files, nobody knows how many rows they are about here.
+    marked = min(sum(each.row_count for each in file.own_deletes), entry.row_count)
+    live_rows = entry.row_count - marked
+    live_size = math.ceil(entry.size * live_rows / entry.row_count) if entry.row_count else 0
+    is_flawed = marked > 0 and marked >= options.deleted_share * entry.row_count
+    if options.is_full:
+        is_flawed = bool(deletes) or not entry.row_count
+    return BucketFile(
+        index=index,
+        order=(not is_compacted, number, file.path),
+        created=(written, 0),
+        live_rows=live_rows,
+        live_size=live_size,
+        is_small=options.is_small(live_size if is_flawed else entry.size),
+        is_flawed=is_flawed,
+        run=str(entry.snapshot_id) if is_compacted else None,
+    )
+
+
+def _part(
+    name: TableName, table: PinnedTable, values: Mapping[str, Any], files: tuple[BucketFile, ...]
+) -> PlannedPart:
+    live = [table.files[file.index] for file in files]
+    described = tuple(_described(name, table, file.index) for file in files)
+    rows = sum(file.live_rows for file in files)
+    expected = CompactedPartition(
+        values={},
+        files_before=len(files),
+        files_after=1 if rows else 0,
+        bytes_before=sum(file.size for file in described),
+        bytes_after=sum(file.live_size for file in files) if rows else 0,
+        rows=rows,
+        vectors_removed=sum(len(file.own_deletes) for file in live),
+    )
+    native = IcebergPart(_folder(table, live), described)
+    indexes = tuple(file.index for file in files)
+    return PlannedPart(tuple(values.values()), indexes, native, expected)
+
+
+def _described(name: TableName, table: PinnedTable, index: int) -> PartFile:
+    scanned, entry = scanned_file(table, name, index), table.files[index].entry
+    return PartFile(
+        index, scanned.path, entry.size, entry.row_count, scanned.deletes, scanned.constants
+    )
+
+
+def _folder(table: PinnedTable, files: list[LiveFile]) -> str:
+    """Where the new file belongs: beside the newest old one, unless new files go elsewhere."""
+    with reading_metadata(table.place):
+        root = table.storage.path(data_location(table))
+    folder = posixpath.dirname(files[-1].path)
+    return folder if folder == root or folder.startswith(f"{root}/") else root

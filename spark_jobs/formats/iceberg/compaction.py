@@ -1,0 +1,60 @@
+"""When files of an Iceberg table are worth compacting: what is asked for, the table's property, or
+the defaults of Iceberg's ``BinPackRewriteFilePlanner``. Pages count with what the job goes by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.sizes import parse_size
+from spark_jobs.errors import NotSupportedError
+
+TARGET_FILE_SIZE: Final = "write.target-file-size-bytes"
+_DEFAULT_TARGET: Final = str(512 * 2**20)
+_MIN_FILES: Final = 5
+_SMALL_SHARE: Final = 0.75
+_DELETED_SHARE: Final = 0.3
+_DIGITS: Final = 19
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionThresholds:
+    """The fields of ``CompactSpec`` with their values; ``target_file_size`` is in bytes."""
+
+    target_file_size: int
+    min_files: int
+    small_file_share: float
+    deleted_share: float
+
+    @classmethod
+    def of(cls, spec: CompactSpec, properties: Mapping[str, str]) -> CompactionThresholds:
+        """What ``spec`` asks for; where it does not, the table's property or Iceberg's defaults.
+
+        Raises:
+            NotSupportedError: the property is needed and is not a positive number.
+        """
+        target = spec.target_file_size
+        share, deleted = spec.small_file_share, spec.deleted_share
+        return cls(
+            _size(properties) if target is None else parse_size(target),
+            spec.min_files or _MIN_FILES,
+            _SMALL_SHARE if share is None else share,
+            _DELETED_SHARE if deleted is None else deleted,
+        )
+
+    def is_small(self, size: int) -> bool:
+        """Whether a file of so many bytes is small."""
+        return size < self.target_file_size * self.small_file_share
+
+
+def _size(properties: Mapping[str, str]) -> int:
+    text = properties.get(TARGET_FILE_SIZE, _DEFAULT_TARGET).strip()
+    if not (text.isascii() and text.isdecimal() and 0 < len(text) <= _DIGITS and int(text)):
+        raise NotSupportedError(
+            f"Property {TARGET_FILE_SIZE}: {text[:100]!r} is not a positive number.",
+            "Correct the table's property.",
+        )
+    return int(text)
