@@ -1,6 +1,6 @@
 """Steps of a table's history through Iceberg's own library, by name; run beside its JVM.
 
-Data files have ten bytes of anything: no step reads rows.
+Unless a step says otherwise, files have ten bytes of anything: no step reads rows.
 """
 
 from __future__ import annotations
@@ -77,6 +77,26 @@ class IcebergSteps:
         if self._spec().isPartitioned():
             file = file.withPartitionPath(self._partition(seed % 2))
         self._table.newRowDelta().addDeletes(file.build()).commit()
+
+    def delete_by_value(self, column: str, value: int) -> None:
+        """Delete the rows with a value by a real file of equality deletes; of no partition."""
+        wanted = self._java.java.util.ArrayList()
+        wanted.add(column)
+        schema = self._table.schema().select(wanted)
+        ids = self._gateway.new_array(self._java.int, 1)
+        ids[0] = self._table.schema().findField(column).fieldId()
+        location = f"{self._table.location()}/data/equality-{uuid.uuid4()}.parquet"
+        output = self._iceberg.encryption.EncryptedFiles.plainAsEncryptedOutput(
+            self._table.io().newOutputFile(location)
+        )
+        factory = getattr(self._iceberg.data, "GenericFileWriterFactory$Builder")(self._table)
+        factory = factory.equalityDeleteRowSchema(schema).equalityFieldIds(ids).build()
+        writer = factory.newEqualityDeleteWriter(output, self._spec(), None)
+        record = self._iceberg.data.GenericRecord.create(schema)
+        record.setField(column, value)
+        writer.write(record)
+        writer.close()
+        self._table.newRowDelta().addDeletes(writer.toDeleteFile()).commit()
 
     def spec(self) -> None:
         """Partition new files by the second column, or no longer."""
