@@ -24,7 +24,8 @@ from spark_jobs.contract.operation_files import base_path
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
-from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.formats.iceberg.compaction import refuse_uncompactable
 from spark_jobs.formats.iceberg.options import storage_options
 from spark_jobs.formats.iceberg.reserved import is_reserved
 
@@ -107,15 +108,12 @@ class IcebergHook(ConnectionHook):
         return (*filter(None, sources), *schema.primary_keys)
 
     def refuse_uncompactable(self, target: TableName) -> None:
-        """Refuse every table.
+        """Refuse a table that is not compacted, by its metadata.
 
         Raises:
-            NotSupportedError: always.
+            NotSupportedError: gives the reason.
         """
-        raise NotSupportedError(
-            f"{target}: tables of Iceberg catalogs cannot be compacted here.",
-            "Compact it with the engine that made it, such as Spark's rewrite_data_files.",
-        )
+        refuse_uncompactable(target, self.table(target).loaded.metadata)
 
     def is_reserved(self, column: str) -> bool:
         """Whether Iceberg has a use of its own for columns of this name."""

@@ -106,11 +106,6 @@ class PageFacts(Protocol):
         """
         ...
 
-    @property
-    def compactor(self) -> str:
-        """What does such a compaction, in words."""
-        ...
-
     def differing_files(self, before: Any, after: Any) -> list[DifferingFiles]:
         """The data files that only one of two snapshots has, by partition.
 

@@ -238,13 +238,11 @@ class ExpiryAnswer(BaseModel):
 
 
 class CompactionAnswer(BaseModel):
-    """What there is to compact for what is named by ``compactor``.
+    """What there is to compact.
 
     ``partitions`` are those with small files that would be put together. ``delete_files`` mark rows
     as deleted, in formats that have such files.
     """
-
-    compactor: str
 
     partitions: int
     small_files: int

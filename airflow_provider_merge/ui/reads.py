@@ -250,7 +250,6 @@ def _expiry(table: OpenTable) -> ExpiryAnswer:
 def _compaction(table: OpenTable) -> CompactionAnswer:
     facts = list(table.compaction().values())
     return CompactionAnswer(
-        compactor=table.facts.compactor,
         partitions=sum(each.joinable_files > 1 for each in facts),
         small_files=sum(each.small_files for each in facts),
         small_size=sum(each.small_size for each in facts),

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from pyiceberg.schema import Schema as IcebergSchema
+from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField
 
 from airflow_provider_merge.checks.requests import MetadataCheck
@@ -171,12 +172,16 @@ def test_a_table_with_data_evolution_is_refused_before_spark_starts(warehouse):
         check(CompactOperator(**TARGET))
 
 
-def test_a_table_of_an_iceberg_catalog_is_refused_before_spark_starts(iceberg_catalog):
+def test_an_iceberg_table_with_a_sort_order_is_refused_before_spark_starts(iceberg_catalog):
     iceberg_catalog.create_namespace("shop")
     column = NestedField(1, "id", LongType(), required=False)
-    iceberg_catalog.create_table("shop.orders", IcebergSchema(column))
+    table = iceberg_catalog.create_table("shop.orders", IcebergSchema(column))
+    check(CompactOperator(**TARGET), IcebergHook("iceberg_default"))
 
-    with pytest.raises(NotSupportedError, match="tables of Iceberg catalogs cannot be compacted"):
+    with table.update_sort_order() as change:
+        change.asc("id", IdentityTransform())
+
+    with pytest.raises(NotSupportedError, match=r"shop\.orders has a sort order"):
         check(CompactOperator(**TARGET), IcebergHook("iceberg_default"))
 
 

@@ -292,8 +292,15 @@ def test_files_of_an_older_spec_are_in_their_own_partitions(
     assert hook.row_count(TABLE) == 24
 
 
-def test_compactions_are_refused(orders: IcebergTable, hook: IcebergHook) -> None:
-    with pytest.raises(NotSupportedError, match="does not compact yet"):
+def test_what_a_compaction_would_find(orders: IcebergTable, hook: IcebergHook) -> None:
+    facts = hook.compaction_facts(TABLE, {"ts_day": "2026-01-31"})
+    assert [(each.name, each.files, each.joinable_files) for each in facts] == [
+        ("ts_day=2026-01-31/city=NULL", 1, 1),
+        ("ts_day=2026-01-31/city=Oslo", 1, 1),
+    ]
+    with orders.table.transaction() as change:
+        change.set_properties({"write.target-file-size-bytes": "many"})
+    with pytest.raises(NotSupportedError, match=r"write\.target-file-size-bytes: 'many'"):
         hook.compaction_facts(TABLE)
 
 

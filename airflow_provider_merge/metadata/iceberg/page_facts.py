@@ -13,6 +13,7 @@ from airflow_provider_merge.metadata.iceberg.snapshots import IcebergSnapshot
 from airflow_provider_merge.metadata.iceberg.table import IcebergTable
 from airflow_provider_merge.metadata.model import CompactionFacts
 from airflow_provider_merge.metadata.page_facts import Expiry, FileChange, Hold, Ref, Totals
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
 from spark_jobs.formats.iceberg.expiry import Limits, expiring
 
@@ -78,13 +79,8 @@ class IcebergPageFacts:
         return [each.schema_id for each in self.table.loaded.metadata.schemas]
 
     def compaction(self, snapshot: IcebergSnapshot) -> list[CompactionFacts]:
-        """What Spark's procedure would find."""
-        return self.table.rewriting_facts(snapshot)
-
-    @property
-    def compactor(self) -> str:
-        """Spark's procedure: this project does not compact such tables yet."""
-        return "Spark's rewrite_data_files"
+        """By the table's property."""
+        return self.table.compaction_facts(CompactSpec(), {}, snapshot)
 
     def differing_files(
         self, before: IcebergSnapshot, after: IcebergSnapshot

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_merge.metadata.iceberg import rewriting
+from airflow_provider_merge.metadata.iceberg import compaction
 from airflow_provider_merge.metadata.iceberg.manifests import DATA, DELETES, Manifest, Manifests
 from airflow_provider_merge.metadata.iceberg.partition_filter import IcebergPartitionFilter
 from airflow_provider_merge.metadata.iceberg.partitions import (
@@ -34,7 +34,8 @@ from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.properties import OPERATION_ID, STATEMENT
 from spark_jobs.contract.request import TableName
-from spark_jobs.errors import CatalogError, ErrorCode, JobError, NotSupportedError
+from spark_jobs.errors import CatalogError, ErrorCode, JobError
+from spark_jobs.formats.iceberg.compaction import CompactionThresholds, refuse_uncompactable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -164,28 +165,24 @@ class IcebergTable:
         wanted: Mapping[str, Any] | None = None,
         snapshot: IcebergSnapshot | None = None,
     ) -> list[CompactionFacts]:
-        """Nothing yet.
+        """What a compaction by ``spec`` would find; partitions and errors as in ``partitions``.
 
         Raises:
-            NotSupportedError: always.
+            NotSupportedError: the table is not compacted here, or a property has an invalid value.
         """
-        raise NotSupportedError(
-            f"{self.name} is an Iceberg table, which this provider does not compact yet.",
-            "Use Spark's rewrite_data_files.",
-        )
-
-    def rewriting_facts(self, snapshot: IcebergSnapshot) -> list[CompactionFacts]:
-        """What Spark's ``rewrite_data_files`` would find in a snapshot, by partition.
-
-        Raises:
-            CatalogError: METADATA_UNREADABLE.
-            NotSupportedError: a property of the table has an invalid value.
-        """
-        target = rewriting.target_file_size(self.loaded.metadata.properties)
-        found, deletes = self._by_name(snapshot, self.partition_filter(self.schema(), {}))
-        return [
-            rewriting.facts_of(values, files, deletes, target) for values, files in found.values()
+        chosen = self.partition_filter(self.schema(), wanted or {})
+        snapshot = snapshot or self.latest()
+        metadata = self.loaded.metadata
+        refuse_uncompactable(self.name, metadata)
+        thresholds = CompactionThresholds.of(spec, metadata.properties)
+        if snapshot is None:
+            return []
+        found, deletes = self._by_name(snapshot, chosen)
+        facts = [
+            compaction.facts_of(values, files, deletes, thresholds, metadata.default_spec_id)
+            for values, files in found.values()
         ]
+        return sorted(facts, key=lambda each: each.name)
 
     def row_count(self, snapshot: IcebergSnapshot | None = None) -> int | None:
         """The rows that a reader of a snapshot (by default the newest) finds.

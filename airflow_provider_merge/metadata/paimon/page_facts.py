@@ -109,11 +109,6 @@ class PaimonPageFacts:
         """What this project's compaction would find."""
         return self.table.compaction_facts(CompactSpec(), {}, snapshot)
 
-    @property
-    def compactor(self) -> str:
-        """The operator."""
-        return "CompactOperator"
-
     def differing_files(
         self, before: PaimonSnapshot, after: PaimonSnapshot
     ) -> list[DifferingFiles]:

@@ -19,7 +19,6 @@ export async function carePart(table) {
       ...Object.entries(told.expiry.limits),
     ])),
     card("Compact", told.problems.compaction, told.compaction && facts([
-      ["As found by", told.compaction.compactor],
       ["Small files", number(told.compaction.small_files)],
       ["In small files", bytes(told.compaction.small_size)],
       ["Files in all", number(told.compaction.files)],

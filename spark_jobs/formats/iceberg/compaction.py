@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.request import TableName
 from spark_jobs.contract.sizes import parse_size
 from spark_jobs.errors import NotSupportedError
 
@@ -48,6 +49,19 @@ class CompactionThresholds:
     def is_small(self, size: int) -> bool:
         """Whether a file of so many bytes is small."""
         return size < self.target_file_size * self.small_file_share
+
+
+def refuse_uncompactable(name: TableName, metadata: Any) -> None:
+    """Refuse a table with pyiceberg's ``metadata`` that is not compacted here.
+
+    Raises:
+        NotSupportedError: it has a sort order.
+    """
+    if metadata.default_sort_order_id:
+        raise NotSupportedError(
+            f"{name} has a sort order, which a compaction would have to keep.",
+            "Use Spark's procedure rewrite_data_files with the strategy sort.",
+        )
 
 
 def _size(properties: Mapping[str, str]) -> int:

@@ -24,7 +24,7 @@ from spark_jobs.connectors.shared.compaction.plan import (
     planned_groups,
 )
 from spark_jobs.contract.compaction import CompactSpec
-from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.iceberg.compaction import refuse_uncompactable
 from spark_jobs.spi.compaction import (
     CompactionPlan,
     GroupCommit,
@@ -71,7 +71,7 @@ class IcebergCompaction:
         """
         self._metadata.require_writable(table)
         target = pinned_table(table)
-        _refuse_sorted(table, target)
+        refuse_uncompactable(table.name, target.metadata)
         names = [field.name for field in table.partitioned_by]
         options = CompactionOptions.of(target, spec)
         parts = planned_parts(table.name, target, options, wanted)
@@ -135,11 +135,3 @@ def _discard(table: PinnedTable, result: PartResult) -> None:
     for fragment in result.fragments:
         for file in fragment.document["compacted"]["added"]:
             table.storage.remove(table.storage.location(file["path"], table.metadata.location))
-
-
-def _refuse_sorted(table: TableHandle, target: PinnedTable) -> None:
-    if target.metadata.default_sort_order_id and table.snapshot_id is not None:
-        raise NotSupportedError(
-            f"{table.name} has a sort order, which a compaction would have to keep.",
-            "Use Spark's procedure rewrite_data_files with the strategy sort.",
-        )

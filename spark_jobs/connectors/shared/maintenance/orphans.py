@@ -1,6 +1,6 @@
 """Removing files in a table's folders to which no metadata refers. Driver only.
 
-Modelled on Paimon's ``OrphanFilesClean``: it lists the files first and then reads which files are
+It lists the files first and then reads which files are
 in use, so that it does not miss a commit in between.
 """
 
