@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from spark_jobs.connectors.iceberg.maintenance.table_maintenance import IcebergMaintenance
 from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, RemoveOrphanFilesSpec
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.direct import DirectWrite, ids_of
 from tests.connectors.iceberg.plain_tables import NAME
+from tests.connectors.iceberg.test_compaction import compact
 from tests.support.stores import REGION, ObjectStore
 
 MERGES_ON_READ = {"write.merge.mode": "merge-on-read"}
@@ -99,3 +103,38 @@ def test_an_object_that_is_gone(tables: StoredTables) -> None:
         connector.metadata.plan_files(connector.metadata.load_table(NAME))
 
     assert caught.value.code is ErrorCode.METADATA_UNREADABLE
+
+
+def test_care(tables: StoredTables) -> None:
+    """Compaction, expiry and a search for orphans: only what is needed is left."""
+    connector = tables.open()
+    for number in range(6):
+        write = DirectWrite(connector).insert({"id": number, "s": "a"})
+        write.publish()
+        connector.writes.release_guard(write.table, write.operation_id)
+    assert connector.compaction is not None
+    assert connector.maintenance is not None
+
+    compact(connector)
+    assert ids_of(tables) == [0, 1, 2, 3, 4, 5]
+    expired = ExpireSnapshotsSpec(older_than="0 s")
+    report = connector.maintenance.expire_snapshots(NAME, expired, dry_run=False)
+
+    assert (report.snapshots, report.data_files) == (6, 6)
+    assert ids_of(tables) == [0, 1, 2, 3, 4, 5]
+    kept = set(tables.store.keys(tables.bucket))
+    parquet = [each for each in kept if each.endswith(".parquet")]
+    assert len(parquet) == 1
+    assert not [each for each in kept if "/removal/" in each]
+    folder = parquet[0].rpartition("/data/")[0]
+    tables.store.client().put_object(Bucket=tables.bucket, Key=f"{folder}/data/lost", Body=b"lost")
+    later = IcebergMaintenance(
+        connector.writes.catalog,  # type: ignore[attr-defined]
+        connector.metadata,  # type: ignore[arg-type]
+        connector.writes.notes,  # type: ignore[attr-defined]
+        lambda *_: datetime.now(UTC) + timedelta(days=2),
+    )
+    report = later.remove_orphan_files(NAME, RemoveOrphanFilesSpec(), dry_run=False)
+    assert report.files == ("data/lost",)
+    assert set(tables.store.keys(tables.bucket)) == kept
+    assert ids_of(tables) == [0, 1, 2, 3, 4, 5]

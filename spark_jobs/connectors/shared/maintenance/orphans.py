@@ -1,7 +1,6 @@
 """Removing files in a table's folders to which no metadata refers. Driver only.
 
-It lists the files first and then reads which files are
-in use, so that it does not miss a commit in between.
+The files are listed first, and then is read which are in use: so a commit in between is not missed.
 """
 
 from __future__ import annotations
