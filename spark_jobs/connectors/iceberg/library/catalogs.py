@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import Any, Final, Literal
 
 from spark_jobs.connectors.iceberg.library.files import MetadataFiles, table_storage
+from spark_jobs.connectors.iceberg.library.old_metadata import remove_old_metadata
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import JobError, NotSupportedError
 from spark_jobs.formats.iceberg.catalogs import Client, found_table, handed_out
@@ -107,7 +108,7 @@ class IcebergCatalog:
             exceptions.AuthorizationExpiredError,
         )
         try:
-            self.opened.commit_table(table, required, changes)
+            done = self.opened.commit_table(table, required, changes)
         except exceptions.CommitFailedException:
             return "late"
         except refusals:
@@ -116,6 +117,8 @@ class IcebergCatalog:
             # So these catalogs refuse a sequence number that another branch has taken.
             is_number = self.decides_at_client and type(error) is ValueError
             return "no" if is_number or is_refusal(error) else "unknown"
+        if self.decides_at_client:
+            remove_old_metadata(table, done)
         return "yes"
 
     def other_tables(self, name: TableName) -> Iterator[tuple[str, Any]]:
