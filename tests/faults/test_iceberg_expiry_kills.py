@@ -1,6 +1,6 @@
 """An expiry of an Iceberg table dies at each of its steps; what is there still reads.
 
-A run takes a third of the steps, and of the request to commit; other turns the others.
+A run takes one of the catalogs, a third of the steps, and the request to commit.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ def expiries(request: pytest.FixtureRequest, drivers: Drivers, tmp_path: Path) -
     return Expiries(IcebergMatrix.on(drivers, tmp_path, server))
 
 
+@pytest.mark.by_turns(2)
 def test_killed_at_each_step(drivers: Drivers, expiries: Expiries) -> None:
     work = expiries.work
     warehouse = expiries.fresh()
@@ -106,6 +107,7 @@ def test_killed_at_each_step(drivers: Drivers, expiries: Expiries) -> None:
             assert len(expiries.table.snapshots()) == 2
 
 
+@pytest.mark.by_turns(2)
 def test_storage_and_catalogs_that_fail_are_told(drivers: Drivers, expiries: Expiries) -> None:
     work = expiries.work
     steps = drivers.do("expiry steps", expiries.fresh(), work)["value"]

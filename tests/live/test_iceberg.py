@@ -60,7 +60,10 @@ _DAGS = """
 from datetime import datetime
 from airflow.sdk import DAG, Asset, AssetWatcher, CronDataIntervalTimetable
 from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow_provider_merge.operators.compact import CompactOperator
+from airflow_provider_merge.operators.expire_snapshots import ExpireSnapshotsOperator
 from airflow_provider_merge.operators.insert_overwrite import InsertOverwriteOperator
+from airflow_provider_merge.operators.remove_orphan_files import RemoveOrphanFilesOperator
 from airflow_provider_merge.operators.sources import sql_source
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.triggers.table import TableTrigger
@@ -78,6 +81,12 @@ with DAG("iceberg_gate", schedule=None, **start):
 
 with DAG("iceberg_watch", schedule=[WATCHED], is_paused_upon_creation=False, **start):
     EmptyOperator(task_id="nothing")
+
+care = {"target": "shop.orders", "catalog_conn_id": "iceberg_default"}
+with DAG("iceberg_care", schedule=None, default_args=care, **start):
+    compact = CompactOperator(task_id="compact", mode="full")
+    expire = ExpireSnapshotsOperator(task_id="expire", older_than="0 s")
+    compact >> expire >> RemoveOrphanFilesOperator(task_id="orphans")
 
 daily = CronDataIntervalTimetable("@daily", timezone="UTC")
 with DAG("iceberg_days", schedule=daily, end_date=datetime(2026, 1, 31), catchup=False, **start):
@@ -199,6 +208,7 @@ def test_a_table_in_a_catalog_and_a_store(server, lake, tmp_path):
     ids = all_ids
     wait_for("the last snapshot", lambda: told(client) == ids[-1])
     assert watched(client) == ids[1:], "each snapshot once"
+    care_is_taken(client, lake, len(ids))
 
     seen = everything(server, lake) | watch.seen
     found = places_of(marker, seen)
@@ -208,6 +218,24 @@ def test_a_table_in_a_catalog_and_a_store(server, lake, tmp_path):
     leaks = {name: places_of(secret, seen) for name, secret in lake.secrets.items()}
     assert leaks == {name: [] for name in lake.secrets}
     assert not [name for name in seen if name.endswith(".base")], "no note of a base is left"
+
+
+def care_is_taken(client, lake, snapshots):
+    """Old snapshots go with their files; the rows stay."""
+    rows, _ = lake.look()
+    client.trigger("iceberg_care", "care")
+    assert client.ended("iceberg_care", "care") == "success"
+    compacted, expired, orphans = (
+        client.xcom("iceberg_care", "care", each) for each in ("compact", "expire", "orphans")
+    )
+    # Each day has one file, which has no deletes.
+    assert (compacted["status"], compacted["files_before"]) == ("unchanged", 0)
+    assert (expired["status"], expired["snapshots"]) == ("committed", snapshots - 1)
+    assert expired["data_files"] > 0
+    assert orphans["status"] == "unchanged"
+    assert lake.look()[0] == rows
+    files = {name for name in files_below(lake.store.bucket) if name.endswith(".parquet")}
+    assert len([name for name in files if "/data/" in name]) == 3
 
 
 def prepare(server, lake):
