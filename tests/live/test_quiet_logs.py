@@ -14,7 +14,7 @@ import pytest
 KNOWN = {
     r"Spark-Submit cmd: .*spark\.log\.level=WARN": "the setting with which Spark is quiet",
     r"\S+ could not be polled: STORAGE_UNAVAILABLE: ": "a store that the tests stopped",
-    r"\S+ \S+ WARNING airflow_provider_merge\.job: conflict in attempt \d+ of ": "writers at once",
+    r"\S+ \S+ WARNING airflow_provider_merge\.job: conflict in \w+ \d of ": "writers at once",
     r"Operation \S+ of this task was ended, but had committed snapshot ": "tasks that were marked",
     r"The job committed snapshot \d+ of \S+ and ended before it": "killed drivers",
     r"The job was done, then its process failed: The driver was killed": "killed drivers",
