@@ -108,16 +108,11 @@ def test_a_retry_finds_out_what_became_of_requests_without_any_answer(
     assert_retry_knows(tables, tables.server.folder, proxy, _COMMITS, fault)
 
 
-def dies(proxy: Proxy) -> None:
-    for method in ("GET", "HEAD", "POST"):
-        proxy.add(method, "", "lose the request", times=1000)
-
-
 @pytest.mark.slow
 def test_a_catalog_that_dies_in_mid_job(tables: RestTables, proxy: Proxy) -> None:
     connector = tables.open(proxy.endpoint)
     connector.metadata.load_table(NAME)
-    dies(proxy)
+    proxy.add("GET", "", "lose the request", times=1000)
 
     with pytest.raises(JobError) as caught:
         connector.metadata.load_table(NAME)
@@ -127,11 +122,17 @@ def test_a_catalog_that_dies_in_mid_job(tables: RestTables, proxy: Proxy) -> Non
 
 
 @pytest.mark.slow
-def test_a_catalog_that_dies_before_its_answer(tables: RestTables, proxy: Proxy) -> None:
+def test_a_catalog_that_dies_before_its_answer(
+    tables: RestTables, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write = DirectWrite(tables.open(proxy.endpoint)).insert({"id": 20, "s": "new"})
     stored = set(tables.server.folder.rglob("*.parquet"))
-    proxy.add("POST", _COMMITS, "lose the answer")
-    dies(proxy)
+    commit, before = proxy.add("POST", _COMMITS, "lose the answer"), proxy.fault
+
+    def fault(method: str, path: str) -> Fault | None:
+        return "lose the request" if commit.seen else before(method, path)
+
+    monkeypatch.setattr(proxy, "fault", fault)
 
     with pytest.raises(JobError) as caught:
         write.publish()
