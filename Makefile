@@ -154,7 +154,7 @@ test-compat: setup ## Run the suites on other versions of Spark and Airflow (ONL
 
 .PHONY: test-readme
 test-readme: ## Run the suites of failures with exactly what README installs, extras apart
-	@$(MAKE) --no-print-directory test-compat ONLY=readme
+	@$(MAKE) --no-print-directory test-compat ONLY="readme readme-sqlite"
 
 .PHONY: lint
 lint: setup ## Check style, types, import rules and file length

@@ -127,12 +127,12 @@ def make_environment(leg: Leg, variables: Mapping[str, str]) -> None:
 
 
 def write_readme_lock(leg: Leg, whole: Path, variables: Mapping[str, str]) -> None:
-    """What README installs for Spark, in the versions of the lock, and what runs tests."""
+    """What README and the leg install for Spark, as the lock has it, and what runs tests."""
     text = (ROOT / "README.md").read_text()
     install = text.partition("/opt/merge-spark/bin/pip install ")[2].partition("`")[0]
     found = re.findall(r'"([^"]+)"', install) + re.findall(r'For Iceberg add `"([^"]+)"`', text)
     named = WORK / f"{leg.name}.in"
-    named.write_text("".join(f"{each}\n" for each in (*found, *TEST_TOOLS)))
+    named.write_text("".join(f"{each}\n" for each in (*found, *leg.replace, *TEST_TOOLS)))
     command = [".ci/uv", "pip", "compile", "--quiet", "--universal", "--generate-hashes"]
     command += ["--python-version", "3.11", "--no-emit-index-url", "--no-header", "--no-annotate"]
     command += ["--constraints", str(REQUIREMENTS / f"{leg.lock}.txt"), str(named)]
@@ -199,7 +199,7 @@ def main(action: str, *names: str) -> int:
     """Does what the module docstring says."""
     if action == "lock":
         for leg in legs(list(names)):
-            if leg.replace:
+            if leg.replace and not leg.readme:
                 write_difference(leg)
         return 0
     locked = dict(suites.ENVIRONMENTS)

@@ -149,7 +149,9 @@ def summary(result: JobResult) -> str:
         return f"{result.target}: {result.status}, {json.dumps(asdict(result.maintenance))}"
     if result.compaction is not None:
         counts = replace(result.compaction, partitions=())
-        return f"{result.target}: {result.status}, {json.dumps(asdict(counts))}"
+        rounds = result.metrics.attempts
+        again = f", in {rounds:,} rounds" if rounds > 1 else ""
+        return f"{result.target}: {result.status}, {json.dumps(asdict(counts))}{again}"
     if result.query is not None:
         return f"query: operation {result.operation_id}, {result.query.row_count:,} rows"
     if result.made_table:

@@ -55,12 +55,12 @@ class MetadataCheck:
                 SOURCE_NOT_FOUND.
             AnalysisError: COLUMN_NOT_FOUND, AMBIGUOUS_REFERENCE, TYPE_MISMATCH,
                 EXPRESSION_INVALID.
-            NotSupportedError: a new column has a reserved name, a key would be widened, or the
-                table cannot be compacted here.
+            NotSupportedError: a new column has a reserved name, a key would be widened, or no job
+                does this to a table with such properties.
         """
         found = Relation("", str(target), self._columns(target))
-        if isinstance(spec, CompactSpec) and found.columns is not None:
-            self.hook.refuse_uncompactable(target)
+        if found.columns is not None:
+            self._refuse_target(target, spec)
         views = self.require_sources(sources)
         keys = None if found.columns is None else self.hook.partition_columns(target)
         by_name = {source.name: views[source.name.lower()] for source in sources}
@@ -74,10 +74,20 @@ class MetadataCheck:
             views[source.name.lower()] = self._relation(source, views)
         return views
 
+    def _refuse_target(
+        self, target: TableName, spec: RowStatement | PartitionStatement | CompactSpec
+    ) -> None:
+        if isinstance(spec, CompactSpec):
+            self.hook.refuse_uncompactable(target, spec)
+        self.hook.refuse_target(target)
+
     def _relation(self, source: Source, views: Mapping[str, Relation]) -> Relation:
         label = _label(source)
         if isinstance(source, TableSource):
-            return Relation(source.name, label, self._columns(source.table))
+            columns = self._columns(source.table)
+            if columns is not None:
+                self.hook.refuse_source(source.table)
+            return Relation(source.name, label, columns)
         if isinstance(source, SqlSource):
             check_query(source.query, views, f"query of {label}")
             return Relation(source.name, label, query_columns(source.query, views))

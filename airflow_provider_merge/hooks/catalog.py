@@ -12,6 +12,7 @@ from airflow_provider_merge.hooks.iceberg import IcebergHook
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.metadata.page_facts import PageFacts
 from airflow_provider_merge.metadata.reader import TableReader
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
 
@@ -87,12 +88,20 @@ class CatalogHook(Protocol):
         """The columns whose types no statement can change; raises as ``columns`` does."""
         ...
 
-    def refuse_uncompactable(self, target: TableName) -> None:
-        """Refuse a table that no job compacts; raises as ``columns`` does.
+    def refuse_source(self, table: TableName) -> None:
+        """Refuse a table that no job reads, by its properties; raises as ``columns`` does.
 
         Raises:
             NotSupportedError: gives the reason.
         """
+        ...
+
+    def refuse_target(self, table: TableName) -> None:
+        """The same for a table whose rows no job changes."""
+        ...
+
+    def refuse_uncompactable(self, target: TableName, spec: CompactSpec) -> None:
+        """The same for a table that no job compacts as ``spec`` says."""
         ...
 
     def is_reserved(self, column: str) -> bool:

@@ -20,11 +20,12 @@ from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.storage.files import list_names
 from airflow_provider_merge.storage.warehouse import require_folder
 from airflow_provider_merge.table_names import parse_table_name
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.errors import CatalogError
-from spark_jobs.formats.paimon.compaction import refuse_uncompactable
+from spark_jobs.formats.paimon.compaction import CompactionThresholds, refuse_uncompactable
 from spark_jobs.formats.paimon.options import (
     METASTORE,
     REST,
@@ -33,6 +34,7 @@ from spark_jobs.formats.paimon.options import (
     URI,
     WAREHOUSE,
 )
+from spark_jobs.formats.paimon.refused_options import Use, refuse_options
 from spark_jobs.formats.paimon.reserved import is_reserved
 
 _SHOWN = 10
@@ -115,13 +117,24 @@ class PaimonHook(ConnectionHook):
         names = [name.strip() for name in bucket_key.split(",")]
         return (*super().key_columns(target), *filter(None, names))
 
-    def refuse_uncompactable(self, target: TableName) -> None:
-        """Refuse a table with data evolution. Raises as ``schema`` does.
+    def refuse_source(self, table: TableName) -> None:
+        """Refuse a table by its options. Raises as ``schema`` does."""
+        self._refuse_options(table, "read")
+
+    def refuse_target(self, table: TableName) -> None:
+        """Refuse a table by its options. Raises as ``schema`` does."""
+        self._refuse_options(table, "write")
+
+    def refuse_uncompactable(self, target: TableName, spec: CompactSpec) -> None:
+        """Refuse a table with data evolution, or with a wrong threshold. Raises as ``schema`` does.
 
         Raises:
-            NotSupportedError: the table has data evolution.
+            NotSupportedError: gives the reason.
         """
-        refuse_uncompactable(target, self.schema(target).options)
+        schema = self.schema(target)
+        refuse_uncompactable(target, schema.options)
+        has_key = bool(schema.primary_keys)
+        CompactionThresholds.of(spec, schema.options, has_primary_key=has_key)
 
     def is_reserved(self, column: str) -> bool:
         """Whether Paimon has a use of its own for columns of this name."""
@@ -136,6 +149,10 @@ class PaimonHook(ConnectionHook):
         snapshots = self._snapshots_of(target)
         if snapshots:
             snapshots.release(operation_id)
+
+    def _refuse_options(self, table: TableName, use: Use) -> None:
+        schema = self.schema(table)
+        refuse_options(table, schema.primary_keys, schema.options, use)
 
     def _reached(self) -> str:
         spec = self.catalog_spec()

@@ -38,6 +38,7 @@ MergeIntoOperator(
     on="t.id = s.id", when=[when_matched().update_all()], {}
 )
 """
+CATALOGS = ("paimon_default", "iceberg_default")
 PARTITIONS = ("day=", "day=2026-01-30", "day=2026-01-31", "day=NULL", f"day={'x' * 251}")
 
 
@@ -193,7 +194,7 @@ def test_inlets_that_were_given_stay_as_they_are():
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("airflow_db", "warehouse")
+@pytest.mark.usefixtures("airflow_db", "warehouse", "iceberg_catalog")
 class TestEvents:
     def test_extra_tells_operation_partitions_and_rows(self, dag_file, submitter):
         metrics = Metrics(source_rows=3, updated=3, partitions_changed=3)
@@ -204,19 +205,24 @@ class TestEvents:
         assert (event.extra["updated"], event.extra["partitions_changed"]) == (3, 3)
         assert event.partition_key is None
 
-    def test_a_table_whose_name_was_a_template(self, dag_file, submitter):
-        reader = '@task(inlets=[table_asset("paimon_default", "shop.orders")])\ndef reader(): ...\n'
-        body = MERGE.format("").replace("shop.orders", "{{ params.table }}")
+    @pytest.mark.parametrize("conn_id", CATALOGS)
+    def test_a_table_whose_name_was_a_template(self, dag_file, submitter, conn_id):
+        reader = f'@task(inlets=[table_asset("{conn_id}", "shop.orders")])\ndef reader(): ...\n'
+        body = MERGE.format(f'catalog_conn_id="{conn_id}"')
+        body = body.replace("shop.orders", "{{ params.table }}")
         run = dag_file(f"{body}{reader}reader()", arguments='params={"table": "shop.orders"}').run()
         (event,) = asset_events(run)
         assert event.extra["operation"] == "merge"
 
-    def test_a_mapped_task_has_an_event_of_the_table_that_it_changed(self, dag_file, submitter):
-        assets = ", ".join(f'table_asset("paimon_default", "shop.{each}")' for each in "abc")
+    @pytest.mark.parametrize("conn_id", CATALOGS)
+    def test_a_mapped_task_has_an_event_of_the_table_that_it_changed(
+        self, dag_file, submitter, conn_id
+    ):
+        assets = ", ".join(f'table_asset("{conn_id}", "shop.{each}")' for each in "abc")
         body = f"""
-UpdateOperator.partial(task_id="t", set={{"a": "1"}}, where="b", outlets=[{assets}]).expand(
-    target=["shop.a", "shop.b", "shop.c"]
-)
+UpdateOperator.partial(
+    task_id="t", set={{"a": "1"}}, where="b", outlets=[{assets}], catalog_conn_id="{conn_id}"
+).expand(target=["shop.a", "shop.b", "shop.c"])
 """
         events = asset_events(dag_file(body).run())
         assert (len(events), len({event.asset_id for event in events})) == (3, 3)

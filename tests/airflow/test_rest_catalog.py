@@ -6,7 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.hooks.paimon import PaimonHook
+from spark_jobs.contract.request import TableName
+from spark_jobs.contract.statements import DeleteSpec
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
 from tests.airflow.support import connection
 from tests.support.small_server import Answer, serving
@@ -89,6 +92,19 @@ def test_what_the_server_refuses(
     with pytest.raises(kind) as error:
         PaimonHook("lake").latest_snapshot(TABLE)
     assert error.value.code is code
+
+
+def test_a_catalog_that_lets_nobody_in_is_final_where_the_driver_would_ask_it_with_the_same_key(
+    answers: dict[str, Answer],
+) -> None:
+    answers["/v1/config"] = (401, b"")
+    wanted = TableName("shop", "orders"), DeleteSpec("true"), ()
+
+    with pytest.raises(CatalogError) as error:
+        MetadataCheck(PaimonHook("lake"), shares_files=True).require_valid(*wanted)
+    assert error.value.code is ErrorCode.WAREHOUSE_ACCESS_DENIED
+
+    MetadataCheck(PaimonHook("lake"), shares_files=False).require_valid(*wanted)
 
 
 def test_a_server_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

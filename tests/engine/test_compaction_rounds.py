@@ -13,6 +13,7 @@ from spark_jobs.contract.compaction import CompactionReport, CompactSpec
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.compaction.compaction_run import ROUNDS
+from spark_jobs.run import summary
 from spark_jobs.spi.connector import Connector
 from tests.engine.compaction_lake import Lake, in_turn, names, nothing, report_of
 from tests.support.compaction_runs import compact
@@ -38,6 +39,10 @@ def lake(tmp_path: Path) -> Lake:
 def groups(tmp_path: Path) -> Lake:
     """Each partition is a group."""
     return Lake(tmp_path, groups_of=1)
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
 
 
 def killed() -> None:
@@ -155,14 +160,21 @@ class TestALaterTry:
 
 
 class TestConflicts:
-    def test_what_others_changed_is_planned_again(self, lake: Lake) -> None:
-        result = lake.compact(before_publication=in_turn(lambda: lake.delete(1, "other")))
+    def test_what_others_changed_is_planned_again(
+        self, lake: Lake, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with caplog.at_level("INFO"):
+            result = lake.compact(before_publication=in_turn(lambda: lake.delete(1, "other")))
 
         report = report_of(result)
         assert result.status == "committed"
         assert report.snapshots == (10, 11)
         assert (report.files_before, report.files_after) == (6 + 6 + 8, 3)
         assert result.metrics.attempts == 2
+        assert summary(result).endswith(", in 2 rounds")
+        assert warnings(caplog) == [
+            f"conflict in round 1 of {ROUNDS}: other writers changed files of 1 of 3 partitions"
+        ]
         assert lake.files == {0: 1, 1: 1, 2: 1}
         assert len(read(lake.plain)) == 20
         assert lake.is_clean()
@@ -184,12 +196,15 @@ class TestConflicts:
         assert result.error is not None
         assert (result.error.code, result.error.retryable) == ("COMMIT_CONFLICT", True)
         assert "p=0 (COMMIT_CONFLICT: " in result.error.message
+        assert result.metrics.attempts == ROUNDS
         assert result.error.message.endswith("Compacted: p=2, p=1.")
         assert (report.partitions_compacted, report.partitions_failed) == (2, 1)
         assert names(report) == ["p=0", "p=2", "p=1"]
         assert (lake.files[1], lake.files[2]) == (1, 1)
 
-    def test_a_changed_schema_makes_all_be_planned_again(self, groups: Lake) -> None:
+    def test_a_changed_schema_makes_all_be_planned_again(
+        self, groups: Lake, caplog: pytest.LogCaptureFixture
+    ) -> None:
         from pypaimon.schema.data_types import AtomicType
         from pypaimon.schema.schema_change import SchemaChange
 
@@ -202,6 +217,9 @@ class TestConflicts:
 
         assert result.status == "committed"
         assert report_of(result).snapshots == (9, 10, 11)
+        assert result.metrics.attempts == 2
+        (warning,) = warnings(caplog)
+        assert warning.startswith(f"conflict in round 1 of {ROUNDS}: ")
         assert groups.files == {0: 1, 1: 1, 2: 1}
         assert [row["id"] for row in read(groups.plain)] == [row["id"] for row in groups.rows]
         assert groups.is_clean()

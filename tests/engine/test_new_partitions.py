@@ -109,8 +109,11 @@ def test_too_many_new_partitions(table: Run, statement: Statement, tmp_path: Pat
     assert table(statement, 2, 10, most=7).metrics.partitions_changed in (7, 8)
 
 
+NUMBERS = [("paimon", "number"), ("iceberg", "number")]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("table", [("paimon", "number")], indirect=True)
+@pytest.mark.parametrize("table", NUMBERS, ids=map(" ".join, NUMBERS), indirect=True)
 def test_a_thousand_without_a_word(table: Run) -> None:
     result = table(InsertIntoSpec("s"), 3, 1004)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, distribution
@@ -124,6 +125,8 @@ def test_the_pages_about_a_table(table, server, browser, tmp_path):
     two_snapshots(browser)
     from_an_approval_to_what_a_dry_run_would_do(browser, url)
     in_airflows_menu(browser, url)
+    an_empty_list_says_why(browser, url)
+    ages_are_words(browser, url)
     narrow_and_dark(browser, url, pictures)
     hostile_texts_are_shown_as_text(browser, url, names, hostile)
     hostile_rows_are_shown_as_text(browser, url, rows)
@@ -265,6 +268,21 @@ def in_airflows_menu(browser: Browser, url: str) -> None:
     browser.click(f"//table//a[.='{NAME} / drop']")
     browser.leave_frame()
     wait_for("the task's page", lambda: f"/dags/{NAME}/runs/run/tasks/drop" in browser.url)
+
+
+def an_empty_list_says_why(browser: Browser, url: str) -> None:
+    reason = "//section//p[starts-with(., 'No')]"
+    browser.open(f"{url}/lakehouse/?connection=paimon_default&search=unheard")
+    assert browser.text(reason) == 'No table of paimon_default has "unheard" in its name.'
+    place = f"connection=paimon_default&database=shop&table={NAME}"
+    browser.open(f"{url}/lakehouse/table?{place}&tab=partitions&partition=2031")
+    assert browser.text(reason) == 'No partition has "2031" in its name.'
+
+
+def ages_are_words(browser: Browser, url: str) -> None:
+    browser.open(f"{url}/lakehouse/?connection=paimon_default&search={NAME}")
+    cells = browser.text(f"//td//a[.='shop.{NAME}']/ancestor::tr")
+    assert re.search(r"\b\d+ (second|minute|hour)s?\b", cells), cells
 
 
 def narrow_and_dark(browser: Browser, url: str, pictures: Path) -> None:

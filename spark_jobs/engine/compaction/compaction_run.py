@@ -36,26 +36,25 @@ class CompactionRun:
     tally: Tally
     common: Mapping[str, str]
 
-    def run(self, table: TableHandle) -> int:
-        """Compact what is wanted, from ``table`` on, count it in ``tally``; return the rounds.
+    def run(self, table: TableHandle) -> None:
+        """Compact what is wanted, from ``table`` on, and count it in ``tally``.
 
         Raises:
             JobError: the table cannot be planned, or the run was given up.
         """
-        plan, number = self._first_plan(table), 1
+        plan = self._first_plan(table)
         while True:
-            current = _Round(self, table, number)
+            current = _Round(self, table, self.tally.rounds)
             current.run(plan.groups)
-            if not current.conflicts or number == ROUNDS:
+            if not current.conflicts or current.number == ROUNDS:
                 break
-            time.sleep(random.uniform(0, _PAUSE * 2**number))  # noqa: S311 - only jitter
-            number += 1
+            time.sleep(random.uniform(0, _PAUSE * 2**current.number))  # noqa: S311 - only jitter
+            self.tally.rounds += 1
             table = self.metadata.load_table(table.name)
             unlimited = replace(self.groups.spec, max_bytes=None, max_partitions=None)
             plan = self._plan(table, unlimited, Restricted(self.wanted, set(current.conflicts)))
         for key, expected in current.conflicts.items():
             self.tally.leave(key, expected, _overtaken(table.name))
-        return number
 
     def _first_plan(self, table: TableHandle) -> CompactionPlan:
         """The plan for what earlier tries have left, of the partitions and of the limits."""
@@ -103,7 +102,7 @@ class _Round:
             if error.code is not ErrorCode.COMMIT_CONFLICT:
                 raise
             # The plan does not fit the table any more, so the rest of it is void.
-            runs.progress.say(f"conflict in round {self.number} of {ROUNDS}: {error.message}")
+            self._warn(error.message)
             for group in pending:
                 self.conflicts.update(group.expected)
 
@@ -126,9 +125,18 @@ class _Round:
             tally.published(published.snapshot, published.done)
         for key, failure in outcome.failed.items():
             tally.leave(key, group.expected[key], failure)
-        for part in group.parts:
-            if part.number in published.lost:
-                self.conflicts[part.partition] = group.expected[part.partition]
+        lost = {
+            part.partition: group.expected[part.partition]
+            for part in group.parts
+            if part.number in published.lost
+        }
+        if lost:
+            self.conflicts.update(lost)
+            count = f"{len(lost):,} of {len(group.expected):,} partitions"
+            self._warn(f"other writers changed files of {count}")
+
+    def _warn(self, problem: str) -> None:
+        self.of.groups.progress.warn(f"conflict in round {self.number} of {ROUNDS}: {problem}")
 
     def _say(self, group: CompactionGroup, number: int, count: int) -> None:
         expected = group.expected.values()

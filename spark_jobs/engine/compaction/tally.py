@@ -53,7 +53,7 @@ class Tally:
     """What was compacted, by the partition's key, and why partitions were left as they are.
 
     ``complete`` are the keys of partitions in which nothing is left to do for this operation;
-    ``left`` counts those beyond the limits.
+    ``left`` counts those beyond the limits; ``rounds`` are those of this try.
     """
 
     done: dict[str, CompactedPartition] = field(default_factory=dict)
@@ -63,6 +63,7 @@ class Tally:
     snapshots: list[int] = field(default_factory=list)
     changelog_files: int = 0
     left: int = 0
+    rounds: int = 1
 
     @classmethod
     def of(cls, commits: Iterable[CommittedSnapshot], partition_keys: Sequence[str]) -> Tally:
@@ -119,7 +120,7 @@ class Tally:
     @property
     def metrics(self) -> Metrics:
         """The metrics of the operation."""
-        return metrics_of(self.done.values())
+        return replace(metrics_of(self.done.values()), attempts=self.rounds)
 
     def _add(self, key: str, partition: CompactedPartition) -> None:
         before = self.done.get(key)

@@ -83,13 +83,14 @@ class CompactionJob(RequestJob):
         lease = log.lease(scratch)
         run = self._run(compaction, table, wanted, tally, lease, fence)
         try:
-            rounds, error = run.run(table), None
+            run.run(table)
+            error = self._incomplete(tally)
         except JobError as failure:
-            rounds, error = 1, failure
+            error = failure
         finally:
             with self.progress.phase("clean"):
                 log.end(scratch)
-        return self._result(table, tally, rounds, error or self._incomplete(tally), wanted)
+        return self._result(table, tally, error, wanted)
 
     def _wanted(self, table: TableHandle) -> WantedPartitions:
         """The partitions that the statement names.
@@ -157,13 +158,12 @@ class CompactionJob(RequestJob):
         self,
         table: TableHandle,
         tally: Tally,
-        rounds: int,
         error: JobError | None,
         wanted: WantedPartitions,
     ) -> JobResult:
         report = tally.report()
         changed: Status = "committed" if report.snapshots else "unchanged"
-        metrics = replace(tally.metrics, attempts=rounds, seconds=self.progress.seconds)
+        metrics = replace(tally.metrics, seconds=self.progress.seconds)
         return replace(
             OperationLog.ended(self.request, "failed" if error else changed, metrics),
             base_snapshot_id=table.snapshot_id,

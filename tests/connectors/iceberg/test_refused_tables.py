@@ -11,7 +11,9 @@ import pytest
 
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
+from spark_jobs.datafiles.parquet.options import CODECS
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.iceberg import refused_properties
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.schema_changes import SchemaChange
 from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
@@ -53,6 +55,10 @@ def test_properties_that_would_be_disobeyed(catalog: PlainCatalog, connector: Co
         with library.transaction() as transaction:
             transaction.remove_properties(name)
     connector.metadata.require_writable(connector.metadata.load_table(NAME))
+
+
+def test_every_codec_of_a_property_is_known_to_the_writer() -> None:
+    assert {*refused_properties.CODECS} == {*CODECS} - {"none"}
 
 
 def test_tables_of_version_3_are_only_read(catalog: PlainCatalog, connector: Connector) -> None:

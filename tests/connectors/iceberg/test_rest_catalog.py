@@ -16,7 +16,7 @@ from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.maintenance import CreateTagSpec, DeleteTagSpec, RollbackSpec
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import ErrorCode, JobError
-from tests.connectors.iceberg.direct import DirectWrite, ids_of
+from tests.connectors.iceberg.direct import DirectWrite, found, ids_of
 from tests.connectors.iceberg.lost_requests import assert_one_snapshot, assert_retry_knows
 from tests.connectors.iceberg.plain_tables import NAME
 from tests.connectors.iceberg.rest_tables import RestTables
@@ -106,6 +106,40 @@ def test_a_retry_finds_out_what_became_of_requests_without_any_answer(
     tables: RestTables, proxy: Proxy, fault: Fault
 ) -> None:
     assert_retry_knows(tables, tables.server.folder, proxy, _COMMITS, fault)
+
+
+@pytest.mark.slow
+def test_a_catalog_that_dies_in_mid_job(tables: RestTables, proxy: Proxy) -> None:
+    connector = tables.open(proxy.endpoint)
+    connector.metadata.load_table(NAME)
+    proxy.add("GET", "", "lose the request", times=1000)
+
+    with pytest.raises(JobError) as caught:
+        connector.metadata.load_table(NAME)
+
+    assert caught.value.code is ErrorCode.STORAGE_UNAVAILABLE
+    assert caught.value.retryable
+
+
+@pytest.mark.slow
+def test_a_catalog_that_dies_before_its_answer(
+    tables: RestTables, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = DirectWrite(tables.open(proxy.endpoint)).insert({"id": 20, "s": "new"})
+    stored = set(tables.server.folder.rglob("*.parquet"))
+    commit, before = proxy.add("POST", _COMMITS, "lose the answer"), proxy.fault
+
+    def fault(method: str, path: str) -> Fault | None:
+        return "lose the request" if commit.seen else before(method, path)
+
+    monkeypatch.setattr(proxy, "fault", fault)
+
+    with pytest.raises(JobError) as caught:
+        write.publish()
+
+    assert caught.value.code is ErrorCode.COMMIT_OUTCOME_UNKNOWN
+    assert stored == set(tables.server.folder.rglob("*.parquet"))
+    assert found(tables.open(), write.operation_id) is not None
 
 
 @pytest.mark.slow

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from spark_jobs.connectors.paimon.table.primary_key_refusals import REFUSED_WITH_KEY
-from spark_jobs.connectors.paimon.table.refused_options import REFUSED, Refusal
+from spark_jobs.formats.paimon.refused_options import REFUSED, REFUSED_WITH_KEY, Refusal
 
 OPTIONS = tomllib.loads(Path(__file__).with_name("options.toml").read_text())
 HONOURED: dict[str, str] = OPTIONS["honoured"]

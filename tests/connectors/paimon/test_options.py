@@ -10,11 +10,11 @@ import pytest
 from pypaimon.common.options.config_option import ConfigOption
 from pypaimon.common.options.core_options import CoreOptions
 
-from spark_jobs.connectors.paimon.table.refused_options import REFUSED
 from spark_jobs.contract.maintenance import CreateTagSpec, DeleteTagSpec, RollbackSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.paimon.refused_options import REFUSED
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.maintenance import ConnectorMaintenance
 from tests.connectors.paimon.options_page import HONOURED, NO_EFFECT, kinds_of, page

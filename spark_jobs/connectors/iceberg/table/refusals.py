@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Final
 
 from spark_jobs.connectors.iceberg.format.schema import (
@@ -21,30 +21,13 @@ from spark_jobs.connectors.iceberg.table.live_files import PUFFIN, LiveFile
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.request import TableName
-from spark_jobs.datafiles.parquet.options import CODECS
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.iceberg.refused_properties import OTHER_ENGINE, refuse_target
 from spark_jobs.spi.rows import RESERVED_PREFIX
 from spark_jobs.spi.tables import TableHandle
 
-CODEC: Final = "write.parquet.compression-codec"
-MERGE_ON_READ: Final = "merge-on-read"
-STATEMENTS: Final = ("merge", "update", "delete")
-# What a table may say of each kind of statement; the first is the default.
-CHOICES: Final = {
-    "mode": ("copy-on-write", MERGE_ON_READ),
-    "isolation-level": ("serializable", "snapshot"),
-}
-
 _VERSIONS: Final = (1, 2, 3)
 _PARQUET: Final = "PARQUET"
-# What properties may be, and properties that a table must not have.
-_ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
-    CODEC: tuple(each for each in CODECS if each != "none"),
-    "write.format.default": ("parquet",),
-    **{f"write.{each}.{option}": CHOICES[option] for each in STATEMENTS for option in CHOICES},
-}
-_NEVER: Final = ("encryption.key-id", "write.location-provider.impl")
-_OTHER: Final = "Run this statement with Iceberg's own engines."
 _COMPACT: Final = "Compact the table with the engine that made it (rewrite_data_files)."
 
 
@@ -99,21 +82,7 @@ def refuse_unwritable(name: TableName, table: PinnedTable) -> None:
     Raises:
         NotSupportedError: the table is refused; gives the reason.
     """
-    version, properties = table.metadata.format_version, table.metadata.properties
-    if version > 2:
-        raise NotSupportedError(
-            f"{name} has version {version} of the format, of which tables are only read.", _OTHER
-        )
-    for option, allowed in _ALLOWED.items():
-        value = properties.get(option, allowed[0])
-        if value.lower() not in allowed:
-            raise NotSupportedError(
-                f"{name}: property {option} = {value} is not supported.",
-                f"Set it to {' or '.join(allowed)}, or run the statement with Iceberg's engines.",
-            )
-    for option in _NEVER:
-        if option in properties:
-            raise NotSupportedError(f"{name}: property {option} is not supported.", _OTHER)
+    refuse_target(name, table.metadata.format_version, table.metadata.properties)
     _refuse_opaque(name, table)
     refuse_spec(name, table, table.metadata.default_spec_id)
     for part in table.specs[table.metadata.default_spec_id]:
@@ -121,7 +90,7 @@ def refuse_unwritable(name: TableName, table: PinnedTable) -> None:
         if part.transform != VOID and not is_usable:
             raise NotSupportedError(
                 f"{name}: its partition field {part.name} ({part.transform}) is not supported.",
-                _OTHER,
+                OTHER_ENGINE,
             )
 
 
@@ -131,7 +100,7 @@ def refuse_moved_rows(table: TableHandle, assigned: Collection[str]) -> None:
         raise NotSupportedError(
             f"{table.name}: an UPDATE of {min(assigned)}, a source of partitions, moves rows, whose"
             f" values of {column.name}, of the type {column.type}, cannot be carried.",
-            _OTHER,
+            OTHER_ENGINE,
         )
 
 
@@ -190,5 +159,5 @@ def _refuse_opaque(name: TableName, table: PinnedTable) -> None:
             raise NotSupportedError(
                 f"{name}: column {column.name} has the type {opaque_type(column.type)}, and "
                 f"{problem}, which is not supported.",
-                _OTHER,
+                OTHER_ENGINE,
             )

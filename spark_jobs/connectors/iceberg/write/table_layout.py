@@ -10,12 +10,6 @@ import pyarrow.fs as pafs
 from spark_jobs.connectors.iceberg.format.schema import arrow_field
 from spark_jobs.connectors.iceberg.format.transforms import VOID, field_type, is_sortable
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
-from spark_jobs.connectors.iceberg.table.refusals import (
-    CHOICES,
-    CODEC,
-    MERGE_ON_READ,
-    STATEMENTS,
-)
 from spark_jobs.connectors.iceberg.write.file_layout import (
     NewFileLayout,
     PartitionColumn,
@@ -27,6 +21,12 @@ from spark_jobs.connectors.iceberg.write.file_layout import (
 from spark_jobs.contract.properties import STATEMENT
 from spark_jobs.datafiles.parquet.options import CODECS, Compression
 from spark_jobs.datafiles.rolling_writer import NewFiles
+from spark_jobs.formats.iceberg.refused_properties import (
+    CHOICES,
+    CODEC,
+    MERGE_ON_READ,
+    STATEMENTS,
+)
 from spark_jobs.spi.rows import RESERVED_PREFIX
 from spark_jobs.spi.tables import PartitionField
 from spark_jobs.spi.writes import DerivedColumns, MergeWrite, RowOrder, SortKey, WriteLayout

@@ -5,7 +5,7 @@ docs/primary-key.md explains each case.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -14,32 +14,12 @@ from spark_jobs.connectors.paimon.keyed.aggregates import FUNCTIONS
 from spark_jobs.connectors.paimon.library.table_schema import PaimonColumn, PaimonSchema
 from spark_jobs.connectors.paimon.table.primary_key import merge_engine, trimmed_key
 from spark_jobs.contract.request import TableName
-from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.paimon.refused_options import key_problems, refusal_of_key
 
-_OTHER_ENGINE: Final = "Run this statement with Paimon's own engines."
 _ENGINES: Final = ("deduplicate", "first-row", "partial-update", "aggregation")
 _FLOATING: Final = ("FLOAT", "DOUBLE")
 _FOLDED: Final = ("sum", "max", "min")
 _NUMBERS: Final = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE")
-
-# Options that change what records mean, unless their value is one of these; a * is any text.
-REFUSED_WITH_KEY: Final[Mapping[str, tuple[str, ...]]] = {
-    "changelog-producer": ("none", "input", "lookup", "full-compaction"),
-    "*ignore-delete": ("false",),
-    "*ignore-update-before": ("false",),
-    "*remove-record-on-delete": ("false",),
-    "deletion-vectors.merge-on-read": ("false",),
-    "fields.*.ignore-retract": ("false",),
-    "fields.*.sequence-group": ("",),
-    "file.format.per.level": ("",),
-    "partial-update.remove-record-on-sequence-group": ("",),
-    "pk-*.index.columns": ("",),
-    "pk-clustering-override": ("false",),
-    "postpone.merge-on-read": ("false",),
-    "primary-key.nullable": ("false",),
-    "record-level.expire-time": ("",),
-    "sequence.snapshot-ordering": ("false",),
-}
 
 
 def refuse_primary_key(name: TableName, schema: PaimonSchema) -> None:
@@ -51,18 +31,14 @@ def refuse_primary_key(name: TableName, schema: PaimonSchema) -> None:
     if not schema.primary_keys:
         return
     for problem in _problems(schema):
-        raise NotSupportedError(
-            f"{name} has a primary key ({', '.join(schema.primary_keys)}) and {problem}, which is "
-            "not supported.",
-            _OTHER_ENGINE,
-        )
+        raise refusal_of_key(name, schema.primary_keys, problem)
 
 
 def _problems(schema: PaimonSchema) -> Iterator[str]:
     """What is not supported; each continues a sentence about the table."""
     yield from _of_buckets(schema)
     yield from _of_key(schema)
-    yield from _of_options(schema)
+    yield from key_problems(schema.options)
     yield from _of_engine(schema)
 
 
@@ -83,13 +59,6 @@ def _of_key(schema: PaimonSchema) -> Iterator[str]:
     outside = [key for key in schema.bucket_key if key not in trimmed_key(schema)]
     if outside:
         yield f"the bucket key {outside[0]}, which is not part of it"
-
-
-def _of_options(schema: PaimonSchema) -> Iterator[str]:
-    for option, value in schema.options.items():
-        for pattern, accepted in REFUSED_WITH_KEY.items():
-            if fnmatchcase(option, pattern) and value.strip().lower() not in accepted:
-                yield f"the option {option} = {value}"
 
 
 def _of_engine(schema: PaimonSchema) -> Iterator[str]:

@@ -14,11 +14,11 @@ from spark_jobs.connectors.paimon.format.external_paths import OPTION, external_
 from spark_jobs.connectors.paimon.format.types import atomic_parts, has_nanoseconds
 from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
 from spark_jobs.connectors.paimon.table.primary_key_refusals import refuse_primary_key
-from spark_jobs.connectors.paimon.table.refused_options import Use, refused
 from spark_jobs.contract.branches import BRANCH_MARK
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.paimon.paths import DIRECTORY
+from spark_jobs.formats.paimon.refused_options import refuse_options
 from spark_jobs.spi.rows import RESERVED_PREFIX
 
 REWRITE_SHARE_OPTION: Final = "merge.deletion-vectors.rewrite-share"
@@ -58,7 +58,7 @@ def refuse_unreadable(name: TableName, schema: PaimonSchema) -> None:
         NotSupportedError: the table is refused; gives the reason.
     """
     refuse_primary_key(name, schema)
-    _refuse_options(name, schema, "read")
+    refuse_options(name, schema.primary_keys, schema.options, "read")
     _refuse_wrong_tracking(name, schema)
     _refuse_names(name, schema)
     _refuse_partition_types(name, schema)
@@ -70,7 +70,7 @@ def refuse_unwritable(name: TableName, schema: PaimonSchema) -> None:
     Raises:
         NotSupportedError: the table is refused; gives the reason.
     """
-    _refuse_options(name, schema, "write")
+    refuse_options(name, schema.primary_keys, schema.options, "write")
     _refuse_buckets(name, schema)
     _refuse_wrong_share(name, schema)
     _refuse_external_paths(name, schema)
@@ -92,18 +92,7 @@ def refuse_tagging(name: TableName, schema: PaimonSchema) -> None:
     Raises:
         NotSupportedError: the table is refused; gives the reason.
     """
-    _refuse_options(name, schema, "tag")
-
-
-def _refuse_options(name: TableName, schema: PaimonSchema, use: Use) -> None:
-    for option, refusal in refused(schema.options, use):
-        if refusal.spares_keyed and schema.primary_keys:
-            continue
-        value = schema.options[option]
-        raise NotSupportedError(
-            f"{name} {refusal.reason} (option {option} = {value}), which is not supported.",
-            refusal.remedy,
-        )
+    refuse_options(name, schema.primary_keys, schema.options, "tag")
 
 
 def _refuse_wrong_tracking(name: TableName, schema: PaimonSchema) -> None:

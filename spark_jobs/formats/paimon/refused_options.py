@@ -5,10 +5,13 @@ A ``*`` stands for any text. docs/paimon-options.md lists all options of Paimon,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final, Literal
+
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import NotSupportedError
 
 # ``read``: for any use; ``write``: as a target; ``tag``: for statements that create or drop tags.
 Use = Literal["read", "write", "tag"]
@@ -141,7 +144,64 @@ REFUSED: Final[Mapping[str, Refusal]] = {
 }
 
 
-def refused(options: Mapping[str, str], use: Use) -> Iterator[tuple[str, Refusal]]:
+# Options that change what records of a table with a primary key mean, and their accepted values.
+REFUSED_WITH_KEY: Final[Mapping[str, tuple[str, ...]]] = {
+    "changelog-producer": ("none", "input", "lookup", "full-compaction"),
+    "*ignore-delete": ("false",),
+    "*ignore-update-before": ("false",),
+    "*remove-record-on-delete": ("false",),
+    "deletion-vectors.merge-on-read": ("false",),
+    "fields.*.ignore-retract": ("false",),
+    "fields.*.sequence-group": ("",),
+    "file.format.per.level": ("",),
+    "partial-update.remove-record-on-sequence-group": ("",),
+    "pk-*.index.columns": ("",),
+    "pk-clustering-override": ("false",),
+    "postpone.merge-on-read": ("false",),
+    "primary-key.nullable": ("false",),
+    "record-level.expire-time": ("",),
+    "sequence.snapshot-ordering": ("false",),
+}
+
+
+def refuse_options(
+    name: TableName, primary_keys: Sequence[str], options: Mapping[str, str], use: Use
+) -> None:
+    """Refuse a table whose options rule out ``use``.
+
+    Raises:
+        NotSupportedError: names the option.
+    """
+    for problem in key_problems(options) if primary_keys else ():
+        raise refusal_of_key(name, primary_keys, problem)
+    for option, refusal in _refused(options, use):
+        if refusal.spares_keyed and primary_keys:
+            continue
+        raise NotSupportedError(
+            f"{name} {refusal.reason} (option {option} = {options[option]}), which is not "
+            "supported.",
+            refusal.remedy,
+        )
+
+
+def key_problems(options: Mapping[str, str]) -> Iterator[str]:
+    """The options that are refused beside a primary key; each continues a sentence."""
+    for option, value in options.items():
+        for pattern, accepted in REFUSED_WITH_KEY.items():
+            if fnmatchcase(option, pattern) and value.strip().lower() not in accepted:
+                yield f"the option {option} = {value}"
+
+
+def refusal_of_key(name: TableName, primary_keys: Sequence[str], problem: str) -> NotSupportedError:
+    """The error of a table with a primary key that has ``problem``."""
+    return NotSupportedError(
+        f"{name} has a primary key ({', '.join(primary_keys)}) and {problem}, which is not "
+        "supported.",
+        _OTHER_ENGINE,
+    )
+
+
+def _refused(options: Mapping[str, str], use: Use) -> Iterator[tuple[str, Refusal]]:
     """The options of a table that rule out ``use``, each with its refusal."""
     for option, value in options.items():
         for pattern, refusal in REFUSED.items():

@@ -1,0 +1,53 @@
+"""Iceberg tables whose version or properties keep this project from changing their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import NotSupportedError
+
+CODEC: Final = "write.parquet.compression-codec"
+# The first is the default.
+CODECS: Final = ("zstd", "snappy", "gzip", "lz4", "brotli", "uncompressed")
+MERGE_ON_READ: Final = "merge-on-read"
+STATEMENTS: Final = ("merge", "update", "delete")
+# What a table may say of each kind of statement; the first is the default.
+CHOICES: Final = {
+    "mode": ("copy-on-write", MERGE_ON_READ),
+    "isolation-level": ("serializable", "snapshot"),
+}
+OTHER_ENGINE: Final = "Run this statement with Iceberg's own engines."
+
+_WRITTEN: Final = 2
+# What properties may be, and properties that a table must not have.
+_ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
+    CODEC: CODECS,
+    "write.format.default": ("parquet",),
+    **{f"write.{each}.{option}": CHOICES[option] for each in STATEMENTS for option in CHOICES},
+}
+_NEVER: Final = ("encryption.key-id", "write.location-provider.impl")
+
+
+def refuse_target(name: TableName, version: int, properties: Mapping[str, str]) -> None:
+    """Refuse a table as a target, by its version of the format and its properties.
+
+    Raises:
+        NotSupportedError: names the version or the property.
+    """
+    if version > _WRITTEN:
+        raise NotSupportedError(
+            f"{name} has version {version} of the format, of which tables are only read.",
+            OTHER_ENGINE,
+        )
+    for option, allowed in _ALLOWED.items():
+        value = properties.get(option, allowed[0])
+        if value.lower() not in allowed:
+            raise NotSupportedError(
+                f"{name}: property {option} = {value} is not supported.",
+                f"Set it to {' or '.join(allowed)}, or run the statement with Iceberg's engines.",
+            )
+    for option in _NEVER:
+        if option in properties:
+            raise NotSupportedError(f"{name}: property {option} is not supported.", OTHER_ENGINE)
