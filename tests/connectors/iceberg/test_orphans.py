@@ -25,6 +25,7 @@ from tests.connectors.iceberg.plain_history import (
     SCHEMA,
     append,
     care,
+    expire,
     ids,
     made,
     refusal,
@@ -293,3 +294,36 @@ def test_links_are_left_alone(tmp_path: Path, catalog: PlainCatalog, connector: 
     (root(catalog) / "data" / "link").symlink_to(others)
     assert not remove(connector, None).changes
     assert (others / "precious.parquet").exists()
+
+
+def test_a_table_of_another_catalog_in_the_data_folder_is_refused(
+    tmp_path: Path, session: SparkSession | None
+) -> None:
+    other = PlainCatalog(tmp_path / "other")
+    other.folder.mkdir()
+    other.create(SCHEMA, {}, pa.table({"id": [1]}, schema=SCHEMA))
+    catalog = made(tmp_path, 1, **{"write.data.path": table(other).location()})
+    aged(catalog)
+    aged(other)
+
+    code, text = refused(catalog.open(), session)
+
+    assert (code, "the metadata of another table" in text) == (ErrorCode.NOT_SUPPORTED, True)
+    assert ids(other) == [1]
+
+
+def test_compressed_metadata_of_another_table_is_seen(
+    catalog: PlainCatalog, connector: Connector, session: SparkSession | None
+) -> None:
+    """Iceberg's older name for it."""
+    lose(catalog, "other/metadata/v1.metadata.json.gz", "other/data/a.parquet")
+    code, text = refused(connector, session)
+    assert (code, "the metadata of another table" in text) == (ErrorCode.NOT_SUPPORTED, True)
+
+
+@pytest.mark.parametrize("path", ["/", "file:///", "file:/./"])
+def test_the_root_of_the_storage_is_no_folder_of_a_table(tmp_path: Path, path: str) -> None:
+    connector = made(tmp_path, 0, **{"write.data.path": path}).open()
+    for work in (lambda: expire(connector, older_than="0 s"), lambda: remove(connector, None)):
+        code, text = refusal(work)
+        assert (code, "the root of the storage" in text) == (ErrorCode.NOT_SUPPORTED, True)

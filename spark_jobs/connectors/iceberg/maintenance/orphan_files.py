@@ -21,7 +21,7 @@ from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.avro.records import records
 from spark_jobs.storage.listing import own_files
 
-_METADATA_FILE: Final = ".metadata.json"
+_METADATA_FILES: Final = (".metadata.json", ".metadata.json.gz")
 _HIDDEN: Final = ("_", ".")
 
 
@@ -47,7 +47,7 @@ class StoredFiles:
             if info.type != pafs.FileType.File or info.mtime_ns is None:
                 continue
             place, _, name = info.path.rpartition("/")
-            if name.endswith(_METADATA_FILE) and place not in self.metadata_folders:
+            if name.endswith(_METADATA_FILES) and place not in self.metadata_folders:
                 raise NotSupportedError(
                     f"{info.path} is the metadata of another table inside of the table's folders: "
                     "which files are orphans cannot be told.",

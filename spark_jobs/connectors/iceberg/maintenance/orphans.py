@@ -80,11 +80,13 @@ class TableOrphans:
 
     def _files(self) -> StoredFiles:
         metadata = self.read.metadata
-        places = {f"{root}/metadata" for root in self.folders.roots} | set(self.folders.roots[1:])
+        # Not those of ``write.data.path``: there, they are of another table.
+        named = metadata.properties.get("write.metadata.path") or f"{metadata.location}/metadata"
+        found = [f"{self.folders.root}/metadata", self.folders.path(named.rstrip("/"))]
         for location in self._metadata_files(self.read):
             path = self.folders.path(location)
-            if path is not None:
-                places.add(path.rpartition("/")[0])
+            found.append(path and path.rpartition("/")[0])
+        places = filter(None, found)
         partitions = {field.name for spec in metadata.partition_specs for field in spec.fields}
         filesystem = self.read.storage.filesystem
         return StoredFiles(filesystem, tuple(sorted(partitions)), frozenset(places))

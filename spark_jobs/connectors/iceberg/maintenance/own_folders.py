@@ -42,11 +42,19 @@ class OwnFolders:
 
         Raises:
             CatalogError: METADATA_UNREADABLE: a location leads out of its folder.
-            NotSupportedError: the folders are not all on one storage.
+            NotSupportedError: the folders are not all on one storage, or one is all of it.
         """
         with reading_metadata(table.place):
             locations = locations_of(table.metadata)
             paths = [_plain(table.storage, each).rstrip("/") for each in locations]
+        for location, path in zip(locations, paths, strict=True):
+            if not path.strip("/."):
+                raise NotSupportedError(
+                    f"{table.place}: its folder {location} is the root of the storage, which "
+                    "holds the files of everybody.",
+                    "Give the table a folder of its own: its location, or the property "
+                    "write.data.path.",
+                )
         return cls(table.storage, paths[0], tuple(dict.fromkeys(paths)))
 
     def path(self, location: str) -> str | None:
