@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.connectors.iceberg.format.deletes import decoded_vector
+from spark_jobs.connectors.iceberg.table.manifests import listed_manifest
 from spark_jobs.errors import CatalogError, ErrorCode, JobError, NotSupportedError
 from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
 
@@ -122,3 +123,12 @@ def test_catalogs_that_are_not_opened(
         catalog.open(**options).metadata.load_table(NAME)
 
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["added_files_count", "manifest_length"])
+@pytest.mark.parametrize("value", ["x", [], 1.5])
+def test_a_manifest_list_with_other_types(name: str, value: object) -> None:
+    record = {"manifest_path": "/m.avro", "partition_spec_id": 0, "manifest_length": 1}
+    assert listed_manifest(record).path == "/m.avro"
+    with pytest.raises(ValueError, match=name):
+        listed_manifest({**record, name: value})

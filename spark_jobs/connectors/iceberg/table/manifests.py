@@ -24,6 +24,12 @@ EXISTING: Final = 0
 ADDED: Final = 1
 DELETED: Final = 2
 _MAXIMUM_LONG: Final = 2**63 - 1
+# Fields of a manifest list that version 1 may leave out, and counts by their older names.
+_OPTIONAL_NUMBERS: Final = (
+    "manifest_length",
+    *(f"{kind}_files_count" for kind in ("added", "existing", "deleted")),
+    *(f"{kind}_data_files_count" for kind in ("added", "existing", "deleted")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +135,8 @@ def listed_manifest(record: Mapping[str, Any]) -> ListedManifest:
     _require_text("manifest_path", found.path)
     for name in ("spec_id", "content", "sequence_number"):
         _require_number(name, getattr(found, name))
+    for name in _OPTIONAL_NUMBERS:
+        _require_number_or_none(name, record.get(name))
     return found
 
 
@@ -249,6 +257,7 @@ def _entry(
     for name in ("record_count", "file_size_in_bytes"):
         _require_number(name, file[name])
     _require_number("sequence_number", number)
+    _require_number_or_none("file_sequence_number", found.file_sequence_number)
     is_data = found.content == DATA
     if found.content not in (DATA, POSITION_DELETES, EQUALITY_DELETES) or is_data != (
         listed.content == DATA
@@ -260,6 +269,12 @@ def _entry(
 def _require_number(what: str, value: Any) -> None:
     if type(value) is not int or not 0 <= value <= _MAXIMUM_LONG:
         raise ValueError(f"{what}: {str(value)[:100]!r} is not a number that it can have")
+
+
+def _require_number_or_none(what: str, value: Any) -> None:
+    # Readers of Iceberg take a negative count for none.
+    if value is not None and type(value) is not int:
+        raise ValueError(f"{what}: {str(value)[:100]!r} is not a number")
 
 
 def _require_text(what: str, value: Any) -> None:
