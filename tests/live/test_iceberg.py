@@ -83,7 +83,8 @@ with DAG("iceberg_watch", schedule=[WATCHED], is_paused_upon_creation=False, **s
     EmptyOperator(task_id="nothing")
 
 care = {"target": "shop.orders", "catalog_conn_id": "iceberg_default"}
-with DAG("iceberg_care", schedule=None, default_args=care, **start):
+paused = {"is_paused_upon_creation": False}
+with DAG("iceberg_care", schedule=None, default_args=care, **paused, **start):
     compact = CompactOperator(task_id="compact", mode="full")
     expire = ExpireSnapshotsOperator(task_id="expire", older_than="0 s")
     compact >> expire >> RemoveOrphanFilesOperator(task_id="orphans")

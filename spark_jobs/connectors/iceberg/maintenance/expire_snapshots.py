@@ -155,7 +155,8 @@ class SnapshotExpiry:
         try:
             refuse_losses(plan.read, now, plan.expiring)
         except CommitError:
-            remover.remove(notes)
+            # What was lost may be got back: the next run must not finish this one.
+            remover.remove(set(notes) - set(plan.notes))
             raise
         plan.files.keep(now.metadata)
         facts = plan.files.facts
