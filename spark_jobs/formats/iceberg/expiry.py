@@ -195,7 +195,7 @@ def _number(properties: Mapping[str, str], name: str, default: int) -> int:
     if text is None:
         return default
     is_number = text.isascii() and text.isdecimal() and len(text) <= _DIGITS
-    if not is_number or (not int(text) and name != MAX_SNAPSHOT_AGE):
+    if not is_number or int(text) > _UNLIMITED or (not int(text) and name != MAX_SNAPSHOT_AGE):
         raise NotSupportedError(
             f"Property {name} = {text} is not a positive number.",
             "Correct the table's properties.",

@@ -299,6 +299,12 @@ def _note(
             "max-snapshot-age-ms = 5 d",
         ),
         (
+            {"history.expire.min-snapshots-to-keep": str(2**63)},
+            {},
+            ErrorCode.NOT_SUPPORTED,
+            "is not a positive number",
+        ),
+        (
             {"history.expire.min-snapshots-to-keep": "0"},
             {},
             ErrorCode.NOT_SUPPORTED,

@@ -186,3 +186,6 @@ def test_a_note_that_names_files_of_others_is_refused(
             ErrorCode.METADATA_UNREADABLE
         )
     assert other.exists()
+    _, text = refusal(lambda: expire(connector, older_than=NOW))
+    assert f"The note {note} of an interrupted removal names" in text
+    assert "Delete the note." in text

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.contract.hdfs_options import SCHEME as HDFS_SCHEME
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.iceberg.expiry import GC_ENABLED
@@ -48,7 +49,8 @@ class OwnFolders:
             locations = locations_of(table.metadata)
             paths = [_plain(table.storage, each).rstrip("/") for each in locations]
         for location, path in zip(locations, paths, strict=True):
-            if not path.strip("/."):
+            # On HDFS the first part is the NameNode.
+            if not path.strip("/.") or (table.storage.scheme == HDFS_SCHEME and "/" not in path):
                 raise NotSupportedError(
                     f"{table.place}: its folder {location} is the root of the storage, which "
                     "holds the files of everybody.",

@@ -11,10 +11,13 @@ from typing import Literal, NamedTuple, get_args
 
 import pyarrow.fs as pafs
 
+from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.storage.files import read_file, replace_file
 
 FileKind = Literal["data", "index", "manifest"]
 _NOTE = "removal-"
+# Characters of a path in an error.
+_SHOWN = 200
 
 
 class FileFact(NamedTuple):
@@ -68,6 +71,12 @@ class RemovalNotes:
         files: dict[str, FileKind] = {}
         for name, kind in document["files"]:
             if kind not in get_args(FileKind) or not self.is_own(name):
-                raise ValueError(f"{name} is not a file that a removal would name")
+                raise CatalogError(
+                    ErrorCode.METADATA_UNREADABLE,
+                    f"The note {path} of an interrupted removal names {str(name)[:_SHOWN]}, which "
+                    "is not a file that a removal would name: the table's folders have changed, or "
+                    "somebody else wrote it.",
+                    "Delete the note. What it names are then orphan files.",
+                )
             files[name] = kind
         return files
