@@ -121,9 +121,17 @@ def test_a_branch_has_gates_of_its_own(orders: IcebergTable) -> None:
     assert found(PartitionSensor(**bonn))["snapshot_id"] == audit.head
 
 
-def test_compactions_are_refused(orders: IcebergTable) -> None:
-    with pytest.raises(NotSupportedError, match="does not compact yet"):
-        CompactionGate(min_small_files=2).observe(view())
+def test_small_files_that_a_compaction_would_join(orders: IcebergTable) -> None:
+    waiting = CompactionGate(min_small_files=4).observe(view())
+    assert waiting.facts is None
+    assert "expected at least 4 joinable small files" in waiting.seen
+
+    orders.append(DAY, "Oslo", rows=2)
+
+    met = CompactionGate(min_small_files=4).observe(view())
+    assert met.facts is not None
+    assert met.facts["partitions_found"] == 1
+    assert "has 4 joinable small files" in met.seen
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.formats.iceberg.expiry import Expiring
 
-_GZIP: Final = b"\x1f\x8b"
+_ZIPPED: Final = (".gz.metadata.json", ".metadata.json.gz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,6 @@ def _refs(table: PinnedTable, location: str) -> dict[str, Any]:
             content = table.storage.read(location)
         except FileNotFoundError:
             return {}  # Removed after a commit, as the table's properties say.
-        text = gzip.decompress(content) if content.startswith(_GZIP) else content
+        text = gzip.decompress(content) if location.endswith(_ZIPPED) else content
         refs: dict[str, Any] = json.loads(text).get("refs") or {}
     return refs
