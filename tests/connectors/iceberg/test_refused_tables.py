@@ -104,4 +104,3 @@ def test_statements_that_are_not_there_yet(connector: Connector) -> None:
     spec = CreateTableSpec((ColumnSpec("a", "INT"),))
     with pytest.raises(NotSupportedError, match="is a branch"):
         connector.metadata.create_table(TableName("db", "t$branch_b"), spec)
-    assert connector.compaction is None

@@ -376,7 +376,8 @@ def test_folders_are_listed_apart(tmp_path: Path) -> None:
 
     def found(levels: int, enough: int) -> list[str]:
         folders = folders_of(pafs.LocalFileSystem(), str(tmp_path), levels, enough)
-        return [each.removeprefix(f"{tmp_path}/") for each in folders]
+        assert all(is_deep for _, is_deep in folders)
+        return [each.removeprefix(f"{tmp_path}/") for each, _ in folders]
 
     assert found(2, 1) == ["a=1", "a=2", "a=3", "bucket-0", "manifest"]
     assert found(1, 100) == found(2, 6) == [*deep, "bucket-0", "manifest"]
