@@ -17,6 +17,7 @@ from spark_jobs.connectors.shared.maintenance.orphan_search import SparkSearch
 from spark_jobs.connectors.shared.maintenance.orphans import DriverSearch
 from spark_jobs.contract.maintenance import MaintenanceReport, RemoveOrphanFilesSpec
 from spark_jobs.contract.operation_files import base_path
+from spark_jobs.contract.request import TableName
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.connector import Connector
@@ -210,6 +211,15 @@ def test_another_table_inside_is_refused(
     assert code is ErrorCode.NOT_SUPPORTED
     assert "the metadata of another table" in text
     assert stored(catalog) == before
+
+
+def test_a_name_in_another_case_is_the_same_table(
+    catalog: PlainCatalog, connector: Connector
+) -> None:
+    lose(catalog, *LOST)
+    name, spec = TableName("db", "T"), RemoveOrphanFilesSpec()
+    report = care(connector).remove_orphan_files(name, spec, dry_run=False)
+    assert report.files == tuple(sorted(LOST))
 
 
 def test_a_table_of_the_same_folder_is_refused(catalog: PlainCatalog, connector: Connector) -> None:

@@ -121,12 +121,11 @@ class IcebergCatalog:
             remove_old_metadata(table, done)
         return "yes"
 
-    def other_tables(self, name: TableName) -> Iterator[tuple[str, Any]]:
-        """The other tables of the catalog by name, with pyiceberg's metadata.
+    def other_tables(self, own: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+        """The tables of the catalog besides ``own``, by name, with pyiceberg's metadata.
 
         Without those that cannot be loaded. Raises as ``load`` does.
         """
-        own = identifier_of(self.options, name)
         with self.answering("the catalog"):
             names = list(_tables(self.opened, ()))
         for identifier in names:

@@ -58,7 +58,7 @@ class TableOrphans:
         read = commits.table()
         refuse_shared_files(commits.name, read.metadata.properties)
         folders = OwnFolders.of(read)
-        _refuse_neighbours(commits, folders)
+        _refuse_neighbours(commits, read, folders)
         return cls(commits, notes, read, folders)
 
     def search(self, spark: SparkSession | None) -> OrphanSearch[Any]:
@@ -134,14 +134,14 @@ def _outermost(roots: tuple[str, ...]) -> list[str]:
     return [each for each in roots if not any(each.startswith(f"{other}/") for other in roots)]
 
 
-def _refuse_neighbours(commits: MetadataCommits, folders: OwnFolders) -> None:
+def _refuse_neighbours(commits: MetadataCommits, read: PinnedTable, folders: OwnFolders) -> None:
     """Refuse where another table of the catalog has files in the table's folders.
 
     Raises:
         NotSupportedError: names the other table.
     """
     own = _outermost(folders.roots)
-    for name, metadata in commits.catalog.other_tables(commits.name):
+    for name, metadata in commits.catalog.other_tables(read.table.name()):
         for location in locations_of(metadata):
             path = folders.path(location)
             inside = path is not None and any(
