@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
 from spark_jobs.connectors.iceberg.commit.find_commit import find_commits
 from spark_jobs.connectors.iceberg.commit.gap import Gap
 from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
-from spark_jobs.connectors.iceberg.compaction.part_compactor import IcebergPartCompactor
+from spark_jobs.connectors.iceberg.compaction.part_compactor import (
+    IcebergPartCompactor,
+    remove_new_files,
+)
 from spark_jobs.connectors.iceberg.compaction.plan import CompactionOptions, planned_parts
 from spark_jobs.connectors.iceberg.compaction.publication import Publication
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
@@ -107,7 +111,8 @@ class IcebergCompaction:
         group = Publication(commits, self._behind.gap, commit).run(results)
         for result in results:
             if result.part.number in group.lost:
-                _discard(target, result)
+                with suppress(OSError):
+                    remove_new_files(target.storage.filesystem, result.fragments)
         return group
 
     def abandon(self, table: TableHandle, compactor: PartCompactor) -> None:
@@ -129,9 +134,3 @@ class IcebergCompaction:
         """Remove the note: the operation's result is stored."""
         del table
         self._notes.remove(operation_id)
-
-
-def _discard(table: PinnedTable, result: PartResult) -> None:
-    for fragment in result.fragments:
-        for file in fragment.document["compacted"]["added"]:
-            table.storage.remove(table.storage.location(file["path"], table.metadata.location))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
+import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from spark_jobs.connectors.iceberg.format.deletes import DataFileDeletes, deleted_positions
@@ -83,15 +83,11 @@ class IcebergPartCompactor:
 
     def discard(self, fragments: Sequence[Fragment]) -> None:
         """Remove the new files of fragments."""
-        for fragment in fragments:
-            for file in fragment.document["compacted"]["added"]:
-                remove_file(self.files.filesystem, file["path"])
+        remove_new_files(self.files.filesystem, fragments)
 
     def _inputs(self, part: IcebergPart) -> Iterator[InputFile]:
         for file in part.files:
-            deleted = np.empty(0, np.int64)
-            if file.deletes.deletes:
-                deleted = deleted_positions(self.files.filesystem, file.deletes)
+            deleted = deleted_positions(self.files.filesystem, file.deletes)
             yield InputFile(file.path, file.row_count, deleted, self._mappings(file))
 
     def _mappings(self, file: PartFile) -> tuple[FieldMapping, ...]:
@@ -99,6 +95,13 @@ class IcebergPartCompactor:
         with reading_file(file.path), filesystem.open_input_file(file.path) as stream:
             found = pq.ParquetFile(stream).schema_arrow
             return file_mappings(self.fields, found, self.names, file.constants)
+
+
+def remove_new_files(filesystem: pafs.FileSystem, fragments: Sequence[Fragment]) -> None:
+    """Remove the data files that fragments name."""
+    for fragment in fragments:
+        for file in fragment.document["compacted"]["added"]:
+            remove_file(filesystem, file["path"])
 
 
 def _fragment(part: IcebergPart, written: WrittenFile | None) -> Fragment:

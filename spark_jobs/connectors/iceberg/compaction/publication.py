@@ -22,9 +22,12 @@ from spark_jobs.connectors.iceberg.table.manifests import EQUALITY_DELETES, Mani
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication, until_committed
 from spark_jobs.connectors.shared.compaction.plan import texts_of
+from spark_jobs.connectors.shared.compaction.published_parts import (
+    by_partition,
+    require_each_file_once,
+)
 from spark_jobs.contract.compaction import CompactedPartition
 from spark_jobs.contract.properties import published_properties
-from spark_jobs.errors import ErrorCode, InternalError
 from spark_jobs.spi.compaction import GroupCommit, PartResult, PublishedGroup, PublishedParts
 
 
@@ -85,7 +88,7 @@ class Publication:
         with before_publication():
             base = pinned_table(self.commits.table)
             parts = [CompactedPart.of(base, result) for result in results]
-            _require_each_file_once(parts)
+            require_each_file_once([[f.entry.path for f in part.before] for part in parts])
         return until_committed(partial(self._attempt, base, parts))
 
     def _attempt(
@@ -99,7 +102,8 @@ class Publication:
             kept = [part for part in parts if part.number not in lost]
             if not kept:
                 return PublishedGroup(None, lost, PublishedParts({}))
-            done = _published(base, kept)
+            did = ((part.result.part.partition, part.did(base)) for part in kept)
+            done = PublishedParts(by_partition(did))
             others = [
                 each for each in self.gap.commits if each.operation_id != self.commit.operation_id
             ]
@@ -144,30 +148,3 @@ def _lost(base: PinnedTable, gap: Gap, parts: Iterable[CompactedPart]) -> frozen
         if not gone.isdisjoint(each.path for each in (file.entry, *file.own_deletes))
         or any(may_apply(each, file.entry, base.unpartitioned) for each in deletes)
     )
-
-
-def _published(table: PinnedTable, parts: Iterable[CompactedPart]) -> PublishedParts:
-    """What the parts did together."""
-    partitions: dict[str, CompactedPartition] = {}
-    for part in parts:
-        key, did = part.result.part.partition, part.did(table)
-        partitions[key] = partitions[key].plus(did) if key in partitions else did
-    return PublishedParts(partitions)
-
-
-def _require_each_file_once(parts: Iterable[CompactedPart]) -> None:
-    """Check that no two parts replace the same file.
-
-    Raises:
-        InternalError: two parts do, or one replaces no file.
-    """
-    seen: set[str] = set()
-    for part in parts:
-        paths = {file.entry.path for file in part.before}
-        if not paths or len(paths) != len(part.before) or paths & seen:
-            raise InternalError(
-                ErrorCode.INTERNAL_ERROR,
-                "A file was compacted by two tasks, or a task compacted none.",
-                "This is a defect: report it with the statement.",
-            )
-        seen |= paths

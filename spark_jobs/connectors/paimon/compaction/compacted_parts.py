@@ -17,8 +17,8 @@ from spark_jobs.connectors.paimon.library.data_files import has_index
 from spark_jobs.connectors.paimon.library.key_ranges import KeyRange, key_range
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.shared.compaction.plan import texts_of
+from spark_jobs.connectors.shared.compaction.published_parts import by_partition
 from spark_jobs.contract.compaction import CompactedPartition
-from spark_jobs.errors import ErrorCode, InternalError
 from spark_jobs.spi.compaction import PartResult, PublishedParts
 
 
@@ -80,24 +80,6 @@ class CompactedPart:
         )
 
 
-def require_each_file_once(parts: Iterable[CompactedPart]) -> None:
-    """Check that no two parts replace the same file.
-
-    Raises:
-        InternalError: two parts do, or one replaces no file.
-    """
-    seen: set[str] = set()
-    for part in parts:
-        names = part.names_before
-        if not names or len(names) != len(part.before) or names & seen:
-            raise InternalError(
-                ErrorCode.INTERNAL_ERROR,
-                "A file was compacted by two tasks, or a task compacted none.",
-                "This is a defect: report it with the statement.",
-            )
-        seen |= names
-
-
 def lost_parts(gap: Gap, parts: Iterable[CompactedPart], *, keyed: bool) -> frozenset[int]:
     """The numbers of the parts that do not fit the table after the commits in ``gap``.
 
@@ -133,15 +115,10 @@ def lost_parts(gap: Gap, parts: Iterable[CompactedPart], *, keyed: bool) -> froz
     )
 
 
-def published(table: PinnedTable, parts: Iterable[CompactedPart]) -> PublishedParts:
+def published(table: PinnedTable, parts: Sequence[CompactedPart]) -> PublishedParts:
     """What the parts did together."""
-    partitions: dict[str, CompactedPartition] = {}
-    changelog = 0
-    for part in parts:
-        key, did = part.result.part.partition, part.did(table)
-        partitions[key] = partitions[key].plus(did) if key in partitions else did
-        changelog += len(part.changelog)
-    return PublishedParts(partitions, changelog)
+    done = by_partition((part.result.part.partition, part.did(table)) for part in parts)
+    return PublishedParts(done, sum(len(part.changelog) for part in parts))
 
 
 def removed_entries(parts: Iterable[CompactedPart]) -> list[Any]:

@@ -24,7 +24,6 @@ from spark_jobs.connectors.paimon.compaction.compacted_parts import (
     lost_parts,
     published,
     removed_entries,
-    require_each_file_once,
 )
 from spark_jobs.connectors.paimon.compaction.kept_vectors import KeptVectors
 from spark_jobs.connectors.paimon.compaction.part_compactor import remove_new_files
@@ -32,6 +31,7 @@ from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication, until_committed
+from spark_jobs.connectors.shared.compaction.published_parts import require_each_file_once
 from spark_jobs.contract.properties import published_properties
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.compaction import GroupCommit, PartResult, PublishedGroup, PublishedParts
@@ -65,7 +65,7 @@ class Publication:
         with before_publication():
             base = pinned_table(self.table)
             parts = [CompactedPart.of(base, result) for result in results]
-            require_each_file_once(parts)
+            require_each_file_once([[e.file.file_name for e in part.before] for part in parts])
         vectors = KeptVectors(self.filesystem)
         try:
             group = until_committed(partial(self._attempt, parts, vectors))
