@@ -20,6 +20,7 @@ from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.shared.commit.refusals import READ_AGAIN
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.formats.iceberg.expiry import history
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +69,7 @@ def summary_of(snapshot: Any) -> dict[str, str]:
 def ancestors(table: PinnedTable) -> Iterator[Any]:
     """The snapshots of a branch that have not expired, from its head backwards."""
     known = {each.snapshot_id: each for each in table.metadata.snapshots}
-    current = table.snapshot
-    while current is not None:
-        yield current
-        # Each once, even if the metadata says that they follow each other in a circle.
-        known.pop(current.snapshot_id, None)
-        current = known.get(current.parent_snapshot_id)
+    return history(known, None if table.snapshot is None else table.snapshot.snapshot_id)
 
 
 def snapshots_since(latest: PinnedTable, base: Base) -> list[Any] | None:

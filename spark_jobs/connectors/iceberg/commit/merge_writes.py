@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from spark_jobs.connectors.iceberg.table.refusals import refuse_spec
 from spark_jobs.connectors.iceberg.write.sink import IcebergSinkFactory, SourceFile
 from spark_jobs.connectors.iceberg.write.table_layout import (
     data_location,
+    folder_of_new_version,
     new_file_layout,
     rewrite_share,
     statement_of,
@@ -179,13 +179,11 @@ def _source_file(
     with reading_metadata(target.place):
         live = target.files[file.ordinal]
         own = tuple(DeleteFile(target.storage.path(each.path)) for each in live.own_deletes)
-    folder = posixpath.dirname(file.path)
-    inside = folder == root or folder.startswith(f"{root}/")
     return SourceFile(
         path=file.path,
         size=file.size,
         row_count=file.row_count,
-        folder=folder if inside else root,
+        folder=folder_of_new_version(root, file.path),
         deletes=scanned.deletes,
         constants=scanned.constants,
         own=scanned.deletes._replace(deletes=own),

@@ -7,7 +7,6 @@ rows many are deleted. Files of older partition specs stay as they are.
 from __future__ import annotations
 
 import math
-import posixpath
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
 from spark_jobs.connectors.iceberg.table.live_files import LiveFile, PartitionKey, partition_key
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
-from spark_jobs.connectors.iceberg.write.table_layout import data_location
+from spark_jobs.connectors.iceberg.write.table_layout import data_location, folder_of_new_version
 from spark_jobs.connectors.shared.compaction.bins import BucketFile, FileSizes, settled_bins
 from spark_jobs.connectors.shared.compaction.plan import PlannedPart
 from spark_jobs.contract.compaction import CompactedPartition, CompactSpec
@@ -60,13 +59,15 @@ def planned_parts(
         CatalogError: METADATA_UNREADABLE.
         NotSupportedError: a file that is to be rewritten cannot be read here; gives the reason.
     """
+    with reading_metadata(table.place):
+        root = table.storage.path(data_location(table))
     for key, indexes in _partitions(table).items():
         values = named_partition(table, key[0], table.files[indexes[0]].entry.partition)
         if not wanted(values):
             continue
         files = [_file(index, table.files[index], options) for index in indexes]
         for each in settled_bins([file for file in files if file.is_candidate], options):
-            yield _part(name, table, values, each)
+            yield _part(name, table, root, values, each)
 
 
 def _partitions(table: PinnedTable) -> Mapping[PartitionKey, list[int]]:
@@ -105,7 +106,11 @@ def _file(index: int, file: LiveFile, options: CompactionOptions) -> BucketFile:
 
 
 def _part(
-    name: TableName, table: PinnedTable, values: Mapping[str, Any], files: tuple[BucketFile, ...]
+    name: TableName,
+    table: PinnedTable,
+    root: str,
+    values: Mapping[str, Any],
+    files: tuple[BucketFile, ...],
 ) -> PlannedPart:
     live = [table.files[file.index] for file in files]
     described = tuple(_described(name, table, file.index) for file in files)
@@ -119,7 +124,8 @@ def _part(
         rows=rows,
         vectors_removed=sum(len(file.own_deletes) for file in live),
     )
-    native = IcebergPart(_folder(table, live), described)
+    # Beside the newest file.
+    native = IcebergPart(folder_of_new_version(root, live[-1].path), described)
     indexes = tuple(file.index for file in files)
     return PlannedPart(tuple(values.values()), indexes, native, expected)
 
@@ -129,11 +135,3 @@ def _described(name: TableName, table: PinnedTable, index: int) -> PartFile:
     return PartFile(
         index, scanned.path, entry.size, entry.row_count, scanned.deletes, scanned.constants
     )
-
-
-def _folder(table: PinnedTable, files: list[LiveFile]) -> str:
-    """Where the new file belongs: beside the newest old one, unless new files go elsewhere."""
-    with reading_metadata(table.place):
-        root = table.storage.path(data_location(table))
-    folder = posixpath.dirname(files[-1].path)
-    return folder if folder == root or folder.startswith(f"{root}/") else root

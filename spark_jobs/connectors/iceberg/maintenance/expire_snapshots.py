@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
-from spark_jobs.connectors.iceberg.commit.gap import ancestors
 from spark_jobs.connectors.iceberg.maintenance.expired_metadata import (
     WithoutExpired,
     refuse_losses,
@@ -38,6 +37,7 @@ from spark_jobs.formats.iceberg.expiry import (
     Limits,
     descendants,
     expiring,
+    history,
 )
 from spark_jobs.storage.files import remove_file
 
@@ -184,8 +184,10 @@ def _notes(table: PinnedTable, folders: OwnFolders) -> RemovalNotes:
 def _report(plan: _Plan) -> MaintenanceReport:
     """The report on a plan that is carried out, or would be."""
     gone = frozenset(plan.expiring.snapshots)
-    main = replace(plan.read, snapshot=plan.read.metadata.current_snapshot())
-    ids = [each.snapshot_id for each in ancestors(main) if each.snapshot_id not in gone]
+    metadata = plan.read.metadata
+    known = {each.snapshot_id: each for each in metadata.snapshots}
+    main = history(known, metadata.current_snapshot_id)
+    ids = [each.snapshot_id for each in main if each.snapshot_id not in gone]
     kinds = Counter(fact.kind for fact in plan.files.facts.values())
     kept = [Kept(by, snapshots=count) for by, count in plan.expiring.kept.items()]
     if plan.files.outside:

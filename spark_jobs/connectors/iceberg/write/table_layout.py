@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import Final
 
 import pyarrow as pa
@@ -170,6 +171,12 @@ def data_location(table: PinnedTable) -> str:
     names = (_DATA_PATH, *((_OBJECT_PATH,) if _spreads(table) else ()), _FOLDER_PATH)
     named: list[str] = [path for each in names if (path := metadata.properties.get(each))]
     return (*named, f"{metadata.location}/data")[0].rstrip("/")
+
+
+def folder_of_new_version(root: str, path: str) -> str:
+    """Where a new version of the file at ``path`` belongs: beside it, or else in ``root``."""
+    folder = posixpath.dirname(path)
+    return folder if folder == root or folder.startswith(f"{root}/") else root
 
 
 def _spreads(table: PinnedTable) -> bool:
