@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from spark_jobs.connectors.iceberg.commit.asked_commit import asked
 from spark_jobs.connectors.iceberg.commit.base_notes import Base
 from spark_jobs.connectors.iceberg.commit.changes import Changes
 from spark_jobs.connectors.iceberg.commit.gap import snapshots_since, summary_of
@@ -30,7 +31,7 @@ from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication, publish_once
 from spark_jobs.connectors.shared.commit.refusals import READ_AGAIN
-from spark_jobs.errors import CommitError, ErrorCode, JobError
+from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 
 
@@ -96,25 +97,9 @@ class SnapshotCommits:
         return CommittedSnapshot(snapshot_id, recorded) if is_stored else None
 
     def _store(self, latest: PinnedTable, snapshot: Any) -> bool:
-        """Ask the catalog to commit; False: the table has moved on, so that it never will.
-
-        Raises:
-            TimeoutError: there was no answer that tells what the catalog did.
-            OSError: it certainly refused.
-        """
-        answer = self.catalog.committed(latest.table, *catalog_changes(latest, snapshot))
-        if answer == "yes":
-            return True
-        if answer == "unknown":
-            raise TimeoutError("the catalog's answer does not tell what it did")
-        # A request may arrive twice: then the refusal is of the second one.
-        try:
-            found = self._look_up(latest, snapshot.snapshot_id)
-        except JobError as error:
-            raise TimeoutError("the catalog refused, and did not show the table") from error
-        if found is None and answer == "no":
-            raise OSError("the catalog refused")
-        return bool(found)
+        """Ask the catalog to commit; returns and raises as ``asked``."""
+        look_up = partial(self._look_up, latest, snapshot.snapshot_id)
+        return asked(self.catalog, latest.table, *catalog_changes(latest, snapshot), look_up)
 
     def _look_up(self, latest: PinnedTable, snapshot_id: int) -> bool | None:
         """Whether the snapshot was committed; None: it was not, but may still be."""

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
+from spark_jobs.connectors.iceberg.commit.asked_commit import asked
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import store_once
 from spark_jobs.contract.request import TableName
-from spark_jobs.errors import CommitError, ErrorCode, JobError
+from spark_jobs.errors import CommitError, ErrorCode
 
 
 class Change(Protocol):
@@ -79,18 +80,8 @@ class MetadataCommits:
 
         required, updates = wanted.updates(read)
         required = (AssertTableUUID(uuid=read.metadata.table_uuid), *required)
-        answer = self.catalog.committed(read.table, required, updates)
-        if answer == "unknown":
-            raise TimeoutError("the catalog's answer does not tell what it did")
-        if answer == "no":
-            raise OSError("the catalog refused")
-        if answer == "yes":
-            return True
-        # A request may arrive twice: then the refusal is of the second one.
-        try:
-            return wanted.is_in(self.table())
-        except JobError as error:
-            raise TimeoutError("the catalog refused, and did not show the table") from error
+        look_up = partial(self._look_up, read, wanted)
+        return asked(self.catalog, read.table, required, updates, look_up)
 
     def _look_up(self, read: PinnedTable, wanted: Change) -> bool | None:
         """Whether the table has the change; None: not, but it may still get it."""
