@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spark_jobs.connectors.iceberg.maintenance.table_maintenance import IcebergMaintenance
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, RemoveOrphanFilesSpec
 from spark_jobs.contract.request import CatalogSpec
@@ -17,6 +15,7 @@ from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.direct import DirectWrite, ids_of
+from tests.connectors.iceberg.plain_history import care
 from tests.connectors.iceberg.plain_tables import NAME
 from tests.connectors.iceberg.test_compaction import compact
 from tests.support.stores import REGION, ObjectStore
@@ -128,12 +127,7 @@ def test_care(tables: StoredTables) -> None:
     assert not [each for each in kept if "/removal/" in each]
     folder = parquet[0].rpartition("/data/")[0]
     tables.store.client().put_object(Bucket=tables.bucket, Key=f"{folder}/data/lost", Body=b"lost")
-    later = IcebergMaintenance(
-        connector.writes.catalog,  # type: ignore[attr-defined]
-        connector.metadata,  # type: ignore[arg-type]
-        connector.writes.notes,  # type: ignore[attr-defined]
-        lambda *_: datetime.now(UTC) + timedelta(days=2),
-    )
+    later = care(connector, hours=48)
     report = later.remove_orphan_files(NAME, RemoveOrphanFilesSpec(), dry_run=False)
     assert report.files == ("data/lost",)
     assert set(tables.store.keys(tables.bucket)) == kept

@@ -140,9 +140,10 @@ def test_an_ended_task_expires_nothing(catalog: PlainCatalog, connector: Connect
         raise CommitError(ErrorCode.RUN_GIVEN_UP, "the task has ended.", "Nothing.")
 
     spec = ExpireSnapshotsSpec(older_than=NOW)
-    work = lambda: care(connector).expire_snapshots(  # noqa: E731
-        NAME, spec, dry_run=False, require_wanted=ended
-    )
+
+    def work() -> object:
+        return care(connector).expire_snapshots(NAME, spec, dry_run=False, require_wanted=ended)
+
     assert refusal(work)[0] is ErrorCode.RUN_GIVEN_UP
     assert (stored(catalog), snapshots(catalog)) == (before, known)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 from spark_jobs.connectors.shared.maintenance.orphan_search import SparkSearch
@@ -19,7 +20,7 @@ from spark_jobs.contract.maintenance import MaintenanceReport, RemoveOrphanFiles
 from spark_jobs.contract.operation_files import base_path
 from spark_jobs.contract.request import TableName
 from spark_jobs.engine.runtime.failures import translated
-from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.plain_history import (
     NAME,
@@ -95,7 +96,7 @@ def remove(
 
 def refused(connector: Connector, session: SparkSession | None) -> tuple[ErrorCode, str]:
     """The error, as a job translates those of tasks."""
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - Spark's, if a task raised it
+    with pytest.raises((JobError, PythonException)) as caught:
         remove(connector, session)
     error = translated(caught.value)
     return error.code, str(error)
