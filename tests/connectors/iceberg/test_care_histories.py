@@ -11,7 +11,7 @@ from tests.judge.iceberg_spark import IcebergSpark
 
 
 @pytest.mark.by_turns(2)
-@pytest.mark.parametrize("seed", [3, 10, 18, 21])
+@pytest.mark.parametrize("seed", [4, 10, 16, 18])
 def test_expiry_leaves_what_sparks_procedure_leaves(iceberg_spark: IcebergSpark, seed: int) -> None:
     kinds: Counter[str] = Counter()
 
