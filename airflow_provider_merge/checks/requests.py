@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from airflow_provider_merge.checks.files import file_columns, require_files
@@ -20,6 +20,7 @@ from spark_jobs.errors import ErrorCode, JobError
 
 if TYPE_CHECKING:
     from airflow_provider_merge.hooks.catalog import CatalogHook
+    from airflow_provider_merge.metadata.definition import TableDefinition
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ class MetadataCheck:
     hook: CatalogHook
     shares_files: bool
     made: Collection[TableName] = ()
+    _read: dict[TableName, TableDefinition | None] = field(default_factory=dict, init=False)
 
     def require_valid(
         self,
@@ -58,14 +60,17 @@ class MetadataCheck:
             NotSupportedError: a new column has a reserved name, a key would be widened, or no job
                 does this to a table with such properties.
         """
-        found = Relation("", str(target), self._columns(target))
-        if found.columns is not None:
-            self._refuse_target(target, spec)
+        found = self._definition(target)
+        if found is not None:
+            if isinstance(spec, CompactSpec):
+                found.refuse_uncompactable(spec)
+            found.refuse_target()
         views = self.require_sources(sources)
-        keys = None if found.columns is None else self.hook.partition_columns(target)
         by_name = {source.name: views[source.name.lower()] for source in sources}
-        fixed = self.hook.key_columns(target) if widens and found.columns is not None else ()
-        StatementCheck(found, by_name, keys, self.hook.is_reserved, fixed).statement(spec)
+        relation = Relation("", str(target), None if found is None else found.columns)
+        keys = None if found is None else found.partition_columns
+        fixed = () if found is None or not widens else found.key_columns
+        StatementCheck(relation, by_name, keys, self.hook.is_reserved, fixed).statement(spec)
 
     def require_sources(self, sources: Sequence[Source]) -> Mapping[str, Relation]:
         """Check what is read; the sources by lower-case name. Raises as ``require_valid``."""
@@ -74,20 +79,14 @@ class MetadataCheck:
             views[source.name.lower()] = self._relation(source, views)
         return views
 
-    def _refuse_target(
-        self, target: TableName, spec: RowStatement | PartitionStatement | CompactSpec
-    ) -> None:
-        if isinstance(spec, CompactSpec):
-            self.hook.refuse_uncompactable(target, spec)
-        self.hook.refuse_target(target)
-
     def _relation(self, source: Source, views: Mapping[str, Relation]) -> Relation:
         label = _label(source)
         if isinstance(source, TableSource):
-            columns = self._columns(source.table)
-            if columns is not None:
-                self.hook.refuse_source(source.table)
-            return Relation(source.name, label, columns)
+            found = self._definition(source.table)
+            if found is None:
+                return Relation(source.name, label, None)
+            found.refuse_source()
+            return Relation(source.name, label, found.columns)
         if isinstance(source, SqlSource):
             check_query(source.query, views, f"query of {label}")
             return Relation(source.name, label, query_columns(source.query, views))
@@ -96,11 +95,16 @@ class MetadataCheck:
         require_files(source, label)
         return Relation(source.name, label, file_columns(source))
 
-    def _columns(self, table: TableName) -> Mapping[str, str] | None:
+    def _definition(self, table: TableName) -> TableDefinition | None:
+        if table not in self._read:
+            self._read[table] = self._read_definition(table)
+        return self._read[table]
+
+    def _read_definition(self, table: TableName) -> TableDefinition | None:
         if any(table.may_be(each) for each in self.made):
             return None
         try:
-            return self.hook.columns(table)
+            return self.hook.definition(table)
         except JobError as error:
             if error.code in _NOT_FOUND or (self.shares_files and error.code is _DENIED):
                 raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook, Connection
@@ -10,9 +10,9 @@ from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHo
 from airflow_provider_merge.hooks.connections import missing, require_type
 from airflow_provider_merge.hooks.iceberg import IcebergHook
 from airflow_provider_merge.hooks.paimon import PaimonHook
+from airflow_provider_merge.metadata.definition import TableDefinition
 from airflow_provider_merge.metadata.page_facts import PageFacts
 from airflow_provider_merge.metadata.reader import TableReader
-from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
 
@@ -71,37 +71,13 @@ class CatalogHook(Protocol):
         """What the pages about tables show of one of this hook's tables besides."""
         ...
 
-    def columns(self, target: TableName) -> Mapping[str, str]:
-        """The columns of a table in their order, name → type.
+    def definition(self, target: TableName) -> TableDefinition:
+        """What checks ask of a table: its newest schema and properties, read once.
 
         Raises:
             JobError: the table or its metadata cannot be read from here.
             OSError: the storage refused.
         """
-        ...
-
-    def partition_columns(self, target: TableName) -> Sequence[str]:
-        """The names of a table's partition columns, in their order; raises as ``columns`` does."""
-        ...
-
-    def key_columns(self, target: TableName) -> Sequence[str]:
-        """The columns whose types no statement can change; raises as ``columns`` does."""
-        ...
-
-    def refuse_source(self, table: TableName) -> None:
-        """Refuse a table that no job reads, by its properties; raises as ``columns`` does.
-
-        Raises:
-            NotSupportedError: gives the reason.
-        """
-        ...
-
-    def refuse_target(self, table: TableName) -> None:
-        """The same for a table whose rows no job changes."""
-        ...
-
-    def refuse_uncompactable(self, target: TableName, spec: CompactSpec) -> None:
-        """The same for a table that no job compacts as ``spec`` says."""
         ...
 
     def is_reserved(self, column: str) -> bool:

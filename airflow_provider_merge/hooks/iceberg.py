@@ -13,6 +13,7 @@ from airflow_provider_merge.hooks.iceberg_connection import (
     IcebergConnection,
 )
 from airflow_provider_merge.metadata.iceberg.catalogs import IcebergCatalog
+from airflow_provider_merge.metadata.iceberg.definition import IcebergDefinition
 from airflow_provider_merge.metadata.iceberg.page_facts import IcebergPageFacts
 from airflow_provider_merge.metadata.iceberg.table import IcebergTable
 from airflow_provider_merge.storage.failures import reaching
@@ -20,15 +21,12 @@ from airflow_provider_merge.storage.files import remove
 from airflow_provider_merge.storage.storage_arguments import storage_arguments
 from airflow_provider_merge.storage.warehouse import require_folder
 from airflow_provider_merge.table_names import parse_table_name
-from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.operation_files import base_path
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.errors import CatalogError, ErrorCode
-from spark_jobs.formats.iceberg.compaction import CompactionThresholds, refuse_uncompactable
 from spark_jobs.formats.iceberg.options import storage_options
-from spark_jobs.formats.iceberg.refused_properties import refuse_target
 from spark_jobs.formats.iceberg.reserved import is_reserved
 
 _SHOWN: Final = 10
@@ -103,29 +101,10 @@ class IcebergHook(ConnectionHook):
             return None
         return result_of_snapshot(str(target), found.snapshot_id, found.properties)
 
-    def key_columns(self, target: TableName) -> tuple[str, ...]:
-        """The columns of partitions, and the identifier's. Raises as ``schema`` does."""
-        schema = self.table(target).schema()
-        sources = (field.source for field in schema.fields)
-        return (*filter(None, sources), *schema.primary_keys)
-
-    def refuse_source(self, table: TableName) -> None:
-        """Nothing: what jobs do not read, pyiceberg does not load, or only columns tell."""
-
-    def refuse_target(self, table: TableName) -> None:
-        """Refuse a table by its version and its properties. Raises as ``table`` does."""
-        metadata = self.table(table).loaded.metadata
-        refuse_target(table, metadata.format_version, metadata.properties)
-
-    def refuse_uncompactable(self, target: TableName, spec: CompactSpec) -> None:
-        """Refuse a table that is not compacted as ``spec`` says, by its metadata.
-
-        Raises:
-            NotSupportedError: gives the reason.
-        """
-        metadata = self.table(target).loaded.metadata
-        refuse_uncompactable(target, metadata)
-        CompactionThresholds.of(spec, metadata.properties)
+    def definition(self, target: TableName) -> IcebergDefinition:
+        """What checks ask of a table. Raises as ``schema`` does."""
+        table = self.table(target)
+        return IcebergDefinition(target, table.schema(), table.loaded.metadata)
 
     def is_reserved(self, column: str) -> bool:
         """Whether Iceberg has a use of its own for columns of this name."""

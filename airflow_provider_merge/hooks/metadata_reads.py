@@ -126,19 +126,6 @@ class MetadataReads(ABC):
         with self._reading(table) as found:
             return found.schema(schema_id)
 
-    def columns(self, target: TableName) -> dict[str, str]:
-        """The columns of the newest schema, name → type. Raises as ``schema`` does."""
-        return {each.name: each.type for each in self.schema(target).columns}
-
-    def partition_columns(self, target: TableName) -> tuple[str, ...]:
-        """The partition columns of the newest schema. Raises as ``schema`` does."""
-        return self.schema(target).partition_keys
-
-    def key_columns(self, target: TableName) -> tuple[str, ...]:
-        """The partition columns and the primary key. Raises as ``schema`` does."""
-        schema = self.schema(target)
-        return (*schema.partition_keys, *schema.primary_keys)
-
     def row_count(self, table: str) -> int:
         """The number of rows in the newest snapshot, as a reader sees them.
 

@@ -11,6 +11,7 @@ from airflow_provider_merge.hooks.paimon_connection import (
     WORKSPACE,
     PaimonConnection,
 )
+from airflow_provider_merge.metadata.paimon.definition import PaimonDefinition
 from airflow_provider_merge.metadata.paimon.folders import names_in
 from airflow_provider_merge.metadata.paimon.page_facts import PaimonPageFacts
 from airflow_provider_merge.metadata.paimon.rest_catalog import RestCatalog
@@ -20,12 +21,10 @@ from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.storage.files import list_names
 from airflow_provider_merge.storage.warehouse import require_folder
 from airflow_provider_merge.table_names import parse_table_name
-from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.errors import CatalogError
-from spark_jobs.formats.paimon.compaction import CompactionThresholds, refuse_uncompactable
 from spark_jobs.formats.paimon.options import (
     METASTORE,
     REST,
@@ -34,7 +33,6 @@ from spark_jobs.formats.paimon.options import (
     URI,
     WAREHOUSE,
 )
-from spark_jobs.formats.paimon.refused_options import Use, refuse_options
 from spark_jobs.formats.paimon.reserved import is_reserved
 
 _SHOWN = 10
@@ -111,30 +109,9 @@ class PaimonHook(ConnectionHook):
             return None
         return result_of_snapshot(str(target), found.snapshot_id, found.properties)
 
-    def key_columns(self, target: TableName) -> tuple[str, ...]:
-        """The partition columns, the primary key and the bucket key. Raises as ``schema`` does."""
-        bucket_key = self.schema(target).options.get("bucket-key", "")
-        names = [name.strip() for name in bucket_key.split(",")]
-        return (*super().key_columns(target), *filter(None, names))
-
-    def refuse_source(self, table: TableName) -> None:
-        """Refuse a table by its options. Raises as ``schema`` does."""
-        self._refuse_options(table, "read")
-
-    def refuse_target(self, table: TableName) -> None:
-        """Refuse a table by its options. Raises as ``schema`` does."""
-        self._refuse_options(table, "write")
-
-    def refuse_uncompactable(self, target: TableName, spec: CompactSpec) -> None:
-        """Refuse a table with data evolution, or with a wrong threshold. Raises as ``schema`` does.
-
-        Raises:
-            NotSupportedError: gives the reason.
-        """
-        schema = self.schema(target)
-        refuse_uncompactable(target, schema.options)
-        has_key = bool(schema.primary_keys)
-        CompactionThresholds.of(spec, schema.options, has_primary_key=has_key)
+    def definition(self, target: TableName) -> PaimonDefinition:
+        """What checks ask of a table. Raises as ``schema`` does."""
+        return PaimonDefinition(target, self.schema(target))
 
     def is_reserved(self, column: str) -> bool:
         """Whether Paimon has a use of its own for columns of this name."""
@@ -149,10 +126,6 @@ class PaimonHook(ConnectionHook):
         snapshots = self._snapshots_of(target)
         if snapshots:
             snapshots.release(operation_id)
-
-    def _refuse_options(self, table: TableName, use: Use) -> None:
-        schema = self.schema(table)
-        refuse_options(table, schema.primary_keys, schema.options, use)
 
     def _reached(self) -> str:
         spec = self.catalog_spec()

@@ -131,7 +131,7 @@ def task_lineage(
         target=operator.target_table(),
         statement=statement,
         sources=operator.request_sources(),
-        columns=lambda table: catalog_hook(operator.catalog_conn_id).columns(table),
+        columns=lambda table: catalog_hook(operator.catalog_conn_id).definition(table).columns,
         is_dry_run=operator.is_dry_run(),
         text=operator.statement_text(),
     )

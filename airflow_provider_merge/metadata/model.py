@@ -58,9 +58,14 @@ class TableSchema:
     options: Mapping[str, str]
 
     @property
+    def column_types(self) -> dict[str, str]:
+        """The columns in their order, name → type."""
+        return {column.name: column.type for column in self.columns}
+
+    @property
     def partition_types(self) -> tuple[str, ...]:
         """The types of the partition columns."""
-        types = {column.name: column.type for column in self.columns}
+        types = self.column_types
         return tuple(types[key] for key in self.partition_keys)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.hooks.iceberg import IcebergHook
 from airflow_provider_merge.metadata.iceberg import bounded_http
-from spark_jobs.contract.request import TableName
+from spark_jobs.contract.request import TableName, TableSource
 from spark_jobs.contract.statements import DeleteSpec
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError
 from tests.airflow.support import PASSWORD, connection
@@ -279,3 +280,24 @@ def test_a_catalog_that_lets_nobody_in_is_final_where_the_driver_would_ask_it_wi
     assert error.value.code is ErrorCode.WAREHOUSE_ACCESS_DENIED
 
     MetadataCheck(IcebergHook("lake"), shares_files=False).require_valid(*wanted)
+
+
+def test_a_check_loads_each_table_once(answers: dict[str, Any]) -> None:
+    loads: list[str] = []
+
+    def load(handler: Any) -> None:
+        loads.append(handler.path)
+        body = json.dumps({"metadata-location": "/t/1.metadata.json", "metadata": METADATA})
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body.encode())
+
+    answers[LOAD] = load
+    check = MetadataCheck(IcebergHook("lake"), shares_files=True)
+    orders = TableName("shop", "orders")
+    source = TableSource("s", orders)
+    for statement in (DeleteSpec("id = 1"), DeleteSpec("id = 2")):
+        check.require_valid(orders, statement, [source], widens=True)
+
+    assert len(loads) == 1

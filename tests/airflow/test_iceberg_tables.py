@@ -214,7 +214,8 @@ def test_a_schema_has_the_names_of_sql(iceberg_catalog: Catalog, hook: IcebergHo
     )
     spec = PartitionSpec(PartitionField(1, 1000, BucketTransform(4), "id_bucket"))
     IcebergTable.create(iceberg_catalog, ("shop", "orders"), spec, schema, note="x")
-    assert hook.columns(TableName("shop", "orders")) == {
+    definition = hook.definition(TableName("shop", "orders"))
+    assert definition.columns == {
         "id": "BIGINT NOT NULL",
         "price": "DECIMAL(10, 2)",
         "at": "TIMESTAMP(6) WITH LOCAL TIME ZONE",
@@ -223,8 +224,8 @@ def test_a_schema_has_the_names_of_sql(iceberg_catalog: Catalog, hook: IcebergHo
         "more": "MAP<STRING, BYTES NOT NULL>",
         "deep": "ROW<`x` DOUBLE NOT NULL>",
     }
-    assert hook.partition_columns(TableName("shop", "orders")) == ("id_bucket",)
-    assert hook.key_columns(TableName("shop", "orders")) == ("id", "id")
+    assert definition.partition_columns == ("id_bucket",)
+    assert definition.key_columns == ("id", "id")
     assert hook.schema(TABLE).options["note"] == "x"
     assert hook.latest_snapshot(TABLE) is None
     assert hook.partitions(TABLE) == []

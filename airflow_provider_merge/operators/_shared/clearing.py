@@ -58,7 +58,7 @@ class ClearingOperator(StatementOperator):
         statement, target = self.statement(), self.target_table()
         try:
             return has_plain_constants(
-                statement, lambda: catalog_hook(self.catalog_conn_id).columns(target)
+                statement, lambda: catalog_hook(self.catalog_conn_id).definition(target).columns
             )
         except (JobError, OSError) as error:
             self.log.info("The job starts Spark, as %s cannot be read from here: %s", target, error)

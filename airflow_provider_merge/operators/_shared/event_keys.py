@@ -34,7 +34,7 @@ def partition_keys(hook: CatalogHook, target: TableName, result: JobResult) -> l
 
 def _has_one_column(hook: CatalogHook, target: TableName) -> bool:
     try:
-        return len(hook.partition_columns(target)) == 1
+        return len(hook.definition(target).partition_columns) == 1
     except (JobError, OSError) as error:
         # The statement is committed: no reason to fail.
         log.warning(
