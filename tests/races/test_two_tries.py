@@ -7,8 +7,8 @@ from tests.support.turns import part
 
 
 def test_no_order_of_steps_publishes_what_was_given_up() -> None:
-    with place("local") as (storage, forget):
-        done, problems = run_trials(storage, forget, 300, seed=part(100))
+    with place("local") as storage:
+        done, problems = run_trials(storage, 300, seed=part(100))
 
     assert done == 300
     assert problems == []

@@ -12,18 +12,16 @@ from __future__ import annotations
 import argparse
 import itertools
 import random
-import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import pyarrow.fs as pafs
-
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.operation_files import fence_path
+from spark_jobs.contract.operation_files import FOLDER, fence_path
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.operations import OperationLog
@@ -34,7 +32,10 @@ from tests.judge.hdfs_server import hdfs_server, hdfs_toolchain
 from tests.support.gateway import gateway_program, serving
 from tests.support.stores import ObjectStore
 
-OPERATION = "operation"
+# How many orders are tried at the same time: a store's answers take most of the time.
+THREADS = 8
+# After so many the workspace is emptied: a second try lists it.
+BLOCK = 100
 Steps = Iterator[None]
 
 
@@ -43,6 +44,7 @@ class Trial:
     """One order of steps: who may take the next one, and what became of it."""
 
     storage: WarehouseStorage
+    operation: str
     published: list[int] = field(default_factory=list)
     given_up_before_look: set[int] = field(default_factory=set)
     outcomes: dict[int, str] = field(default_factory=dict)
@@ -51,15 +53,15 @@ class Trial:
     def driver(self, number: int) -> Steps:
         """A try from its start to its publication, as ``Job`` goes about it."""
         log = OperationLog(self.storage)
-        fence = Fence(self.storage, OPERATION, number)
+        fence = Fence(self.storage, self.operation, number)
         try:
             fence.enter()
             yield
-            log.clear_leftovers(OPERATION, number)
+            log.clear_leftovers(self.operation, number)
             yield
             if self._finds_a_commit(number):
                 return
-            scratch = log.begin(OPERATION, number)
+            scratch = log.begin(self.operation, number)
             yield
             if number in self.given_up:
                 self.given_up_before_look.add(number)
@@ -77,11 +79,11 @@ class Trial:
 
     def giving_up(self, number: int) -> Steps:
         """What the operator does when a task ends: first the fence, then the leases."""
-        path = f"{self.storage.root}/{fence_path(OPERATION, number)}"
+        path = f"{self.storage.root}/{fence_path(self.operation, number)}"
         replace_file(self.storage.filesystem, path, b"")
         self.given_up.add(number)
         yield
-        OperationLog(self.storage).clear_leftovers(OPERATION, number)
+        OperationLog(self.storage).clear_leftovers(self.operation, number)
 
     def problems(self) -> list[str]:
         """What must never be, however the steps follow each other."""
@@ -112,9 +114,11 @@ def orders(lengths: list[int]) -> Iterator[tuple[int, ...]]:
                 yield (actor, *rest)
 
 
-def run_one(storage: WarehouseStorage, order: tuple[int, ...], ended: int | None) -> list[str]:
+def run_one(
+    storage: WarehouseStorage, operation: str, order: tuple[int, ...], ended: int | None
+) -> list[str]:
     """The problems of one order; ``ended``: the try that is given up."""
-    trial = Trial(storage)
+    trial = Trial(storage, operation)
     actors = [trial.driver(1), trial.driver(2)]
     if ended is not None:
         actors.append(trial.giving_up(ended))
@@ -139,21 +143,25 @@ def trials(count: int | None, seed: int) -> Iterator[tuple[tuple[int, ...], int 
         yield from random.Random(seed).sample(lists, count)
 
 
-def run_trials(
-    storage: WarehouseStorage, forget: Callable[[], None], count: int | None, seed: int
-) -> tuple[int, list[str]]:
-    """How many orders were run, and their problems; ``forget`` empties the workspace."""
+def run_trials(storage: WarehouseStorage, count: int | None, seed: int) -> tuple[int, list[str]]:
+    """How many orders were run, each as an operation of its own, and their problems."""
     done, problems = 0, []
-    for order, ended in trials(count, seed):
-        problems += run_one(storage, order, ended)
-        forget()
-        done += 1
+    chosen = trials(count, seed)
+    with ThreadPoolExecutor(THREADS) as pool:
+        while block := list(itertools.islice(chosen, BLOCK)):
+            runs = [
+                pool.submit(run_one, storage, f"operation-{number}", order, ended)
+                for number, (order, ended) in enumerate(block)
+            ]
+            problems += [problem for run in runs for problem in run.result()]
+            done += len(runs)
+            storage.filesystem.delete_dir_contents(f"{storage.root}/{FOLDER}")
     return done, problems
 
 
 @contextmanager
-def place(store: str) -> Iterator[tuple[WarehouseStorage, Callable[[], None]]]:
-    """A workspace on a store, and what makes it empty again."""
+def place(store: str) -> Iterator[WarehouseStorage]:
+    """An empty workspace on a store."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         spec, credentials = CatalogSpec("paimon", str(folder / "warehouse")), {}
@@ -166,16 +174,7 @@ def place(store: str) -> Iterator[tuple[WarehouseStorage, Callable[[], None]]]:
             spec, credentials = server.new_catalog(), server.credentials
         else:
             (folder / "warehouse").mkdir()
-        storage = open_connector(spec, credentials).storage
-
-        def forget() -> None:
-            path = f"{storage.root}/_operations"
-            if isinstance(storage.filesystem, pafs.LocalFileSystem):
-                shutil.rmtree(path)
-            else:
-                storage.filesystem.delete_dir_contents(path, missing_dir_ok=True)
-
-        yield storage, forget
+        yield open_connector(spec, credentials).storage
 
 
 def main() -> int:
@@ -185,8 +184,8 @@ def main() -> int:
     parser.add_argument("--interleavings", type=int, help="by chance; all by default")
     parser.add_argument("--seed", type=int, default=0)
     parsed = parser.parse_args()
-    with place(parsed.store) as (storage, forget):
-        done, problems = run_trials(storage, forget, parsed.interleavings, parsed.seed)
+    with place(parsed.store) as storage:
+        done, problems = run_trials(storage, parsed.interleavings, parsed.seed)
     print("\n".join(itertools.islice(problems, 20)))
     print(f"{done} orders on {parsed.store}, {len(problems)} problems")
     return int(bool(problems))
