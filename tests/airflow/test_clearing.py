@@ -119,13 +119,13 @@ def test_a_session_where_the_schema_can_not_be_read(table, capsys):
 @pytest.mark.usefixtures("airflow_db", "table")
 def test_a_task_reads_the_schema_once(dag_file, submitter, monkeypatch):
     read = []
-    columns = PaimonHook.columns
+    definition = PaimonHook.definition
 
     def counted(hook, target):
         read.append(target)
-        return columns(hook, target)
+        return definition(hook, target)
 
-    monkeypatch.setattr(PaimonHook, "columns", counted)
+    monkeypatch.setattr(PaimonHook, "definition", counted)
     submitter.outcomes = [committed]
     partition = '{"day": "{{ params.d }}"}'
     body = f'TruncateTableOperator(task_id="t", target="shop.daily", partition={partition})'
