@@ -98,6 +98,26 @@ class IcebergSteps:
         writer.close()
         self._table.newRowDelta().addDeletes(writer.toDeleteFile()).commit()
 
+    def delete_values(self, columns: list[str], values: str, count: int) -> None:
+        """Delete rows by copies of a file of ``values``, one for each partition with files."""
+        numbers = [self._table.schema().findField(each).fieldId() for each in columns]
+        ids = self._gateway.new_array(self._java.int, len(numbers))
+        for place, number in enumerate(numbers):
+            ids[place] = number
+        change = self._table.newRowDelta()
+        partitions = {f"{each.specId()} {each.partition()}": each for each in self._live("main")}
+        for file in partitions.values():
+            spec = self._table.specs().get(file.specId())
+            copy = Path(values).with_name(f"{uuid.uuid4()}.parquet")
+            copy.hardlink_to(values)
+            builder = self._iceberg.FileMetadata.deleteFileBuilder(spec).ofEqualityDeletes(ids)
+            builder = builder.withPath(f"file:{copy}").withFormat("parquet")
+            builder = builder.withFileSizeInBytes(copy.stat().st_size).withRecordCount(count)
+            if spec.isPartitioned():
+                builder = builder.withPartition(file.partition())
+            change.addDeletes(builder.build())
+        change.commit()
+
     def spec(self) -> None:
         """Partition new files by the second column, or no longer."""
         change = self._table.updateSpec()

@@ -29,7 +29,7 @@ _HISTORIES = 40 if EVERYTHING or part(_TURNS) else 24
 _KINDS = {
     *("MERGE, copy-on-write", "MERGE, merge-on-read"),
     *("MERGE by Java, copy-on-write", "MERGE by Java, merge-on-read"),
-    *("append by pyiceberg", "roll back", "schema", "spec"),
+    *("append by pyiceberg", "roll back", "schema", "spec", "delete by value", "compact"),
     *("rewrite_data_files", "rewrite_manifests", "expire_snapshots"),
 }
 

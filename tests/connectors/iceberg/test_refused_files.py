@@ -15,13 +15,13 @@ from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
 from spark_jobs.connectors.iceberg.table.live_files import listed_manifests
 from spark_jobs.connectors.iceberg.table.manifests import DATA, DELETES, EQUALITY_DELETES
 from spark_jobs.connectors.iceberg.table.pinned_table import pinned_table
-from spark_jobs.errors import NotSupportedError
+from spark_jobs.errors import CatalogError, NotSupportedError
 from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.direct import DirectWrite
 from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
 
-SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string())])
-ROWS = pa.Table.from_pylist([{"id": each, "s": "x"} for each in range(5)], schema=SCHEMA)
+SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string()), ("f", pa.float64())])
+ROWS = pa.Table.from_pylist([{"id": each, "s": "x", "f": 0.5} for each in range(5)], schema=SCHEMA)
 
 
 @pytest.fixture
@@ -76,26 +76,40 @@ def reads(connector: Connector) -> list[str]:
     return said
 
 
-def test_equality_deletes_are_refused_for_older_files_only(catalog: PlainCatalog) -> None:
+@pytest.mark.parametrize(
+    ("record", "problem"),
+    [
+        ({"file_format": "ORC"}, "has deletes in the format ORC"),
+        ({"equality_ids": [99]}, "a column that is nested or unknown"),
+        ({"equality_ids": [1, 3]}, "f, which has the type double"),
+        ({"record_count": 20_000_001}, "20,000,001 rows of equality deletes"),
+    ],
+)
+def test_equality_deletes_are_refused_for_older_files_only(
+    catalog: PlainCatalog, record: dict[str, Any], problem: str
+) -> None:
     connector = catalog.open()
-    add_file(
-        connector,
-        DELETES,
-        content=EQUALITY_DELETES,
-        file_format="PARQUET",
-        equality_ids=[1],
-    )
+    known = {"content": EQUALITY_DELETES, "file_format": "PARQUET", "equality_ids": [1]}
+    add_file(connector, DELETES, **{**known, **record})
     DirectWrite(connector, reads=False).insert({"id": 9, "s": "new"}).publish()
 
     said = sorted(reads(connector))
 
     assert said[0] == ""
-    assert "equality deletes" in said[1]
+    assert problem in said[1]
     table = connector.metadata.load_table(NAME)
-    with pytest.raises(NotSupportedError, match="equality deletes"):
+    with pytest.raises(NotSupportedError, match="deletes"):
         connector.scan.count_rows(table, connector.metadata.plan_files(table))
-    with pytest.raises(NotSupportedError, match="equality deletes"):
+    with pytest.raises(NotSupportedError, match="deletes"):
         DirectWrite(connector)
+
+
+def test_equality_deletes_that_name_no_column(catalog: PlainCatalog) -> None:
+    connector = catalog.open()
+    add_file(connector, DELETES, content=EQUALITY_DELETES, file_format="PARQUET")
+
+    with pytest.raises(CatalogError, match="name no columns"):
+        reads(connector)
 
 
 @pytest.mark.parametrize("file_format", ["ORC", "AVRO"])

@@ -12,7 +12,7 @@ from spark_jobs.connectors.iceberg.commit.data_files import (
     new_delete_file,
 )
 from spark_jobs.connectors.iceberg.table.live_files import partition_key
-from spark_jobs.connectors.iceberg.table.manifests import DATA, ManifestEntry
+from spark_jobs.connectors.iceberg.table.manifests import DATA, EQUALITY_DELETES, ManifestEntry
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.iceberg.write.table_layout import partition_columns, row_order
 from spark_jobs.datafiles.values import decode_value
@@ -58,6 +58,8 @@ class Changes:
         """
         old = [each for each in self.removed.values() if each.content == DATA]
         old_deletes = [each for each in self.removed.values() if each.content != DATA]
+        by_value = [each for each in old_deletes if each.content == EQUALITY_DELETES]
+        by_position = [each for each in old_deletes if each.content != EQUALITY_DELETES]
         everything: list[NewDataFile | ManifestEntry] = [*self.added, *self.deletes]
         everything += self.removed.values()
         counts = {
@@ -70,8 +72,10 @@ class Changes:
             "deleted-data-files": len(old),
             "deleted-records": _rows(old),
             "removed-delete-files": len(old_deletes),
-            "removed-position-delete-files": len(old_deletes),
-            "removed-position-deletes": _rows(old_deletes),
+            "removed-position-delete-files": len(by_position),
+            "removed-position-deletes": _rows(by_position),
+            "removed-equality-delete-files": len(by_value),
+            "removed-equality-deletes": _rows(by_value),
             "removed-files-size": _size(tuple(self.removed.values())),
             "changed-partition-count": len(
                 {partition_key(each.spec_id, each.partition) for each in everything}
@@ -82,8 +86,8 @@ class Changes:
             "total-records": _rows(self.added) - _rows(old),
             "total-files-size": counts["added-files-size"] - counts["removed-files-size"],
             "total-delete-files": len(self.deletes) - len(old_deletes),
-            "total-position-deletes": _rows(self.deletes) - _rows(old_deletes),
-            "total-equality-deletes": 0,
+            "total-position-deletes": _rows(self.deletes) - _rows(by_position),
+            "total-equality-deletes": -_rows(by_value),
         }
         found = {name: str(count) for name, count in counts.items() if count}
         for name, change in totals.items():

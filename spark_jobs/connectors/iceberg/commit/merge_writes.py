@@ -186,5 +186,5 @@ def _source_file(
         folder=folder_of_new_version(root, file.path),
         deletes=scanned.deletes,
         constants=scanned.constants,
-        own=scanned.deletes._replace(deletes=own),
+        own=scanned.deletes._replace(deletes=own, by_value=None),
     )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from spark_jobs.connectors.iceberg.format.deletes import DataFileDeletes, deleted_positions
+from spark_jobs.connectors.iceberg.format.deletes import DataFileDeletes, DeletedRows
 from spark_jobs.connectors.iceberg.format.file_columns import Constants, NameMapping, file_mappings
 from spark_jobs.connectors.iceberg.format.schema import IcebergField
 from spark_jobs.connectors.shared.write.merge_sink import file_document
@@ -86,9 +86,10 @@ class IcebergPartCompactor:
         remove_new_files(self.files.filesystem, fragments)
 
     def _inputs(self, part: IcebergPart) -> Iterator[InputFile]:
+        deleted = DeletedRows(self.files.filesystem)
         for file in part.files:
-            deleted = deleted_positions(self.files.filesystem, file.deletes)
-            yield InputFile(file.path, file.row_count, deleted, self._mappings(file))
+            gone = deleted.positions(file.deletes)
+            yield InputFile(file.path, file.row_count, gone, self._mappings(file))
 
     def _mappings(self, file: PartFile) -> tuple[FieldMapping, ...]:
         filesystem = self.files.filesystem

@@ -85,7 +85,8 @@ def _file(index: int, file: LiveFile, options: CompactionOptions) -> BucketFile:
     # A compaction gives its files the number of the snapshot that it began with. The deletes of
     # that one have been applied.
     is_compacted = written > number
-    deletes = [each for each in file.deletes if not is_compacted or each.sequence_number > number]
+    own = [each for each in file.deletes if not is_compacted or each.sequence_number > number]
+    deletes = [*own, *file.equality_deletes]
     # Of deletes that are about several files, nobody knows how many rows they are about here.
     marked = min(sum(each.row_count for each in file.own_deletes), entry.row_count)
     live_rows = entry.row_count - marked

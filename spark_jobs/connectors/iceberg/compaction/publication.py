@@ -7,7 +7,7 @@ adds position deletes for it, is in conflict with that part alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -109,8 +109,9 @@ class Publication:
             ]
             properties = self.commit.properties(done, lost)
             recorded = published_properties(properties, number, len(others))
+            changes = _changes(base, latest, kept)
         wanted = self.commit.require_wanted
-        snapshot = self.commits.publish(latest, _changes(kept), recorded, wanted)
+        snapshot = self.commits.publish(latest, changes, recorded, wanted)
         return None if snapshot is None else PublishedGroup(snapshot, lost, done)
 
 
@@ -123,13 +124,37 @@ def _added(
     return file.of_number(table.snapshot.sequence_number if table.snapshot else None)
 
 
-def _changes(parts: Iterable[CompactedPart]) -> Changes:
-    kept = list(parts)
+def _changes(base: PinnedTable, latest: PinnedTable, parts: Sequence[CompactedPart]) -> Changes:
+    before = [file for part in parts for file in part.before]
     removed: dict[str, ManifestEntry] = {}
-    for file in (file for part in kept for file in part.before):
+    for file in before:
         removed |= {each.path: each for each in (file.entry, *file.own_deletes)}
-    added = [file for part in kept for file in part.after]
+    if any(len(file.own_deletes) < len(file.all_deletes) for file in before):
+        removed |= _dangling(base, latest, {file.entry.path for file in before})
+    added = [file for part in parts for file in part.after]
     return Changes(added, [], removed, [], replaces=True)
+
+
+def _dangling(
+    base: PinnedTable, latest: PinnedTable, removed: Collection[str]
+) -> Mapping[str, ManifestEntry]:
+    """The files of deletes that apply to no file of ``latest`` but those ``removed``, by path.
+
+    Those that came after ``base`` still apply to the new files.
+    """
+    number = base.snapshot.sequence_number if base.snapshot else 0
+    applied: dict[str, ManifestEntry] = {}
+    needed: set[str] = set()
+    for file in latest.files:
+        if file.entry.path in removed:
+            applied |= {each.path: each for each in file.all_deletes}
+        else:
+            needed.update(each.path for each in file.all_deletes)
+    return {
+        path: each
+        for path, each in applied.items()
+        if path not in needed and each.sequence_number <= number
+    }
 
 
 def _lost(base: PinnedTable, gap: Gap, parts: Iterable[CompactedPart]) -> frozenset[int]:

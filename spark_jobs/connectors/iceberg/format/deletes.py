@@ -1,4 +1,4 @@
-"""Reading which rows of a data file are deleted: position deletes and deletion vectors.
+"""Reading which rows of a data file are deleted: by position, by a vector or by value.
 
 Runs on executors. Follows the Iceberg specification, "Position Delete Files", and the Puffin
 specification, "deletion-vector-v1 blob type". The bitmap of a vector is 64-bit Roaring.
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
+from spark_jobs.connectors.iceberg.format.equality import DeletesByValue, KeyFiles
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.roaring import BrokenBitmapError, bitmap_positions_64, framed
@@ -53,20 +54,40 @@ class DataFileDeletes(NamedTuple):
     location: str
     row_count: int
     deletes: tuple[DeleteFile, ...]
+    by_value: DeletesByValue | None = None
+
+    @property
+    def are_none(self) -> bool:
+        """Whether no row can be deleted."""
+        return not self.deletes and self.by_value is None
 
 
-def deleted_positions(filesystem: pafs.FileSystem, file: DataFileDeletes) -> Positions:
-    """The positions of the deleted rows, ascending and distinct.
+class DeletedRows:
+    """Reads which rows of data files are deleted. Picklable.
 
-    Raises:
-        CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE: a file is missing, damaged or not
-            about the data file's rows.
+    It keeps some of what it has read: one for all files of a task.
     """
-    found = [_positions(filesystem, each, file.location) for each in file.deletes]
-    positions = np.unique(np.concatenate(found)) if found else _NONE
-    if len(positions) and not 0 <= positions[0] <= positions[-1] < file.row_count:
-        raise _damaged(file.deletes[0].path, f"{file.location} has only {file.row_count} rows")
-    return positions
+
+    def __init__(self, filesystem: pafs.FileSystem) -> None:
+        self._filesystem = filesystem
+        self._keys = KeyFiles(filesystem)
+
+    def positions(self, file: DataFileDeletes) -> Positions:
+        """The positions of the deleted rows, ascending and distinct.
+
+        Raises:
+            CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE: a file is missing, damaged or
+                not about the data file's rows.
+            NotSupportedError: neither a file nor the table says which column is which.
+        """
+        found = [_positions(self._filesystem, each, file.location) for each in file.deletes]
+        positions = np.unique(np.concatenate(found)) if found else _NONE
+        if len(positions) and not 0 <= positions[0] <= positions[-1] < file.row_count:
+            raise _damaged(file.deletes[0].path, f"{file.location} has only {file.row_count} rows")
+        if file.by_value is None:
+            return positions
+        more = self._keys.positions(file.by_value, file.row_count, positions)
+        return np.union1d(positions, more)
 
 
 def write_deletes(

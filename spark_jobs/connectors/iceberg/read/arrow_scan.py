@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from spark_jobs.connectors.iceberg.format.deletes import DataFileDeletes, deleted_positions
+from spark_jobs.connectors.iceberg.format.deletes import DataFileDeletes, DeletedRows
 from spark_jobs.connectors.iceberg.format.file_columns import NameMapping, file_mappings
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, arrow_field
 from spark_jobs.datafiles.file_changes import Positions
@@ -52,10 +52,11 @@ class ArrowScan:
             The columns of ``fields`` in order, then the row id, named ``c0``, ``c1`` ….
         """
         probes = {name: KeyProbe(values) for name, values in self.keys.items()}
+        deleted = DeletedRows(self.filesystem)
         for file in parts:
-            deleted = deleted_positions(self.filesystem, file.deletes)
+            gone = deleted.positions(file.deletes)
             with reading_file(file.path, self.filesystem):
-                yield from self._rows(file, deleted, probes)
+                yield from self._rows(file, gone, probes)
 
     def _rows(
         self, file: ScannedFile, deleted: Positions, probes: Mapping[str, KeyProbe]

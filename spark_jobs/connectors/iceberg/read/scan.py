@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 
-from spark_jobs.connectors.iceberg.format.deletes import (
-    deleted_positions,
-)
+from spark_jobs.connectors.iceberg.format.deletes import DeletedRows
 from spark_jobs.connectors.iceberg.format.file_columns import Constants, file_mappings
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, spark_type
 from spark_jobs.connectors.iceberg.read.arrow_scan import ArrowScan, ScannedFile
@@ -108,7 +105,7 @@ class IcebergScan:
         return arrow_rows(spark, files, scan, scanned, tasks_per_core)
 
     def count_rows(self, table: TableHandle, files: Sequence[PlannedFile]) -> int:
-        """The number of live rows of files whose position deletes may repeat each other.
+        """The number of live rows of files whose deletes may be about the same rows.
 
         Raises:
             NotSupportedError: a file cannot be read correctly here; gives the reason.
@@ -116,8 +113,8 @@ class IcebergScan:
         """
         pinned = pinned_table(table)
         scanned = [scanned_file(pinned, table.name, each.ordinal).deletes for each in files]
-        count = partial(deleted_positions, pinned.storage.filesystem)
-        deleted = in_parallel(lambda each: len(count(each)), scanned)
+        rows = DeletedRows(pinned.storage.filesystem)
+        deleted = in_parallel(lambda each: len(rows.positions(each)), scanned)
         return sum(each.row_count for each in scanned) - sum(deleted)
 
 
@@ -173,8 +170,8 @@ def _read_by_spark(
     assert pinned.storage.spark_prefix is not None  # noqa: S101
     located = parquet_rows(spark, files, read, pinned.storage.spark_prefix)
     deletes = [scanned[file.ordinal].deletes for file in files]
-    marks = {each.ordinal: each for each in deletes if each.deletes}
-    positions = partial(deleted_positions, pinned.storage.filesystem)
+    marks = {each.ordinal: each for each in deletes if not each.are_none}
+    positions = DeletedRows(pinned.storage.filesystem).positions
     live = without_marked(located, files, marks, positions)
     return live.select(*map(quote, columns), row_id(F.col(ORDINAL), F.col(POSITION)))
 

@@ -8,9 +8,16 @@ from typing import Any
 import pyarrow as pa
 
 from spark_jobs.connectors.iceberg.format.deletes import DataFileDeletes, DeleteFile
-from spark_jobs.connectors.iceberg.format.schema import arrow_type
+from spark_jobs.connectors.iceberg.format.equality import (
+    DeletesByValue,
+    EqualityDeletes,
+    KeyFile,
+)
+from spark_jobs.connectors.iceberg.format.file_columns import Constants
+from spark_jobs.connectors.iceberg.format.schema import IcebergField, arrow_type
 from spark_jobs.connectors.iceberg.format.values import partition_value
 from spark_jobs.connectors.iceberg.read.arrow_scan import ScannedFile
+from spark_jobs.connectors.iceberg.read.shared_values import may_share_values
 from spark_jobs.connectors.iceberg.table.live_files import PUFFIN, LiveFile
 from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
@@ -23,15 +30,18 @@ def scanned_file(table: PinnedTable, name: TableName, ordinal: int) -> ScannedFi
     """The data file ``ordinal`` of the pinned snapshot.
 
     Raises:
-        NotSupportedError: it is in another format than parquet, or has equality deletes.
+        NotSupportedError: it is in another format than parquet, or has deletes that cannot be read
+            here.
         CatalogError: METADATA_UNREADABLE.
     """
     file = table.files[ordinal]
-    refuse_file(name, file)
     with reading_metadata(table.place):
+        refuse_file(name, table, file)
+        entry, constants = file.entry, dict(_constants(table, file))
         deletes = tuple(_delete_file(table, each) for each in file.deletes)
-        of_file = DataFileDeletes(ordinal, file.entry.path, file.entry.row_count, deletes)
-        return ScannedFile(file.path, of_file, dict(_constants(table, file)))
+        by_value = _by_value(table, file, constants)
+        of_file = DataFileDeletes(ordinal, entry.path, entry.row_count, deletes, by_value)
+        return ScannedFile(file.path, of_file, constants)
 
 
 def _delete_file(table: PinnedTable, entry: ManifestEntry) -> DeleteFile:
@@ -42,6 +52,20 @@ def _delete_file(table: PinnedTable, entry: ManifestEntry) -> DeleteFile:
     if type(offset) is not int or type(length) is not int:
         raise ValueError(f"the deletion vector in {entry.path} has no place")
     return DeleteFile(path, offset, length, entry.row_count)
+
+
+def _by_value(table: PinnedTable, file: LiveFile, constants: Constants) -> DeletesByValue | None:
+    """The equality deletes for a file; None if none can be about one of its rows."""
+    found: dict[tuple[IcebergField, ...], list[KeyFile]] = {}
+    for each in file.equality_deletes:
+        columns = tuple(table.known_fields[number] for number in each.equality_ids)
+        if all(may_share_values(column, file.entry, each) for column in columns):
+            key_file = KeyFile(table.storage.path(each.path), each.row_count)
+            found.setdefault(columns, []).append(key_file)
+    if not found:
+        return None
+    deletes = tuple(EqualityDeletes(columns, tuple(files)) for columns, files in found.items())
+    return DeletesByValue(file.path, table.name_mapping, constants, deletes)
 
 
 def _constants(table: PinnedTable, file: LiveFile) -> Iterator[tuple[int, Any]]:

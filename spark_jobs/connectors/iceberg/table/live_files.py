@@ -38,6 +38,11 @@ class LiveFile:
     equality_deletes: tuple[ManifestEntry, ...] = ()
 
     @property
+    def all_deletes(self) -> tuple[ManifestEntry, ...]:
+        """The files of deletes of both kinds."""
+        return (*self.deletes, *self.equality_deletes)
+
+    @property
     def own_deletes(self) -> tuple[ManifestEntry, ...]:
         """The files of position deletes that are about no other file."""
         return tuple(each for each in self.deletes if referenced_file(each) == self.entry.path)

@@ -100,6 +100,18 @@ class ManifestEntry:
         """In bytes."""
         return int(self.record["file_size_in_bytes"])
 
+    @property
+    def equality_ids(self) -> tuple[int, ...]:
+        """The ids of the columns by whose values a file of equality deletes deletes, ascending.
+
+        Raises:
+            ValueError: it names none.
+        """
+        found = self.record.get("equality_ids")
+        if not found:
+            raise ValueError(f"the equality deletes in {self.path} name no columns")
+        return tuple(sorted(map(int, found)))
+
     def by_id(self, name: str) -> dict[int, Any]:
         """A map of the file's metrics, by field id."""
         found = self.record.get(name)

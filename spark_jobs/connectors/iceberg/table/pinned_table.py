@@ -78,6 +78,16 @@ class PinnedTable:
             for spec in self.metadata.partition_specs
         }
 
+    @cached_property
+    def known_fields(self) -> Mapping[int, IcebergField]:
+        """The columns of all schemas by id, each as it was last; nested fields are not among them.
+
+        Equality deletes may name columns that the table no longer has.
+        """
+        schemas = sorted(self.metadata.schemas, key=lambda each: int(each.schema_id))
+        found = {field.id: field for each in schemas for field in schema_fields(each)}
+        return found | {each.id: each for each in self.fields}
+
     @property
     def partitioned_by(self) -> list[str]:
         """The fields of the current spec: ``column``, ``day(column)``, ``bucket(4, column)``."""

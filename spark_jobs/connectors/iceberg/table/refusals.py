@@ -28,6 +28,10 @@ from spark_jobs.spi.tables import TableHandle
 
 _VERSIONS: Final = (1, 2, 3)
 _PARQUET: Final = "PARQUET"
+# Keys of equality deletes that one task can hold.
+_MOST_KEYS: Final = 20_000_000
+# The specification allows no equality deletes by them.
+_INEXACT: Final = ("float", "double")
 _COMPACT: Final = "Compact the table with the engine that made it (rewrite_data_files)."
 
 
@@ -123,27 +127,45 @@ def refuse_spec(name: TableName, table: PinnedTable, spec_id: int) -> None:
             )
 
 
-def refuse_file(name: TableName, file: LiveFile) -> None:
-    """Refuse a data file that is in another format than parquet, or has equality deletes."""
+def refuse_file(name: TableName, table: PinnedTable, file: LiveFile) -> None:
+    """Refuse a data file that is in another format than parquet, or has deletes of other kinds."""
     if file.entry.file_format != _PARQUET:
         raise NotSupportedError(
             f"{name} has a data file in the format {file.entry.file_format}, which is not "
             f"supported: {file.entry.path}.",
             "Write the table's files as parquet (write.format.default) and rewrite this one.",
         )
-    if file.equality_deletes:
-        raise NotSupportedError(
-            f"{name} has equality deletes, in {file.equality_deletes[0].path}, for a file that the "
-            "statement needs. They are not supported.",
-            _COMPACT,
-        )
-    for each in file.deletes:
+    for each in file.all_deletes:
         if each.file_format not in (_PARQUET, PUFFIN):
             raise NotSupportedError(
-                f"{name} has position deletes in the format {each.file_format}, which is not "
-                f"supported: {each.path}.",
+                f"{name} has deletes in the format {each.file_format}, which is not supported: "
+                f"{each.path}.",
                 _COMPACT,
             )
+    for each in file.equality_deletes:
+        for number in each.equality_ids:
+            _refuse_key(name, table.known_fields.get(number), each.path)
+    keys = sum(each.row_count for each in file.equality_deletes)
+    if keys > _MOST_KEYS:
+        raise NotSupportedError(
+            f"{name} has {keys:,} rows of equality deletes for {file.entry.path}; at most "
+            f"{_MOST_KEYS:,} are read.",
+            _COMPACT,
+        )
+
+
+def _refuse_key(name: TableName, column: IcebergField | None, path: str) -> None:
+    """Refuse a column of equality deletes whose values cannot be compared exactly here."""
+    problem = ""
+    if column is None:
+        problem = "a column that is nested or unknown"
+    elif column.type.name in _INEXACT or not column.type.is_primitive:
+        problem = f"{column.name}, which has the type {column.type.name}"
+    if problem:
+        raise NotSupportedError(
+            f"{name} has equality deletes by {problem}, in {path}, which is not supported.",
+            _COMPACT,
+        )
 
 
 def _refuse_opaque(name: TableName, table: PinnedTable) -> None:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from spark_jobs.connectors.iceberg.format.deletes import (
     DataFileDeletes,
-    deleted_positions,
+    DeletedRows,
     write_deletes,
 )
 from spark_jobs.connectors.iceberg.format.file_columns import Constants, NameMapping, file_mappings
@@ -77,6 +77,7 @@ class IcebergMergeSink(MergeSink[SourceFile, Partition]):
     def __init__(self, write: IcebergSinkFactory, task_key: str) -> None:
         layout, schema = write.layout, write.layout.files.schema
         super().__init__(write, TaskFiles(layout.files.filesystem, task_key))
+        self._deleted_rows = DeletedRows(layout.files.filesystem)
         self._opaque = [schema.field(f.name) for f in write.fields if opaque_type(f.type)]
         self._updated = LooseRows(layout.rows, layout.files.row_group_bytes, self._new_rows)
 
@@ -86,9 +87,7 @@ class IcebergMergeSink(MergeSink[SourceFile, Partition]):
             return file_mappings(self._write.fields, found, self._write.names, source.constants)
 
     def _deleted(self, source: SourceFile) -> Positions | None:
-        if not source.deletes.deletes:
-            return None
-        return deleted_positions(self._filesystem, source.deletes)
+        return None if source.deletes.are_none else self._deleted_rows.positions(source.deletes)
 
     def _insert(self, rows: pa.RecordBatch) -> None:
         """Store new rows, with NULL in the columns that statements cannot use."""
@@ -105,7 +104,7 @@ class IcebergMergeSink(MergeSink[SourceFile, Partition]):
         self, ordinal: int, source: SourceFile, changes: FileChanges, gone: FileChanges
     ) -> None:
         del gone
-        own = deleted_positions(self._filesystem, source.own)
+        own = self._deleted_rows.positions(source.own)
         path = self._files.new_path(self._write.name_prefix, source.folder, "-deletes.parquet")
         positions = np.union1d(changes.positions, own)
         size = write_deletes(self._filesystem, path, source.deletes.location, positions)

@@ -1,4 +1,4 @@
-"""One table, which this project, Spark with Iceberg and pyiceberg change in turn."""
+"""One table, which this project, Spark with Iceberg, its library and pyiceberg change in turn."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from airflow_provider_merge.sql.parser import parse_statement
-from spark_jobs.contract.request import CatalogSpec, JobRequest, SqlSource, TableName
+from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.request import CatalogSpec, JobRequest, Source, SqlSource, TableName
 from spark_jobs.run import run
 from tests.connectors.iceberg.histories.model import Model, Row
 from tests.connectors.iceberg.histories.statements import (
@@ -35,8 +37,10 @@ _SPECS: Final = (
 _KINDS: Final = (
     *("merge", "merge", "merge", "statement", "merge by Java", "statement by Java"),
     *("append by pyiceberg", "roll back", "schema", "spec", "rewrite_data_files"),
-    "rewrite_manifests",
+    *("rewrite_manifests", "delete by value", "compact"),
 )
+# Fields by whose values rows are deleted, one or several at a time.
+_KEYS: Final = (("id",), ("p",), ("v", "d"), ("m",), ("at", "p", "id"), ("d",), ("extra", "v"))
 _REWRITE_ALL: Final = "table => '{u}', options => map('rewrite-all', 'true')"
 # Spark's procedure takes ten times as long as Iceberg's library.
 _BY_PROCEDURE: Final = 0.15
@@ -60,7 +64,9 @@ class History:
         self.chance = random.Random(self.seed)
         self.name = f"h{self.seed}"
         self._deck: list[str] = []
-        version = self.chance.choice((1, 2, 2, 2))
+        self.version = version = self.chance.choice((1, 2, 2, 2))
+        # Pyiceberg does not read equality deletes.
+        self.is_deleted_by_value = False
         modes = ("merge-on-read", "copy-on-write")
         self.mode = "copy-on-write" if version == 1 else self.chance.choice(modes)
         spec = self.chance.choice(_SPECS)
@@ -99,6 +105,8 @@ class History:
             "spec": self._change_spec,
             "rewrite_data_files": lambda: self._call(f"rewrite_data_files({_REWRITE_ALL})"),
             "rewrite_manifests": lambda: self._call("rewrite_manifests('{u}')"),
+            "delete by value": self._delete_by_value,
+            "compact": self._compact,
         }
         acts[self._deck.pop()]()
 
@@ -138,16 +146,24 @@ class History:
         text = statement.text.format(**names)
         self._did(f"{text.partition(' ')[0]}, {self.mode}", text)
         parsed = parse_statement(text, ["s"])
+        self._request(parsed.statement, SqlSource("s", query_of(source)), *parsed.sources)
+        self.model.rows = statement.meaning(self.model.rows, source, k)
+
+    def _compact(self) -> None:
+        mode = self.chance.choice(("minor", "full", "full"))
+        self._did("compact", f"compact, {mode}")
+        self._request(CompactSpec(mode=mode, min_files=2))
+
+    def _request(self, statement: Any, *sources: Source) -> None:
         request = JobRequest(
             operation_id=str(uuid.UUID(int=self.chance.getrandbits(128))),
             target=TableName("db", self.name),
             catalog=CatalogSpec("iceberg", str(self.java.warehouse), self.java.options),
-            statement=parsed.statement,
-            sources=(SqlSource("s", query_of(source)), *parsed.sources),
+            statement=statement,
+            sources=sources,
         )
         result = run(request, self.spark)
         assert result.error is None, result.error
-        self.model.rows = statement.meaning(self.model.rows, source, k)
 
     def _run_by_java(self, statement: Statement) -> None:
         source, k = random_source(self.chance), self.chance.randrange(1, 12)
@@ -169,6 +185,30 @@ class History:
         named = [{self.model.columns[each]: row[each] for each in row} for row in rows]
         table.append(pa.Table.from_pylist(named, schema=table.schema().as_arrow()))
         self.model.rows = [*self.model.rows, *rows]
+
+    def _delete_by_value(self) -> None:
+        """Delete the rows with the values of some, by equality deletes in each partition."""
+        keys = self.chance.choice(_KEYS)
+        rows = self.chance.sample(self.model.rows, min(3, len(self.model.rows)))
+        if self.version == 1 or not rows or not set(keys) <= self.model.columns.keys():
+            self._run_here(OTHERS[-1])
+            return
+        self._did("delete by value", f"delete by the values of {keys} in {rows}")
+        names = [self.model.columns[each] for each in keys]
+        values = [[row.get(each) for each in keys] for row in rows]
+        schema = self.library().schema().select(*names).as_arrow()
+        columns = [
+            _column([row[number] for row in values], schema.field(name).type)
+            for number, name in enumerate(names)
+        ]
+        place = self.java.folder / f"{self.name}-{len(self.done)}.parquet"
+        fields = pa.schema(map(schema.field, names))
+        pq.write_table(pa.Table.from_arrays(columns, schema=fields), place)
+        self.java.steps(f"db.{self.name}", ("delete_values", names, str(place), len(rows)))
+        self.is_deleted_by_value = True
+        self.model.rows = [
+            row for row in self.model.rows if [row.get(each) for each in keys] not in values
+        ]
 
     def _roll_back(self) -> None:
         place = self.chance.randrange(len(self.model.snapshots))
@@ -214,3 +254,9 @@ class History:
         )
         self._did("spec", text)
         self._sql(f"ALTER TABLE {{t}} {text}", **self.model.columns)
+
+
+def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """Values of the model as those of a column; times are texts in UTC."""
+    found = pa.array(values)
+    return found.cast(pa.timestamp("us") if pa.types.is_timestamp(kind) else kind).cast(kind)

@@ -1,0 +1,199 @@
+"""Reading which rows of a data file equality deletes are about. Runs on executors.
+
+Follows the Iceberg specification, "Equality Delete Files": a row is deleted if its values equal
+those of one row of a file of deletes in all of its columns; NULL equals NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from spark_jobs.connectors.iceberg.format.file_columns import (
+    Constants,
+    NameMapping,
+    file_mappings,
+)
+from spark_jobs.connectors.iceberg.format.schema import IcebergField, arrow_field
+from spark_jobs.datafiles.field_mapping import FieldMapping
+from spark_jobs.datafiles.file_changes import Positions
+from spark_jobs.datafiles.file_scan import FileScan
+from spark_jobs.datafiles.key_probe import KeyProbe, Mask
+from spark_jobs.datafiles.parquet.damage import reading_file
+
+_KEPT_BYTES: Final = 64 * 2**20
+_NONE: Final[Positions] = np.zeros(0, dtype=np.int64)
+
+
+class KeyFile(NamedTuple):
+    """A file of equality deletes and its number of rows."""
+
+    path: str
+    row_count: int
+
+
+class EqualityDeletes(NamedTuple):
+    """Files of deletes by the values of ``columns``."""
+
+    columns: tuple[IcebergField, ...]
+    files: tuple[KeyFile, ...]
+
+
+class DeletesByValue(NamedTuple):
+    """The equality deletes for the data file ``path``, and how its columns are found in it."""
+
+    path: str
+    names: NameMapping | None
+    constants: Constants
+    deletes: tuple[EqualityDeletes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFiles:
+    """Reads files of equality deletes; those that were read last are kept, up to 64 MB."""
+
+    filesystem: pafs.FileSystem
+    _kept: dict[object, _Keys] = field(default_factory=dict)
+
+    def positions(self, file: DeletesByValue, row_count: int, gone: Positions) -> Positions:
+        """The positions of the rows of a file that are deleted, without those ``gone`` anyway.
+
+        Raises:
+            CatalogError: DATA_FILE_UNREADABLE.
+            NotSupportedError: neither a file nor the table says which column is which.
+        """
+        found = [_NONE]
+        for deletes in file.deletes:
+            keys = self._keys(deletes, file.names)
+            if not keys.rows.num_rows:
+                continue
+            mappings = self._mappings(deletes.columns, file.path, file.names, file.constants)
+            scan = FileScan(self.filesystem, keys.rows.schema, keys.probes(), mappings)
+            with reading_file(file.path, self.filesystem):
+                for positions, rows in scan.rows(file.path, gone, row_count):
+                    found.append(positions[keys.among(rows)])
+        return np.unique(np.concatenate(found))
+
+    def _keys(self, deletes: EqualityDeletes, names: NameMapping | None) -> _Keys:
+        """The rows of all files."""
+        read = [
+            self._keeping(
+                (file, deletes.columns), partial(self._read, file, deletes.columns, names)
+            )
+            for file in deletes.files
+        ]
+        if len(read) == 1:
+            return read[0]
+        rows = [each.rows for each in read]
+        return self._keeping(deletes, lambda: _Keys.of(pa.concat_tables(rows)))
+
+    def _keeping(self, key: object, read: Callable[[], _Keys]) -> _Keys:
+        found = self._kept.pop(key, None) or read()
+        self._kept[key] = found
+        total = 0
+        for other, keys in reversed(list(self._kept.items())):
+            total += keys.size
+            if total > _KEPT_BYTES and other != key:
+                self._kept.pop(other, None)
+        return found
+
+    def _read(
+        self, file: KeyFile, columns: Sequence[IcebergField], names: NameMapping | None
+    ) -> _Keys:
+        mappings = self._mappings(columns, file.path, names, {})
+        schema = pa.schema([arrow_field(each) for each in _named(columns)])
+        with reading_file(file.path, self.filesystem):
+            missing = next((name for name, each in mappings.items() if each.source is None), None)
+            if missing is not None:
+                raise pa.ArrowInvalid(f"it has no column {missing}, by whose values it deletes")
+            scan = FileScan(self.filesystem, schema, {}, mappings)
+            parts = [rows for _, rows in scan.rows(file.path, _NONE, file.row_count)]
+        return _Keys.of(pa.concat_tables([schema.empty_table(), *parts]))
+
+    def _mappings(
+        self,
+        columns: Sequence[IcebergField],
+        path: str,
+        names: NameMapping | None,
+        constants: Constants,
+    ) -> Mapping[str, FieldMapping]:
+        with reading_file(path), self.filesystem.open_input_file(path) as stream:
+            found = pq.ParquetFile(stream).schema_arrow
+            mappings = file_mappings(_named(columns), found, names, constants)
+        return {each.field.name: each for each in mappings}
+
+
+def _named(columns: Sequence[IcebergField]) -> list[IcebergField]:
+    """The columns, nullable, with names that differ even if they are of several schemas."""
+    return [replace(each, name=f"{each.name} (id {each.id})", required=False) for each in columns]
+
+
+class _Step(NamedTuple):
+    """One column of keys: its distinct ``values``, and which of them follow which rows before.
+
+    ``pairs`` (ascending) are the number of the distinct row before, times the number of values,
+    plus the number of the value.
+    """
+
+    values: pa.Array
+    pairs: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """Distinct ``rows`` of deletes, and the ``steps`` in which others are compared with them."""
+
+    rows: pa.Table
+    steps: tuple[_Step, ...]
+
+    @classmethod
+    def of(cls, rows: pa.Table) -> _Keys:
+        """The keys in ``rows``, which may repeat each other."""
+        distinct = rows.group_by(rows.column_names).aggregate([]).cast(rows.schema)
+        return cls(distinct, tuple(_steps(distinct)))
+
+    @property
+    def size(self) -> int:
+        """About how many bytes they take."""
+        return 2 * int(self.rows.nbytes) + sum(each.pairs.nbytes for each in self.steps)
+
+    def probes(self) -> dict[str, KeyProbe]:
+        """What finds all rows that may be deleted, by column; not all columns have one."""
+        return {
+            name: KeyProbe(step.values.take(pc.sort_indices(step.values)))
+            for name, step in zip(self.rows.column_names, self.steps, strict=True)
+            if not step.values.null_count and _is_number(step.values.type)
+        }
+
+    def among(self, rows: pa.Table) -> Mask:
+        """Which of ``rows`` equal one of the keys."""
+        found = np.ones(rows.num_rows, dtype=bool)
+        before = np.zeros(rows.num_rows, dtype=np.int64)
+        for step, column in zip(self.steps, rows.columns, strict=True):
+            numbers = pc.fill_null(pc.index_in(column, value_set=step.values), -1).to_numpy()
+            pairs = before * len(step.values) + numbers
+            before = np.searchsorted(step.pairs[:-1], pairs)
+            found &= (numbers >= 0) & (step.pairs[before] == pairs)
+        return found
+
+
+def _steps(rows: pa.Table) -> Iterator[_Step]:
+    before = np.zeros(rows.num_rows, dtype=np.int64)
+    for column in rows.columns:
+        values = pc.unique(column)
+        numbers = pc.index_in(column, value_set=values).to_numpy()
+        pairs, before = np.unique(before * len(values) + numbers, return_inverse=True)
+        yield _Step(values, pairs)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_date32(kind))
