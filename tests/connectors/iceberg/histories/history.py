@@ -16,7 +16,7 @@ from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Source, SqlSource, TableName
 from spark_jobs.run import run
-from tests.connectors.iceberg.histories.model import Model, Row
+from tests.connectors.iceberg.histories.model import FIELDS, Model, Row
 from tests.connectors.iceberg.histories.statements import (
     FIRST,
     MERGES,
@@ -181,7 +181,8 @@ class History:
             self._run_here(OTHERS[-1])  # pyiceberg computes no transforms
             return
         self._did("append by pyiceberg", "append by pyiceberg")
-        rows: list[Row] = [{"id": 2000 + n, "p": "ü", "v": n} for n in range(3)]
+        empty = dict.fromkeys(FIELDS)
+        rows: list[Row] = [{**empty, "id": 2000 + n, "p": "ü", "v": n} for n in range(3)]
         named = [{self.model.columns[each]: row[each] for each in row} for row in rows]
         table.append(pa.Table.from_pylist(named, schema=table.schema().as_arrow()))
         self.model.rows = [*self.model.rows, *rows]
