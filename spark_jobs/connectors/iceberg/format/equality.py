@@ -77,7 +77,7 @@ class KeyFiles:
             if not keys.rows.num_rows:
                 continue
             mappings = self._mappings(deletes.columns, file.path, file.names, file.constants)
-            scan = FileScan(self.filesystem, keys.rows.schema, keys.probes(), mappings)
+            scan = FileScan(self.filesystem, keys.rows.schema, keys.probes, mappings)
             with reading_file(file.path, self.filesystem):
                 for positions, rows in scan.rows(file.path, gone, row_count):
                     found.append(positions[keys.among(rows)])
@@ -150,33 +150,40 @@ class _Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Keys:
-    """Distinct ``rows`` of deletes, and the ``steps`` in which others are compared with them."""
+    """Distinct ``rows`` of deletes, and the ``steps`` in which others are compared with them.
+
+    ``probes`` find all rows that may be deleted, by column; not all columns have one.
+    """
 
     rows: pa.Table
     steps: tuple[_Step, ...]
+    probes: Mapping[str, KeyProbe]
 
     @classmethod
     def of(cls, rows: pa.Table) -> _Keys:
         """The keys in ``rows``, which may repeat each other."""
-        distinct = rows.group_by(rows.column_names).aggregate([]).cast(rows.schema)
-        return cls(distinct, tuple(_steps(distinct)))
+        if rows.num_columns > 1:
+            rows = rows.group_by(rows.column_names).aggregate([]).cast(rows.schema)
+        steps = tuple(_steps(rows))
+        if rows.num_columns == 1:
+            rows = pa.Table.from_arrays([steps[0].values], schema=rows.schema)
+        probes = {
+            name: KeyProbe(step.values.take(pc.sort_indices(step.values)))
+            for name, step in zip(rows.column_names, steps, strict=True)
+            if len(step.values) and not step.values.null_count and _is_number(step.values.type)
+        }
+        return cls(rows, steps, probes)
 
     @property
     def size(self) -> int:
         """About how many bytes they take."""
-        return 2 * int(self.rows.nbytes) + sum(each.pairs.nbytes for each in self.steps)
-
-    def probes(self) -> dict[str, KeyProbe]:
-        """What finds all rows that may be deleted, by column; not all columns have one."""
-        return {
-            name: KeyProbe(step.values.take(pc.sort_indices(step.values)))
-            for name, step in zip(self.rows.column_names, self.steps, strict=True)
-            if not step.values.null_count and _is_number(step.values.type)
-        }
+        return 3 * int(self.rows.nbytes) + sum(each.pairs.nbytes for each in self.steps)
 
     def among(self, rows: pa.Table) -> Mask:
-        """Which of ``rows`` equal one of the keys."""
+        """Which of ``rows``, which the probes have found, equal one of the keys."""
         found = np.ones(rows.num_rows, dtype=bool)
+        if len(self.steps) == len(self.probes) == 1:
+            return found
         before = np.zeros(rows.num_rows, dtype=np.int64)
         for step, column in zip(self.steps, rows.columns, strict=True):
             numbers = pc.fill_null(pc.index_in(column, value_set=step.values), -1).to_numpy()
