@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast, get_args
 
@@ -17,6 +18,7 @@ from spark_jobs.contract.result import JobResult, Metrics, Status
 from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.leftovers import leftovers_of
+from spark_jobs.engine.runtime.operation_note import OperationNote
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import NotSupportedError
 
@@ -42,9 +44,19 @@ class MaintenanceJob(RequestJob):
         metrics = Metrics(seconds=self.progress.seconds)
         return replace(OperationLog.ended(self.request, status, metrics), maintenance=report)
 
+    def release(self, result: JobResult) -> None:
+        """Forget what was about to be changed, once the result says what was."""
+        if result.error is None:
+            with contextlib.suppress(OSError):  # what is left goes with outdated results
+                self._note.remove()
+
     @property
     def _fence(self) -> Fence:
         return Fence.of(self.request, self.connector.storage)
+
+    @property
+    def _note(self) -> OperationNote:
+        return OperationNote.of(self.request, self.connector.storage)
 
     def _report(self) -> MaintenanceReport:
         maintenance = self.connector.maintenance
@@ -69,12 +81,14 @@ class MaintenanceJob(RequestJob):
                 )
                 return self._without_leftovers(spec, report)
             case CreateTagSpec() as spec:
-                return maintenance.create_tag(target, spec)
+                return maintenance.create_tag(target, spec, note=self._note)
             case DeleteTagSpec() as spec:
-                return maintenance.delete_tag(target, spec, dry_run=dry_run)
+                return maintenance.delete_tag(target, spec, dry_run=dry_run, note=self._note)
             case spec:
                 dag_id = self.request.origin.dag_id
-                return maintenance.roll_back(target, spec, dag_id=dag_id, dry_run=dry_run)
+                return maintenance.roll_back(
+                    target, spec, dag_id=dag_id, dry_run=dry_run, note=self._note
+                )
 
     def _without_leftovers(
         self, spec: RemoveOrphanFilesSpec, report: MaintenanceReport

@@ -17,7 +17,6 @@ from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import store_once
 from spark_jobs.contract.request import TableName
-from spark_jobs.errors import CommitError, ErrorCode
 
 
 class Change(Protocol):
@@ -60,20 +59,6 @@ class MetadataCommits:
             partial(self._store, read, wanted),
             partial(self._look_up, read, wanted),
         )
-
-    def require(self, read: PinnedTable, wanted: Change) -> None:
-        """Change the table, once.
-
-        Raises:
-            CommitError: COMMIT_CONFLICT: others changed it meanwhile; and as ``change``.
-            InternalError: as ``change``.
-        """
-        if not self.change(read, wanted):
-            raise CommitError(
-                ErrorCode.COMMIT_CONFLICT,
-                f"{self.name}: somebody else changed the {wanted} meanwhile.",
-                "Look at the table's tags and snapshots, and run it again.",
-            )
 
     def _store(self, read: PinnedTable, wanted: Change) -> bool:
         from pyiceberg.table.update import AssertTableUUID
