@@ -7,20 +7,27 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, cast, get_args
 
 from spark_jobs.contract.maintenance import (
+    BranchStatement,
     CreateTagSpec,
     DeleteTagSpec,
     ExpireSnapshotsSpec,
     MaintenanceReport,
     MaintenanceStatement,
     RemoveOrphanFilesSpec,
+    RollbackSpec,
 )
 from spark_jobs.contract.result import JobResult, Metrics, Status
+from spark_jobs.engine.job.branch_changes import changed_branches
 from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.leftovers import leftovers_of
 from spark_jobs.engine.runtime.operation_note import OperationNote
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import NotSupportedError
+
+_Statement = (
+    ExpireSnapshotsSpec | RemoveOrphanFilesSpec | CreateTagSpec | DeleteTagSpec | RollbackSpec
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,8 @@ class MaintenanceJob(RequestJob):
         return OperationNote.of(self.request, self.connector.storage)
 
     def _report(self) -> MaintenanceReport:
+        if isinstance(self.request.statement, BranchStatement):
+            return changed_branches(self.request, self.connector, self._fence, self._note)
         maintenance = self.connector.maintenance
         target, dry_run = self.request.table, self.request.dry_run
         if maintenance is None:
@@ -66,7 +75,7 @@ class MaintenanceJob(RequestJob):
                 f"{self.request.catalog.connector}: there is no table maintenance on this catalog.",
                 "Use the engine that made the table, or what the catalog's server offers.",
             )
-        match cast("MaintenanceStatement", self.request.statement):
+        match cast("_Statement", self.request.statement):
             case ExpireSnapshotsSpec() as spec:
                 return maintenance.expire_snapshots(
                     target, spec, dry_run=dry_run, require_wanted=self._fence.require_none

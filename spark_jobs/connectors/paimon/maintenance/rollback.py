@@ -58,7 +58,7 @@ class Rollback:
                 reasons.append(f"snapshot {snapshot_id} ({snapshot.commit_kind}) of {by}")
         reasons += [f"tag {tag}" for tag in self.tags]
         reasons += [str(each) for each in consumers if each.last_used > self.target.id]
-        refuse_loss(name, self.target.id, reasons)
+        refuse_loss(f"Rolling {name} back to snapshot {self.target.id}", reasons)
 
     def carry_out(self, storage: Warehouse) -> None:
         """Drop the snapshots, newest first, so that the latest one is complete at any moment.
