@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.maintenance import CreateTagSpec, DeleteTagSpec, RollbackSpec
+from spark_jobs.contract.maintenance import (
+    CherryPickSpec,
+    CreateBranchSpec,
+    CreateTagSpec,
+    DeleteBranchSpec,
+    DeleteTagSpec,
+    FastForwardSpec,
+    RollbackSpec,
+    SetCurrentSnapshotSpec,
+)
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.runtime.operations import OperationLog
@@ -139,3 +148,102 @@ def test_a_table_is_rolled_back_once(tables: Tables, killed: Killed) -> None:
     assert result.maintenance is not None
     assert (result.status, result.maintenance.snapshots) == ("committed", 2)
     assert tables.ids() == [0, 7]
+
+
+@pytest.mark.parametrize("tables", ["iceberg"], indirect=True)
+class TestBranches:
+    """Each is done in a first try; the branch has moved on before the second."""
+
+    def test_a_branch_is_made_once(self, tables: Tables, killed: Killed) -> None:
+        retry = killed(CreateBranchSpec("audit", tables.earliest))
+        plain_history.append(tables.plain, 7, "audit")
+
+        self._is_told(retry, snapshot_id=tables.earliest)
+
+        references = plain_history.references(tables.plain)
+        assert references["audit"][1] != tables.earliest
+
+    def test_a_branch_is_deleted_once(self, tables: Tables, killed: Killed) -> None:
+        self._branch(tables, "audit", tables.earliest)
+        retry = killed(DeleteBranchSpec("audit"))
+
+        self._is_told(retry, tags=1)
+        self._branch(tables, "audit", self._head(tables))
+        self._is_told(replace(retry, operation_id="care-2", origin=Origin()), tags=1)
+
+    def test_what_others_make_of_a_deleted_name_stays(self, tables: Tables, killed: Killed) -> None:
+        self._branch(tables, "audit", tables.earliest)
+        retry = killed(DeleteBranchSpec("audit"))
+        self._branch(tables, "audit", self._head(tables))
+
+        self._is_told(retry, tags=1)
+
+        assert "audit" in plain_history.references(tables.plain)
+
+    def test_a_branch_goes_forward_once(self, tables: Tables, killed: Killed) -> None:
+        self._branch(tables, "audit", self._head(tables))
+        plain_history.append(tables.plain, 6, "audit")
+        head = plain_history.references(tables.plain)["audit"][1]
+        retry = killed(FastForwardSpec("audit"))
+        tables.append(7)
+
+        self._is_told(retry, snapshot_id=head)
+
+        assert tables.ids() == [0, 1, 2, 6, 7]
+
+    def test_a_snapshot_is_set_once(self, tables: Tables, killed: Killed) -> None:
+        retry = killed(SetCurrentSnapshotSpec(tables.earliest, force=True))
+        tables.append(7)
+
+        self._is_told(retry, snapshot_id=tables.earliest, snapshots=2)
+
+        assert tables.ids() == [0, 7]
+
+    def test_a_branch_that_others_set_elsewhere_stays_there(
+        self, tables: Tables, killed: Killed
+    ) -> None:
+        second = plain_history.snapshots(tables.plain)[1]
+        retry = killed(SetCurrentSnapshotSpec(second, force=True))
+        manage = plain_history.table(tables.plain).manage_snapshots()
+        manage.set_current_snapshot(tables.earliest).commit()
+
+        result = run(retry, None)
+
+        assert result.error is not None
+        assert result.error.code == "COMMIT_HISTORY_EXPIRED"
+        assert tables.ids() == [0]
+
+    @pytest.mark.parametrize("is_on_head", [True, False])
+    def test_a_snapshot_is_picked_once(
+        self, tables: Tables, killed: Killed, is_on_head: bool
+    ) -> None:
+        self._branch(tables, "staging", self._head(tables))
+        plain_history.append(tables.plain, 6, "staging")
+        staged = plain_history.references(tables.plain)["staging"][1]
+        if not is_on_head:
+            tables.append(5)
+        retry = killed(CherryPickSpec(staged))
+        picked = self._head(tables)
+        tables.append(7)
+
+        self._is_told(retry, snapshot_id=picked)
+
+        assert (picked == staged) == is_on_head
+        assert tables.ids() == ([0, 1, 2, 6, 7] if is_on_head else [0, 1, 2, 5, 6, 7])
+
+    @staticmethod
+    def _is_told(retry: JobRequest, **report: int) -> None:
+        result = run(retry, None)
+        assert (result.error, result.status) == (None, "committed")
+        assert result.maintenance is not None
+        assert {name: getattr(result.maintenance, name) for name in report} == report
+
+    @staticmethod
+    def _branch(tables: Tables, name: str, snapshot_id: int) -> None:
+        manage = plain_history.table(tables.plain).manage_snapshots()
+        manage.create_branch(snapshot_id, name).commit()
+
+    @staticmethod
+    def _head(tables: Tables) -> int:
+        found: int = plain_history.references(tables.plain)["main"][1]
+        return found
