@@ -1,4 +1,4 @@
-"""Operators for branches of Iceberg tables: create, delete, fast-forward, cherry-pick."""
+"""Operators for branches that share one history: create, delete, fast-forward, cherry-pick."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _DURATION: Final = "Write a duration such as '30 d', or leave it out in the DAG 
 
 
 class CreateBranchOperator(MaintenanceOperator):
-    """Creates a branch of ``target``, an Iceberg table; nothing of that name is replaced.
+    """Creates a branch of ``target``; nothing of that name is replaced.
 
     :param branch: the name; statements use the branch as ``table$branch_name``
     :param snapshot_id: the snapshot where the branch begins; default: the latest of ``target``
     :param tag: instead of ``snapshot_id``: the tag at whose snapshot the branch begins
-    :param retention: a duration such as ``30 d`` (Iceberg's ``max-ref-age-ms``): an expiry deletes
-        the branch when its latest snapshot is older; default: the table's property
+    :param retention: a duration such as ``30 d`` (``max-ref-age-ms``): an expiry deletes the branch
+        when its latest snapshot is older; default: the table's property
     :param max_snapshot_age: a duration: of the branch, an expiry keeps snapshots that are younger;
         default: that of the expiry
     :param min_snapshots_to_keep: of the branch, an expiry keeps so many of the latest snapshots;
@@ -88,7 +88,7 @@ class CreateBranchOperator(MaintenanceOperator):
 
 
 class DeleteBranchOperator(RemovingOperator):
-    """Deletes a branch of ``target``, an Iceberg table; its snapshots stay until they expire.
+    """Deletes a branch of ``target``; its snapshots stay until they expire.
 
     :param branch: the name
     :param if_exists: a missing branch is not an error
@@ -110,7 +110,7 @@ class DeleteBranchOperator(RemovingOperator):
 
 
 class FastForwardOperator(RemovingOperator):
-    """Moves ``target``, an Iceberg table or a branch of it, forward to another branch or a tag.
+    """Moves ``target``, a table or a branch of it, forward to another branch or a tag.
 
     That must build on the latest snapshot of ``target``.
 
@@ -130,7 +130,7 @@ class FastForwardOperator(RemovingOperator):
 
 
 class CherryPickOperator(RemovingOperator):
-    """Publishes the changes of a staged snapshot on ``target``, an Iceberg table or its branch.
+    """Publishes the changes of a staged snapshot on ``target``, a table or a branch of it.
 
     A snapshot, and a ``wap.id``, are published once.
 

@@ -50,7 +50,7 @@ class RollbackOperator(RemovingOperator):
 
 
 class SetCurrentSnapshotOperator(RemovingOperator):
-    """Sets ``target``, an Iceberg table or a branch of it, to any snapshot that the table has.
+    """Sets ``target``, a table or a branch of it, to any snapshot that the table has.
 
     To go back in the target's own history, use ``RollbackOperator``.
 

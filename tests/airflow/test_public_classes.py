@@ -107,6 +107,7 @@ READS = {
     "partitions": (),
     "compaction_facts": (),
     "tags": (),
+    "branches": (),
     "schema": (),
     "row_count": (),
     "diff": (1, 2),

@@ -138,6 +138,20 @@ def test_a_tag_is_deleted_once(tables: Tables, killed: Killed) -> None:
     assert (result.status, result.maintenance.tags) == ("committed", 1)
 
 
+def test_what_others_make_of_a_deleted_name_stays(tables: Tables, killed: Killed) -> None:
+    care = tables.connector.maintenance
+    care.create_tag(tables.name, CreateTagSpec("daily"))
+    retry = killed(DeleteTagSpec("daily"))
+    care.create_tag(tables.name, CreateTagSpec("daily", tables.earliest))
+
+    result = run(retry, None)
+
+    assert result.error is None
+    assert result.maintenance is not None
+    assert (result.status, result.maintenance.tags) == ("committed", 1)
+    assert not care.create_tag(tables.name, CreateTagSpec("daily", if_not_exists=True)).changes
+
+
 def test_a_table_is_rolled_back_once(tables: Tables, killed: Killed) -> None:
     retry = killed(RollbackSpec(tables.earliest, force=True))
     assert tables.ids() == [0]
@@ -170,15 +184,6 @@ class TestBranches:
         self._is_told(retry, tags=1)
         self._branch(tables, "audit", self._head(tables))
         self._is_told(replace(retry, operation_id="care-2", origin=Origin()), tags=1)
-
-    def test_what_others_make_of_a_deleted_name_stays(self, tables: Tables, killed: Killed) -> None:
-        self._branch(tables, "audit", tables.earliest)
-        retry = killed(DeleteBranchSpec("audit"))
-        self._branch(tables, "audit", self._head(tables))
-
-        self._is_told(retry, tags=1)
-
-        assert "audit" in plain_history.references(tables.plain)
 
     def test_a_branch_goes_forward_once(self, tables: Tables, killed: Killed) -> None:
         self._branch(tables, "audit", self._head(tables))

@@ -101,6 +101,16 @@ def test_an_append_is_replayed_once(catalog: PlainCatalog, connector: Connector)
     assert ids(catalog) == [0, 1, 2, 7]
 
 
+def test_tables_of_version_1_too(tmp_path: Path) -> None:
+    old = made(tmp_path, 1, **{"format-version": "1"})
+    staged = stage(old, 7)
+    append(old, 2)
+
+    pick(old.open(), snapshot_id=staged)
+
+    assert ids(old) == [0, 2, 7]
+
+
 def test_one_without_a_wap_id_is_replayed_once(catalog: PlainCatalog, connector: Connector) -> None:
     staged = stage(catalog, 7)
     append(catalog, 2)

@@ -315,3 +315,19 @@ def test_a_rollback_whose_answer_is_lost(
     roll_back(connector, RollbackSpec(second, force=True))
 
     assert ids(catalog) == [0, 1]
+
+
+def test_what_others_append_after_a_lost_answer_stays(
+    catalog: PlainCatalog, connector: Connector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = snapshots(catalog)[1]
+
+    def lost_before_an_append(commit: Callable[[], Any]) -> Any:
+        commit()
+        append(catalog, 4)
+        raise ConnectionError("the answer was lost")
+
+    answering(connector, monkeypatch, lost_before_an_append)
+
+    assert roll_back(connector, RollbackSpec(second, force=True)).snapshots == 1
+    assert ids(catalog) == [0, 1, 4]

@@ -20,6 +20,7 @@ from spark_jobs.connectors.iceberg.maintenance.references import (
     Reference,
     References,
     given,
+    known_snapshot,
     retention_millis,
 )
 from spark_jobs.connectors.iceberg.maintenance.rollback import named_snapshot
@@ -108,7 +109,7 @@ def _forward(name: TableName, spec: FastForwardSpec, table: PinnedTable) -> Move
     other = table.metadata.refs.get(spec.to)
     if other is None:
         raise _no_branch(name, spec.to, sorted(table.metadata.refs))
-    target = int(other.snapshot_id)
+    target = known_snapshot(table, name, int(other.snapshot_id))
     reached = {each.snapshot_id for each in history_of(table, target)}
     own = [each for each in ancestors(table) if each.snapshot_id not in reached]
     if own:

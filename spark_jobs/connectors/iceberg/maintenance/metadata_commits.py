@@ -26,8 +26,8 @@ class Change(Protocol):
         """Pyiceberg's requirements, besides the table's id, and its updates."""
         ...
 
-    def is_in(self, table: PinnedTable) -> bool:
-        """Whether the table has it."""
+    def is_in(self, read: PinnedTable, now: PinnedTable) -> bool:
+        """Whether the table has it since it was read."""
         ...
 
     def fits(self, read: PinnedTable, now: PinnedTable) -> bool:
@@ -71,6 +71,6 @@ class MetadataCommits:
     def _look_up(self, read: PinnedTable, wanted: Change) -> bool | None:
         """Whether the table has the change; None: not, but it may still get it."""
         now = self.table()
-        if wanted.is_in(now):
+        if wanted.is_in(read, now):
             return True
         return None if wanted.fits(read, now) else False

@@ -10,11 +10,10 @@ from spark_jobs.connectors.iceberg.commit.gap import summary_of
 from spark_jobs.connectors.iceberg.maintenance.noted_changes import NotedChanges
 from spark_jobs.connectors.iceberg.maintenance.references import (
     BRANCH,
-    RETENTION,
     Reference,
     References,
-    given,
     pointer,
+    retention_of,
 )
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.contract.maintenance import MaintenanceReport
@@ -72,9 +71,8 @@ def history_of(table: PinnedTable, snapshot_id: int | None) -> Iterator[Any]:
 
 def moved_branch(table: PinnedTable, target: int) -> Reference:
     """The branch at ``target``, with the retention that it has."""
-    head = table.metadata.refs.get(table.branch)
-    values = {name: getattr(head, name.replace("-", "_"), None) for name in RETENTION}
-    return Reference(table.branch, BRANCH, target, given(values))
+    kept = retention_of(table.metadata.refs.get(table.branch))
+    return Reference(table.branch, BRANCH, target, kept)
 
 
 def told(snapshot: Any) -> str:

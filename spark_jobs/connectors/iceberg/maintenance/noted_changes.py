@@ -12,16 +12,18 @@ from typing import Any
 
 from spark_jobs.connectors.iceberg.maintenance.metadata_commits import MetadataCommits
 from spark_jobs.connectors.iceberg.maintenance.references import (
+    TAG,
     Reference,
     References,
+    has_moved,
     pointer,
+    retention_of,
 )
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.contract import codec
 from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode, JobError
-from spark_jobs.formats.iceberg.expiry import history
 from spark_jobs.spi.change_notes import ChangeNote
 
 
@@ -96,31 +98,30 @@ def _noted(read: PinnedTable, wanted: Reference) -> dict[str, Any]:
         "kind": wanted.kind,
         "before": pointer(read, wanted.name),
         "after": wanted.snapshot_id,
+        "retention": dict(wanted.retention),
     }
 
 
 def _is_made(table: PinnedTable, noted: Mapping[str, Any]) -> bool:
     """Whether a reference has been changed as noted, whatever others did to it after that."""
+    name: str = noted["name"]
     before: int | None = noted["before"]
     after: int | None = noted["after"]
-    found = table.metadata.refs.get(noted["name"])
-    now = pointer(table, noted["name"])
+    found = table.metadata.refs.get(name)
     if after is None:
-        return now != before
+        return pointer(table, name) != before
     if found is None or str(found.snapshot_ref_type) != noted["kind"]:
         return False
-    if noted["kind"] == "tag":
-        return now == after
-    known = {each.snapshot_id: each for each in table.metadata.snapshots}
-    for each in history(known, now):
-        # Commits of others come after the newer of the two that the branch has been at.
-        if each.snapshot_id in (after, before):
-            return after == int(each.snapshot_id)
-    if before is None:
+    if before is None and retention_of(found) != noted["retention"]:
         return False
-    raise CommitError(
-        ErrorCode.COMMIT_HISTORY_EXPIRED,
-        f"Somebody else has moved the branch {noted['name']} since an earlier try of this "
-        "operation began, so whether that one moved it cannot be known.",
-        "Look at the branch; clear the task to move it once more.",
-    )
+    if noted["kind"] == TAG:
+        return int(found.snapshot_id) == after
+    has = has_moved(table, name, before, after)
+    if has is None and before is not None:
+        raise CommitError(
+            ErrorCode.COMMIT_HISTORY_EXPIRED,
+            f"Somebody else has moved the branch {name} since an earlier try of this operation "
+            "began, so whether that one moved it cannot be known.",
+            "Look at the branch; clear the task to move it once more.",
+        )
+    return bool(has)

@@ -12,6 +12,7 @@ from spark_jobs.connectors.shared.maintenance.refusals import no_snapshot
 from spark_jobs.contract.durations import parse_duration
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, RequestError
+from spark_jobs.formats.iceberg.expiry import history
 
 TAG: Final = "tag"
 BRANCH: Final = "branch"
@@ -52,12 +53,15 @@ class Reference:
         }
         return required, (update.SetSnapshotRefUpdate(**moved),)
 
-    def is_in(self, table: PinnedTable) -> bool:
-        """Whether the table has it so."""
-        found = table.metadata.refs.get(self.name)
+    def is_in(self, read: PinnedTable, now: PinnedTable) -> bool:
+        """Whether the table has it so, or had it before others committed to the branch."""
+        found, before = now.metadata.refs.get(self.name), pointer(read, self.name)
         if found is None or self.snapshot_id is None:
             return found is None and self.snapshot_id is None
-        return (str(found.snapshot_ref_type), found.snapshot_id) == (self.kind, self.snapshot_id)
+        if before is None:
+            kind = str(found.snapshot_ref_type)
+            return (kind, int(found.snapshot_id)) == (self.kind, self.snapshot_id)
+        return has_moved(now, self.name, before, self.snapshot_id) is True
 
     def fits(self, read: PinnedTable, now: PinnedTable) -> bool:
         """Whether nobody else has changed the reference."""
@@ -81,9 +85,9 @@ class References:
             tuple(each for _, updates in parts for each in updates),
         )
 
-    def is_in(self, table: PinnedTable) -> bool:
+    def is_in(self, read: PinnedTable, now: PinnedTable) -> bool:
         """Whether the table has all of them so."""
-        return all(reference.is_in(table) for reference in self.each)
+        return all(reference.is_in(read, now) for reference in self.each)
 
     def fits(self, read: PinnedTable, now: PinnedTable) -> bool:
         """Whether nobody else has changed any of them."""
@@ -94,6 +98,16 @@ def pointer(table: PinnedTable, name: str) -> int | None:
     """The snapshot that a tag or branch names; None if there is none of this name."""
     found = table.metadata.refs.get(name)
     return None if found is None else int(found.snapshot_id)
+
+
+def has_moved(now: PinnedTable, name: str, before: int | None, after: int) -> bool | None:
+    """Whether a branch has been at ``after`` since it was at ``before``; None: it is elsewhere."""
+    known = {each.snapshot_id: each for each in now.metadata.snapshots}
+    for each in history(known, pointer(now, name)):
+        # Commits of others come after the newer of the two that the branch has been at.
+        if each.snapshot_id in (after, before):
+            return after == int(each.snapshot_id)
+    return None
 
 
 def known_snapshot(table: PinnedTable, name: TableName, snapshot_id: int | None) -> int:
@@ -126,6 +140,11 @@ def retention_millis(parameter: str, text: str | None) -> int | None:
         f"{parameter}: {text!r} is no time at all, which Iceberg does not allow.",
         "Give a longer one, or leave it out.",
     )
+
+
+def retention_of(reference: Any) -> dict[str, int]:
+    """The retention that pyiceberg's reference has; of none, nothing."""
+    return given({name: getattr(reference, name.replace("-", "_"), None) for name in RETENTION})
 
 
 def given(retention: Mapping[str, int | None]) -> dict[str, int]:

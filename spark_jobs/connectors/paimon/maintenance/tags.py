@@ -80,8 +80,6 @@ def delete_tag(
 ) -> MaintenanceReport:
     """Delete tags, and the files that only they keep; ``now`` is the time of the table's store.
 
-    If the tags that an earlier try has noted are gone, only its leftovers are removed.
-
     Raises:
         CatalogError: TAG_NOT_FOUND; METADATA_UNREADABLE: some metadata of files in use cannot be
             read.
@@ -95,19 +93,30 @@ def delete_tag(
         return Dropping(tags=frozenset(tags))
 
     planner = RemovalPlanner(table, storage, now)
+    if not dry_run and (earlier := _deleted(planner, note)) is not None:
+        return earlier
     plan = planner.plan(choose)
-    noted = None if dry_run else note.read()
-    if noted is not None and not plan.history.tags.keys() & noted["tags"]:
-        planner.carry_out(plan)
-        return codec.decode(MaintenanceReport, noted["report"])
     if spec.tag is not None and not plan.dropping.tags and not spec.if_exists:
         raise no_tag(name, spec.tag, plan.history.tags)
+    report = planner.report([plan])
     if dry_run:
-        return planner.report([plan])
+        return report
     if plan.dropping.tags:
-        told = codec.encode(planner.report([plan]))
-        note.write({"tags": sorted(plan.dropping.tags), "report": told})
+        tags = {tag: plan.history.tags[tag].id for tag in plan.dropping.tags}
+        note.write({"tags": tags, "report": codec.encode(report)})
     return planner.report([planner.carry_out(plan)])
+
+
+def _deleted(planner: RemovalPlanner, note: ChangeNote) -> MaintenanceReport | None:
+    """What an earlier try has deleted, and its leftovers now; None: its tags are there."""
+    noted = note.read()
+    if noted is None:
+        return None
+    tags = {name: tag.id for name, tag in planner.history().tags.items()}
+    if tags.items() & noted["tags"].items():
+        return None
+    planner.carry_out(planner.plan(lambda _: Dropping()))
+    return codec.decode(MaintenanceReport, noted["report"])
 
 
 def _retention(spec: CreateTagSpec, options: Mapping[str, str]) -> timedelta | None:
