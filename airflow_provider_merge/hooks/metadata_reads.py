@@ -117,6 +117,15 @@ class MetadataReads(ABC):
             tags = (found.tag(name) for name in found.tags())
             return [tag for tag in tags if tag is not None]
 
+    def branches(self, table: str) -> list[str]:
+        """The names of all branches but the main one, sorted.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE. And as ``table`` does.
+        """
+        with self._reading(table) as found:
+            return found.branches()
+
     def schema(self, table: str | TableName, schema_id: int | None = None) -> TableSchema:
         """The schema with an id; default: the newest.
 

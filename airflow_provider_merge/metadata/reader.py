@@ -110,6 +110,10 @@ class TableReader(Protocol):
         """The tag of this name; None: there is none."""
         ...
 
+    def branches(self) -> list[str]:
+        """The names of all branches but the main one, sorted."""
+        ...
+
     def schema(self, schema_id: int | None = None) -> TableSchema:
         """The schema of an id, or the newest one."""
         ...

@@ -1,4 +1,4 @@
-"""``RollbackOperator``: make an earlier snapshot the latest one."""
+"""``RollbackOperator`` and ``SetCurrentSnapshotOperator``: make another snapshot the latest one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_provider_merge.operators._shared.maintenance import RemovingOperator
 from airflow_provider_merge.operators._shared.values import flag, text, whole_number
-from spark_jobs.contract.maintenance import RollbackSpec
+from spark_jobs.contract.maintenance import RollbackSpec, SetCurrentSnapshotSpec
 
 
 class RollbackOperator(RemovingOperator):
@@ -43,6 +43,46 @@ class RollbackOperator(RemovingOperator):
     def statement(self) -> RollbackSpec:
         """The statement from rendered parameters."""
         return RollbackSpec(
+            whole_number("snapshot_id", self.snapshot_id),
+            text("tag", self.tag),
+            flag("force", self.force),
+        )
+
+
+class SetCurrentSnapshotOperator(RemovingOperator):
+    """Sets ``target``, a table or a branch of it, to any snapshot that the table has.
+
+    To go back in the target's own history, use ``RollbackOperator``.
+
+    :param snapshot_id: the snapshot that becomes the current one
+    :param tag: instead of ``snapshot_id``: the tag whose snapshot becomes the current one
+    :param force: also leave commits by other DAGs and engines behind
+    """
+
+    template_fields: Sequence[str] = (
+        *RemovingOperator.template_fields,
+        "snapshot_id",
+        "tag",
+        "force",
+    )
+
+    def __init__(
+        self,
+        *,
+        snapshot_id: int | str | None = None,
+        tag: str | None = None,
+        force: bool | str = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.snapshot_id = snapshot_id
+        self.tag = tag
+        self.force = force
+        self.check_parameters()
+
+    def statement(self) -> SetCurrentSnapshotSpec:
+        """The statement from rendered parameters."""
+        return SetCurrentSnapshotSpec(
             whole_number("snapshot_id", self.snapshot_id),
             text("tag", self.tag),
             flag("force", self.force),

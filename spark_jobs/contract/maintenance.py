@@ -8,14 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Final
 
+from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.durations import parse_duration, parse_limit
 
-# A tag is stored as a file that has its name.
-_TAG: Final = re.compile(r"[^/\\\x00-\x1f\x7f\ud800-\udfff]{1,200}")
+# On Paimon tables, a tag is stored as a file that has its name.
+_NAME: Final = re.compile(r"[^/\\\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +121,110 @@ class RollbackSpec:
             _require_tag("tag", self.tag)
 
 
+@dataclass(frozen=True, slots=True)
+class CreateBranchSpec:
+    """Begin a branch at a snapshot or a tag; neither: at the head of the target's branch.
+
+    ``retention``: a duration after which the branch may be deleted, by the age of its head. Of its
+    snapshots, those younger than ``max_snapshot_age`` stay, and the latest
+    ``min_snapshots_to_keep``. None: as the table says.
+    """
+
+    branch: str
+    snapshot_id: int | None = None
+    tag: str | None = None
+    retention: str | None = None
+    max_snapshot_age: str | None = None
+    min_snapshots_to_keep: int | None = None
+    if_not_exists: bool = False
+    kind: ClassVar[str] = "create_branch"
+
+    def __post_init__(self) -> None:
+        _require_branch("branch", self.branch)
+        _require_id("snapshot_id", self.snapshot_id)
+        if self.tag is not None:
+            _require_tag("tag", self.tag)
+            require(self.snapshot_id is None, "tag", "give a snapshot or a tag, not both")
+        for name in ("retention", "max_snapshot_age"):
+            _require_time(name, getattr(self, name))
+        least = self.min_snapshots_to_keep
+        require(least is None or least > 0, "min_snapshots_to_keep", f"{least} is not positive")
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteBranchSpec:
+    """Delete a branch; its snapshots stay until they expire."""
+
+    branch: str
+    if_exists: bool = False
+    kind: ClassVar[str] = "delete_branch"
+
+    def __post_init__(self) -> None:
+        _require_branch("branch", self.branch)
+
+
+@dataclass(frozen=True, slots=True)
+class FastForwardSpec:
+    """Move the target's branch forward to where ``to``, another branch or a tag, is."""
+
+    to: str
+    kind: ClassVar[str] = "fast_forward"
+
+    def __post_init__(self) -> None:
+        _require_name("to", self.to, "branch")
+
+
+@dataclass(frozen=True, slots=True)
+class SetCurrentSnapshotSpec:
+    """Move the target's branch to any snapshot of the table, or to that of a tag.
+
+    Without ``force``, it leaves only commits of the same DAG behind.
+    """
+
+    snapshot_id: int | None = None
+    tag: str | None = None
+    force: bool = False
+    kind: ClassVar[str] = "set_current_snapshot"
+
+    def __post_init__(self) -> None:
+        require(
+            (self.snapshot_id is None) != (self.tag is None),
+            "snapshot_id",
+            "give either a snapshot or a tag",
+        )
+        _require_id("snapshot_id", self.snapshot_id)
+        if self.tag is not None:
+            _require_tag("tag", self.tag)
+
+
+@dataclass(frozen=True, slots=True)
+class CherryPickSpec:
+    """Publish a staged snapshot on the target's branch, by its id or its ``wap.id``."""
+
+    snapshot_id: int | None = None
+    wap_id: str | None = None
+    kind: ClassVar[str] = "cherry_pick"
+
+    def __post_init__(self) -> None:
+        require(
+            (self.snapshot_id is None) != (self.wap_id is None),
+            "snapshot_id",
+            "give either a snapshot or a wap_id",
+        )
+        _require_id("snapshot_id", self.snapshot_id)
+        require(self.wap_id is None or bool(self.wap_id.strip()), "wap_id", "is empty")
+
+
+BranchStatement = (
+    CreateBranchSpec | DeleteBranchSpec | FastForwardSpec | SetCurrentSnapshotSpec | CherryPickSpec
+)
 MaintenanceStatement = (
-    ExpireSnapshotsSpec | RemoveOrphanFilesSpec | CreateTagSpec | DeleteTagSpec | RollbackSpec
+    ExpireSnapshotsSpec
+    | RemoveOrphanFilesSpec
+    | CreateTagSpec
+    | DeleteTagSpec
+    | RollbackSpec
+    | BranchStatement
 )
 
 
@@ -143,14 +246,15 @@ class Kept:
 class MaintenanceReport:
     """What a maintenance statement did to a table, or would do.
 
-    ``snapshots`` and ``tags`` count what was dropped; ``data_files``, ``index_files`` and
-    ``manifests`` (with manifest lists and statistics) count removed files, ``leftovers`` removed
-    folders of temporary files that killed jobs left in the workspace. ``bytes_removed`` is the size
-    of all these; for the table's files as its metadata states it. ``files`` names up to 1,000
-    orphan files, relative to the table; other files are not named. ``kept`` has the first 100
-    reasons, by name. ``earliest_snapshot_id`` and ``latest_snapshot_id`` are those afterwards,
-    ``snapshot_id`` is that of a new tag. ``snapshots_left``: how many more may expire, but stay
-    because of ``max_deletes``.
+    ``snapshots`` and ``tags`` (with branches) count what was dropped, or left behind by a branch
+    that moved; ``data_files``, ``index_files`` and ``manifests`` (with manifest lists and
+    statistics) count removed files, ``leftovers`` removed folders of temporary files that killed
+    jobs left in the workspace. ``bytes_removed`` is the size of all these; for the table's files as
+    its metadata states it. ``files`` names up to 1,000 orphan files, relative to the table; other
+    files are not named. ``kept`` has the first 100 reasons, by name. ``earliest_snapshot_id`` and
+    ``latest_snapshot_id`` are those afterwards, ``snapshot_id`` is that of a new tag or branch, or
+    of the new head of a branch. ``snapshots_left``: how many more may expire, but stay because of
+    ``max_deletes``.
     """
 
     snapshots: int = 0
@@ -192,9 +296,30 @@ def _require_id(name: str, value: int | None) -> None:
     require(value is None or value > 0, name, f"{value} is not the id of a snapshot")
 
 
+def _require_time(name: str, text: str | None) -> None:
+    """Require a duration that is more than nothing, or None."""
+    if text is not None:
+        _require_parsed(name, text, parse_duration)
+        require(parse_duration(text) > timedelta(), name, f"{text!r} is no time at all")
+
+
+def _require_branch(name: str, value: str) -> None:
+    _require_name(name, value, "branch")
+    require(
+        value != MAIN_BRANCH,
+        name,
+        f"{MAIN_BRANCH} is the branch that every table has",
+        "Name another one.",
+    )
+
+
 def _require_tag(name: str, value: str) -> None:
-    fits = _TAG.fullmatch(value) is not None and bool(value.strip())
-    require(fits, name, f"{value!r} is not the name of a tag")
+    _require_name(name, value, "tag")
+
+
+def _require_name(name: str, value: str, kind: str) -> None:
+    fits = _NAME.fullmatch(value) is not None and bool(value.strip())
+    require(fits, name, f"{value!r} is not the name of a {kind}")
     require(
         not value.isdecimal(),
         name,

@@ -20,12 +20,13 @@ _RESULT: Final = ".json"
 _REFUSED: Final = ".refused.json"
 _NOTE: Final = ".tries"
 _BASE: Final = ".base"
+_CHANGE: Final = ".change"
 _RUNNING: Final = ".running"
 _FENCE: Final = ".fence"
 _CLOCK: Final = ".clock"
 _RUN: Final = "[0-9a-f]{32}"
 _SCRATCH: Final = re.compile(f".+-{_RUN}")
-_KINDS: Final = (_RESULT, _REFUSED, _NOTE, _BASE, _RUNNING, _FENCE, _CLOCK)
+_KINDS: Final = (_RESULT, _REFUSED, _NOTE, _BASE, _CHANGE, _RUNNING, _FENCE, _CLOCK)
 _ENDINGS: Final = "|".join(map(re.escape, _KINDS))
 _MEMORY: Final = re.compile(rf"[\w-]+({_ENDINGS})")
 
@@ -56,6 +57,11 @@ def note_path(task_run: str) -> str:
 def base_path(operation_id: str) -> str:
     """The file that notes on which snapshot an operation builds, while it runs."""
     return f"{FOLDER}/{operation_id}{_BASE}"
+
+
+def change_path(operation_id: str) -> str:
+    """The file that notes what an operation is about to change, until its result is stored."""
+    return f"{FOLDER}/{operation_id}{_CHANGE}"
 
 
 def operation_of_base(name: str) -> str | None:

@@ -22,7 +22,7 @@ from spark_jobs.contract.file_formats import require_format
 from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.locations import require_absolute
-from spark_jobs.contract.maintenance import CreateTagSpec
+from spark_jobs.contract.maintenance import CreateBranchSpec, CreateTagSpec
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.statements import CreateTableSpec, MergeSpec, Statement
 from spark_jobs.contract.text_limits import TextLimits
@@ -293,9 +293,9 @@ class JobRequest:
             "Leave dry_run out: an equal table that exists is left alone.",
         )
         require(
-            not (self.dry_run and isinstance(self.statement, CreateTagSpec)),
+            not (self.dry_run and isinstance(self.statement, CreateTagSpec | CreateBranchSpec)),
             "dry_run",
-            "a new tag has none",
+            f"a new {'tag' if isinstance(self.statement, CreateTagSpec) else 'branch'} has none",
             "Leave dry_run out: it removes nothing.",
         )
         if isinstance(self.statement, CreateTableSpec):

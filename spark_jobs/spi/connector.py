@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.branches import ConnectorBranches
 from spark_jobs.spi.compaction import ConnectorCompaction
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.maintenance import ConnectorMaintenance
@@ -293,7 +294,7 @@ class Connector:
 
     A read-only connector omits ``writes``. ``storage`` is the catalog's workspace. ``locate``
     finds the files of a URI with the catalog's keys; it returns None for storage that it does not
-    know. ``maintenance`` and ``compaction`` are None if the connector offers none.
+    know. ``maintenance``, ``compaction`` and ``branches`` are None if the connector offers none.
     """
 
     metadata: ConnectorMetadata
@@ -303,3 +304,4 @@ class Connector:
     locate: Callable[[str], FileLocation | None] = lambda _uri: None
     maintenance: ConnectorMaintenance | None = None
     compaction: ConnectorCompaction | None = None
+    branches: ConnectorBranches | None = None

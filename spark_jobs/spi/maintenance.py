@@ -18,6 +18,7 @@ from spark_jobs.contract.maintenance import (
     RollbackSpec,
 )
 from spark_jobs.contract.request import TableName
+from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
 from spark_jobs.spi.writes import always_wanted
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 class ConnectorMaintenance(Protocol):
     """Maintains the snapshots, tags and files of tables. A ``dry_run`` changes and removes nothing.
 
-    Ages are computed by the clock of the table's store.
+    Ages are computed by the clock of the table's store. A method notes in ``note`` what it is about
+    to change; called again with the same note, it reports what it did the first time.
 
     If a method cannot read all the metadata that keeps files in use, it fails before it removes
     anything. All methods raise CatalogError: TABLE_NOT_FOUND, METADATA_UNREADABLE; CommitError:
@@ -72,7 +74,9 @@ class ConnectorMaintenance(Protocol):
         """
         ...
 
-    def create_tag(self, name: TableName, spec: CreateTagSpec) -> MaintenanceReport:
+    def create_tag(
+        self, name: TableName, spec: CreateTagSpec, *, note: ChangeNote = NO_NOTE
+    ) -> MaintenanceReport:
         """Create a tag that names a snapshot.
 
         Raises:
@@ -81,7 +85,7 @@ class ConnectorMaintenance(Protocol):
         ...
 
     def delete_tag(
-        self, name: TableName, spec: DeleteTagSpec, *, dry_run: bool
+        self, name: TableName, spec: DeleteTagSpec, *, dry_run: bool, note: ChangeNote = NO_NOTE
     ) -> MaintenanceReport:
         """Delete tags, and the files that only they keep.
 
@@ -91,7 +95,13 @@ class ConnectorMaintenance(Protocol):
         ...
 
     def roll_back(
-        self, name: TableName, spec: RollbackSpec, *, dag_id: str, dry_run: bool
+        self,
+        name: TableName,
+        spec: RollbackSpec,
+        *,
+        dag_id: str,
+        dry_run: bool,
+        note: ChangeNote = NO_NOTE,
     ) -> MaintenanceReport:
         """Drop the snapshots after a given one.
 

@@ -34,9 +34,13 @@ LISTED: dict[type, str] = {
 }
 _PARTS: dict[str, dict[str, Any]] = {
     "CreateTableOperator": {"target": "a.b", "columns": [column("id", "INT")]},
+    "CherryPickOperator": {"target": "a.b", "snapshot_id": 3},
+    "CreateBranchOperator": {"target": "a.b", "branch": "x"},
     "CreateTagOperator": {"target": "a.b", "tag": "t"},
+    "DeleteBranchOperator": {"target": "a.b", "branch": "x"},
     "DeleteTagOperator": {"target": "a.b", "tag": "t"},
     "DropPartitionsOperator": {"target": "a.b", "partitions": [{"day": "2"}]},
+    "FastForwardOperator": {"target": "a.b", "to": "x"},
     "InsertIntoOperator": {"target": "a.b", "source": SOURCE},
     "InsertOverwriteOperator": {"target": "a.b", "source": SOURCE, "mode": "dynamic"},
     "MergeIntoOperator": {
@@ -47,6 +51,7 @@ _PARTS: dict[str, dict[str, Any]] = {
     },
     "QueryOperator": {"sql": "SELECT 1 AS one"},
     "RollbackOperator": {"target": "a.b", "snapshot_id": 3},
+    "SetCurrentSnapshotOperator": {"target": "a.b", "snapshot_id": 3},
     "StatementsOperator": {
         "statements": [{"name": "s", "operation": "truncate_table", "target": "a.b"}]
     },
@@ -83,6 +88,8 @@ _INSTEAD = {
     ("SnapshotSensor", "after"): "after_id",
     ("SnapshotSensor", "after_last"): "after_id",
     ("RollbackOperator", "tag"): "snapshot_id",
+    ("SetCurrentSnapshotOperator", "tag"): "snapshot_id",
+    ("CherryPickOperator", "wap_id"): "snapshot_id",
     ("DeleteTagOperator", "expired"): "tag",
 }
 _VALUES: dict[str, Any] = {
@@ -93,6 +100,7 @@ _VALUES: dict[str, Any] = {
     "alias": "x",
     "allow_empty": True,
     "archives": "a.zip",
+    "branch": "audit",
     "by_name": True,
     "cardinality": "strict",
     "catalog_conn_id": "lake",
@@ -126,10 +134,12 @@ _VALUES: dict[str, Any] = {
     "max_new_partitions": 3,
     "max_parallel": 2,
     "max_partitions": 5,
+    "max_snapshot_age": "5 d",
     "min_deleted_share": 0.3,
     "min_files": 6,
     "min_rows": 7,
     "min_small_files": 8,
+    "min_snapshots_to_keep": 7,
     "min_sorted_runs": 9,
     "mode": "full",
     "num_executors": 4,
@@ -167,8 +177,10 @@ _VALUES: dict[str, Any] = {
     "target_alias": "tgt",
     "target_file_size": 1_000,
     "through": {"day": "3"},
+    "to": "audit",
     "type_widening": True,
     "use_spark": True,
+    "wap_id": "w",
     "when": [when_matched("s.gone").delete()],
     "where": "n = 1",
     "yarn_queue": "q",

@@ -39,6 +39,7 @@ def test_reads(orders):
     assert hook.snapshot(TABLE, 1).time_millis == 1_700_000_000_000
     assert hook.snapshot(TABLE, 7) is None
     assert [tag.name for tag in hook.tags(TABLE)] == ["first"]
+    assert hook.branches(TABLE) == []
     assert hook.schema(TABLE).partition_keys == ("day",)
     assert hook.row_count(TABLE) == 8
     assert [each.rows for each in hook.partitions(TABLE)] == [6, 2]

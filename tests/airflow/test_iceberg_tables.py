@@ -173,6 +173,7 @@ def test_tags_and_branches(orders: IcebergTable, hook: IcebergHook) -> None:
     audit = IcebergTable(orders.catalog, orders.identifier, "audit")
     audit.append(DAY, "Bonn", rows=10)
     assert [(tag.name, tag.snapshot.snapshot_id) for tag in hook.tags(TABLE)] == [("v1", tagged)]
+    assert hook.branches(TABLE) == ["audit"]
     assert hook.row_count(TABLE) == 16
     assert hook.row_count("shop.`orders$branch_audit`") == 25
     assert hook.snapshot(TABLE, audit.head) is None

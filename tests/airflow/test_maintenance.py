@@ -11,22 +11,33 @@ import jinja2
 import pytest
 
 from airflow_provider_merge.operators._shared.results import result_table
+from airflow_provider_merge.operators.branches import (
+    CherryPickOperator,
+    CreateBranchOperator,
+    DeleteBranchOperator,
+    FastForwardOperator,
+)
 from airflow_provider_merge.operators.create_table import CreateTableOperator, column
 from airflow_provider_merge.operators.expire_snapshots import ExpireSnapshotsOperator
 from airflow_provider_merge.operators.remove_orphan_files import RemoveOrphanFilesOperator
-from airflow_provider_merge.operators.rollback import RollbackOperator
+from airflow_provider_merge.operators.rollback import RollbackOperator, SetCurrentSnapshotOperator
 from airflow_provider_merge.operators.tags import CreateTagOperator, DeleteTagOperator
 from airflow_provider_merge.submit.plain_python import PlainPythonSubmitter
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from spark_jobs.contract.maintenance import (
+    CherryPickSpec,
+    CreateBranchSpec,
     CreateTagSpec,
+    DeleteBranchSpec,
     DeleteTagSpec,
     ExpireSnapshotsSpec,
+    FastForwardSpec,
     Kept,
     MaintenanceReport,
     RemoveOrphanFilesSpec,
     RollbackSpec,
+    SetCurrentSnapshotSpec,
 )
 from spark_jobs.contract.result import Metrics
 from spark_jobs.errors import RequestError
@@ -90,6 +101,12 @@ def reported(request):
         (DeleteTagOperator, {"tag": "t", "expired": True}, "tag: give either the name"),
         (RollbackOperator, {}, "snapshot_id: give either a snapshot or a tag"),
         (RollbackOperator, {"snapshot_id": "x"}, "snapshot_id: 'x' is not a positive whole"),
+        (CreateBranchOperator, {"branch": "main"}, "branch: main is the branch that every table"),
+        (CreateBranchOperator, {"branch": "b", "retention": "7"}, "retention: '7' has no unit"),
+        (DeleteBranchOperator, {"branch": "main"}, "branch: main is the branch that every table"),
+        (FastForwardOperator, {"to": 7}, "to: expected text, found int"),
+        (SetCurrentSnapshotOperator, {}, "snapshot_id: give either a snapshot or a tag"),
+        (CherryPickOperator, {}, "snapshot_id: give either a snapshot or a wap_id"),
     ],
 )
 def test_wrong_input_is_named_when_the_dag_is_parsed(operator, parameters, problem):
@@ -110,6 +127,15 @@ def test_wrong_input_is_named_when_the_dag_is_parsed(operator, parameters, probl
         (CreateTagOperator, {"tag": "a", "snapshot_id": "7"}, CreateTagSpec("a", 7)),
         (DeleteTagOperator, {"expired": "true", "dry_run": True}, DeleteTagSpec(None)),
         (RollbackOperator, {"tag": "a", "force": True}, RollbackSpec(None, "a", True)),
+        (
+            CreateBranchOperator,
+            {"branch": "b", "tag": "a", "max_snapshot_age": "5 d", "min_snapshots_to_keep": "3"},
+            CreateBranchSpec("b", tag="a", max_snapshot_age="5 d", min_snapshots_to_keep=3),
+        ),
+        (DeleteBranchOperator, {"branch": "b", "if_exists": "true"}, DeleteBranchSpec("b", True)),
+        (FastForwardOperator, {"to": "audit"}, FastForwardSpec("audit")),
+        (SetCurrentSnapshotOperator, {"snapshot_id": "7"}, SetCurrentSnapshotSpec(7)),
+        (CherryPickOperator, {"wap_id": "nightly"}, CherryPickSpec(wap_id="nightly")),
     ],
 )
 def test_parameters_become_the_statement(operator, parameters, statement):

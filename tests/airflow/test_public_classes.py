@@ -25,6 +25,12 @@ from airflow_provider_merge.get_provider_info import get_provider_info
 from airflow_provider_merge.hooks.iceberg import IcebergHook
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.operators._shared.statement import StatementOperator
+from airflow_provider_merge.operators.branches import (
+    CherryPickOperator,
+    CreateBranchOperator,
+    DeleteBranchOperator,
+    FastForwardOperator,
+)
 from airflow_provider_merge.operators.clauses import when_matched
 from airflow_provider_merge.operators.compact import CompactOperator
 from airflow_provider_merge.operators.create_table import CreateTableOperator, column
@@ -36,7 +42,7 @@ from airflow_provider_merge.operators.insert_overwrite import InsertOverwriteOpe
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.query import QueryOperator
 from airflow_provider_merge.operators.remove_orphan_files import RemoveOrphanFilesOperator
-from airflow_provider_merge.operators.rollback import RollbackOperator
+from airflow_provider_merge.operators.rollback import RollbackOperator, SetCurrentSnapshotOperator
 from airflow_provider_merge.operators.sources import table_source
 from airflow_provider_merge.operators.statements import StatementsOperator
 from airflow_provider_merge.operators.tags import CreateTagOperator, DeleteTagOperator
@@ -73,6 +79,11 @@ OPERATORS = {
     CreateTagOperator: {"tag": "daily"},
     DeleteTagOperator: {"tag": "daily"},
     RollbackOperator: {"snapshot_id": 1},
+    SetCurrentSnapshotOperator: {"snapshot_id": 1},
+    CreateBranchOperator: {"branch": "audit"},
+    DeleteBranchOperator: {"branch": "audit"},
+    FastForwardOperator: {"to": "audit"},
+    CherryPickOperator: {"snapshot_id": 1},
 }
 CHANGE_ROWS = {each for each in OPERATORS if issubclass(each, StatementOperator)}
 OF_ROWS = {
@@ -96,6 +107,7 @@ READS = {
     "partitions": (),
     "compaction_facts": (),
     "tags": (),
+    "branches": (),
     "schema": (),
     "row_count": (),
     "diff": (1, 2),

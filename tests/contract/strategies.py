@@ -14,13 +14,18 @@ from spark_jobs.contract.inserts import (
     TruncateTableSpec,
 )
 from spark_jobs.contract.maintenance import (
+    CherryPickSpec,
+    CreateBranchSpec,
     CreateTagSpec,
+    DeleteBranchSpec,
     DeleteTagSpec,
     ExpireSnapshotsSpec,
+    FastForwardSpec,
     Kept,
     MaintenanceReport,
     RemoveOrphanFilesSpec,
     RollbackSpec,
+    SetCurrentSnapshotSpec,
 )
 from spark_jobs.contract.query import QueryColumn, QueryReport, QuerySpec
 from spark_jobs.contract.request import (
@@ -136,6 +141,7 @@ drops = st.builds(
 
 _numbers = st.none() | st.integers(min_value=1)
 _durations = st.sampled_from(["7 d", "12h", "30 min", "0 s", "5 ms"])
+_ages = st.sampled_from(["7 d", "5 ms"])
 _limits = _durations | st.sampled_from(["2026-01-31T00:00:00Z", "2026-01-31 00:00+01:00"])
 _tags = st.from_regex(r"[a-z][a-z0-9=._ -]{0,8}", fullmatch=True)
 maintenance = st.one_of(
@@ -151,6 +157,14 @@ maintenance = st.one_of(
     st.builds(DeleteTagSpec, st.none() | _tags, st.booleans()),
     st.builds(RollbackSpec, st.integers(min_value=1), st.none(), st.booleans()),
     st.builds(RollbackSpec, st.none(), _tags, st.booleans()),
+    st.builds(CreateBranchSpec, _tags, _numbers, st.none(), st.none() | _ages, st.none() | _ages),
+    st.builds(CreateBranchSpec, _tags, st.none(), _tags, st.none(), _ages, _numbers, st.booleans()),
+    st.builds(DeleteBranchSpec, _tags, st.booleans()),
+    st.builds(FastForwardSpec, _tags),
+    st.builds(SetCurrentSnapshotSpec, st.integers(min_value=1), st.none(), st.booleans()),
+    st.builds(SetCurrentSnapshotSpec, st.none(), _tags, st.booleans()),
+    st.builds(CherryPickSpec, st.integers(min_value=1), st.none()),
+    st.builds(CherryPickSpec, st.none(), _tags),
 )
 
 

@@ -14,11 +14,16 @@ from spark_jobs.contract.durations import (
     parse_option,
 )
 from spark_jobs.contract.maintenance import (
+    CherryPickSpec,
+    CreateBranchSpec,
     CreateTagSpec,
+    DeleteBranchSpec,
     DeleteTagSpec,
     ExpireSnapshotsSpec,
+    FastForwardSpec,
     RemoveOrphanFilesSpec,
     RollbackSpec,
+    SetCurrentSnapshotSpec,
 )
 from spark_jobs.contract.request import CatalogSpec, JobRequest, TableName
 from spark_jobs.errors import ErrorCode, RequestError
@@ -60,6 +65,26 @@ NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
         (DeleteTagSpec, {"tag": "../x"}, "tag: '../x' is not the name of a tag"),
         (RollbackSpec, {}, "snapshot_id: give either a snapshot or a tag"),
         (RollbackSpec, {"snapshot_id": 1, "tag": "t"}, "snapshot_id: give either"),
+        (CreateBranchSpec, {"branch": "main"}, "branch: main is the branch that every table has"),
+        (CreateBranchSpec, {"branch": "7"}, "branch: '7' is a number"),
+        (CreateBranchSpec, {"branch": "a/b"}, "branch: 'a/b' is not the name of a branch"),
+        (CreateBranchSpec, {"branch": "b", "snapshot_id": 1, "tag": "t"}, "tag: give a snapshot"),
+        (CreateBranchSpec, {"branch": "b", "retention": "0 d"}, "retention: '0 d' is no time"),
+        (
+            CreateBranchSpec,
+            {"branch": "b", "max_snapshot_age": "5"},
+            "max_snapshot_age: '5' has no unit",
+        ),
+        (
+            CreateBranchSpec,
+            {"branch": "b", "min_snapshots_to_keep": 0},
+            "min_snapshots_to_keep: 0 is not positive",
+        ),
+        (DeleteBranchSpec, {"branch": "main"}, "branch: main is the branch that every table has"),
+        (FastForwardSpec, {"to": " "}, "to: ' ' is not the name of a branch"),
+        (SetCurrentSnapshotSpec, {}, "snapshot_id: give either a snapshot or a tag"),
+        (CherryPickSpec, {}, "snapshot_id: give either a snapshot or a wap_id"),
+        (CherryPickSpec, {"wap_id": " "}, "wap_id: is empty"),
     ],
 )
 def test_wrong_input_is_named(kind: Any, fields: dict[str, Any], problem: str) -> None:
@@ -103,3 +128,5 @@ def test_a_new_tag_has_no_dry_run() -> None:
     with pytest.raises(RequestError, match="dry_run: a new tag has none"):
         JobRequest("id", table, catalog, CreateTagSpec("t"), dry_run=True)
     assert JobRequest("id", table, catalog, DeleteTagSpec("t"), dry_run=True).dry_run
+    with pytest.raises(RequestError, match="dry_run: a new branch has none"):
+        JobRequest("id", table, catalog, CreateBranchSpec("b"), dry_run=True)

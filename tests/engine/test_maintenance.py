@@ -12,9 +12,14 @@ from pyspark.sql import SparkSession
 from spark_jobs.command import main
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.maintenance import (
+    CherryPickSpec,
+    CreateBranchSpec,
     CreateTagSpec,
+    DeleteBranchSpec,
     ExpireSnapshotsSpec,
+    FastForwardSpec,
     RemoveOrphanFilesSpec,
+    SetCurrentSnapshotSpec,
 )
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin
 from spark_jobs.contract.result import JobResult
@@ -143,6 +148,29 @@ def test_a_failure_is_stored(warehouse: Path) -> None:
     assert result.error is not None
     assert result.error.code == "SNAPSHOT_NOT_FOUND"
     assert stored(warehouse) == result
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        CreateBranchSpec("b"),
+        DeleteBranchSpec("b"),
+        FastForwardSpec("b"),
+        SetCurrentSnapshotSpec(1),
+        CherryPickSpec(1),
+    ],
+)
+def test_branches_are_refused_by_name_where_they_are_not_changed(
+    warehouse: Path, statement: Any
+) -> None:
+    before = ids(warehouse)
+
+    result = run(request(warehouse, statement), None)
+
+    assert result.error is not None
+    assert result.error.code == "NOT_SUPPORTED"
+    assert f"{statement.kind}: branches of tables of paimon are not" in result.error.message
+    assert ids(warehouse) == before
 
 
 def test_a_connector_without_it_says_so(tmp_path: Path) -> None:

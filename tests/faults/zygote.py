@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, RemoveOrphanFilesSpec
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.engine.job.maintenance_job import MaintenanceJob
 from spark_jobs.engine.runtime.leftovers import leftovers_of
 from spark_jobs.errors import JobError
 from tests.faults import compactions
@@ -126,6 +128,30 @@ def _expiry_steps(warehouse: Path, work: Work | None) -> list[list[str]]:
     return seen
 
 
+def _changes(warehouse: Path, work: IcebergWork, text: str, seen: Callable[..., None]) -> Any:
+    """Status, error and report of a request for table care."""
+    connector = work.opened(warehouse)
+    Steps(warehouse, seen).watch()
+    result = MaintenanceJob(JobRequest.from_json(text), None, connector).run()
+    report = None if result.maintenance is None else asdict(result.maintenance)
+    return [result.status, str(result.error), report]
+
+
+def _obey_change(warehouse: Path, command: dict[str, Any], work: IcebergWork) -> Any:
+    """Die at a step, or tell the outcome and all steps."""
+    text = command["request"]
+    if "step" in command:
+        seen = die_at(command["step"], **command["how"])
+        return _answer(*_forked(lambda: _changes(warehouse, work, text, seen)))
+    steps: list[list[str]] = []
+
+    def told() -> Any:
+        noted = lambda _, event, path, __: steps.append([event, path])  # noqa: E731
+        return {"outcome": _changes(warehouse, work, text, noted), "steps": steps}
+
+    return _answer(*_forked(told))
+
+
 def _compacts(warehouse: Path, work: Compaction, seen: Callable[..., None] | None) -> list[Any]:
     """Status, error and report of the first try, or of the second one if nobody has ``seen``."""
 
@@ -219,6 +245,8 @@ def _obey(command: dict[str, Any]) -> Any:
     if "compaction" in command:
         return _obey_compaction(command["do"], warehouse, command)
     works = [(IcebergWork if "server" in each else Work)(**each) for each in command["works"]]
+    if command["do"] == "change":
+        return _obey_change(warehouse, command, works[0])  # type: ignore[arg-type]
     if command["do"] == "steps":
         return _answer(*_forked(lambda: _steps(warehouse, works[0])))
     if command["do"] == "die":

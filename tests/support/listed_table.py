@@ -109,6 +109,10 @@ class ListedTable:
         """There is none."""
         return None
 
+    def branches(self) -> list[str]:
+        """There is none."""
+        return []
+
     def schema(self, schema_id: int | None = None) -> TableSchema:
         """The only one."""
         return SCHEMA

@@ -58,12 +58,19 @@ class Branch:
 
     def tags(self) -> list[str]:
         """The names of all tags of the table, sorted."""
-        refs = self.metadata.refs.items()
-        return sorted(name for name, ref in refs if str(ref.snapshot_ref_type) == "tag")
+        return self._names("tag")
+
+    def others(self) -> list[str]:
+        """The names of all branches of the table but the main one, sorted."""
+        return [each for each in self._names("branch") if each != "main"]
 
     def tagged(self, name: str) -> IcebergSnapshot | None:
         """The snapshot of a tag; None: there is no such tag."""
         return next(self._newest_first(self._ref(name, "tag")), None)
+
+    def _names(self, kind: str) -> list[str]:
+        refs = self.metadata.refs.items()
+        return sorted(name for name, ref in refs if str(ref.snapshot_ref_type) == kind)
 
     def _ref(self, name: str, kind: str) -> int | None:
         ref = self.metadata.refs.get(name)

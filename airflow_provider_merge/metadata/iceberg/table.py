@@ -116,6 +116,10 @@ class IcebergTable:
         snapshot = self.branch.tagged(name)
         return None if snapshot is None else Tag(name, snapshot)
 
+    def branches(self) -> list[str]:
+        """The names of all branches but the main one, sorted."""
+        return self.branch.others()
+
     def schema(self, schema_id: int | None = None) -> IcebergSchema:
         """The schema of an id, or the newest one.
 

@@ -8,6 +8,7 @@ from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
 from spark_jobs.connectors.iceberg.commit.merge_writes import IcebergMergeWrites
 from spark_jobs.connectors.iceberg.compaction.compaction import IcebergCompaction
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
+from spark_jobs.connectors.iceberg.maintenance.table_branches import IcebergBranches
 from spark_jobs.connectors.iceberg.maintenance.table_maintenance import IcebergMaintenance
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
 from spark_jobs.connectors.iceberg.read.scan import IcebergScan
@@ -41,5 +42,6 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         storage=workspace,
         maintenance=IcebergMaintenance(opened, metadata, notes),
         compaction=IcebergCompaction(opened, metadata, notes),
+        branches=IcebergBranches(opened, metadata),
         locate=lambda uri: source_location(uri, stored),
     )

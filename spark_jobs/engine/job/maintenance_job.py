@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast, get_args
 
 from spark_jobs.contract.maintenance import (
+    BranchStatement,
     CreateTagSpec,
     DeleteTagSpec,
     ExpireSnapshotsSpec,
     MaintenanceReport,
     MaintenanceStatement,
     RemoveOrphanFilesSpec,
+    RollbackSpec,
 )
 from spark_jobs.contract.result import JobResult, Metrics, Status
+from spark_jobs.engine.job.branch_changes import changed_branches
 from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.leftovers import leftovers_of
+from spark_jobs.engine.runtime.operation_note import OperationNote
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import NotSupportedError
+
+_Statement = (
+    ExpireSnapshotsSpec | RemoveOrphanFilesSpec | CreateTagSpec | DeleteTagSpec | RollbackSpec
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +51,23 @@ class MaintenanceJob(RequestJob):
         metrics = Metrics(seconds=self.progress.seconds)
         return replace(OperationLog.ended(self.request, status, metrics), maintenance=report)
 
+    def release(self, result: JobResult) -> None:
+        """Forget what was about to be changed, once the result says what was."""
+        if result.error is None:
+            with contextlib.suppress(OSError):  # what is left goes with outdated results
+                self._note.remove()
+
     @property
     def _fence(self) -> Fence:
         return Fence.of(self.request, self.connector.storage)
 
+    @property
+    def _note(self) -> OperationNote:
+        return OperationNote.of(self.request, self.connector.storage)
+
     def _report(self) -> MaintenanceReport:
+        if isinstance(self.request.statement, BranchStatement):
+            return changed_branches(self.request, self.connector, self._fence, self._note)
         maintenance = self.connector.maintenance
         target, dry_run = self.request.table, self.request.dry_run
         if maintenance is None:
@@ -54,7 +75,7 @@ class MaintenanceJob(RequestJob):
                 f"{self.request.catalog.connector}: there is no table maintenance on this catalog.",
                 "Use the engine that made the table, or what the catalog's server offers.",
             )
-        match cast("MaintenanceStatement", self.request.statement):
+        match cast("_Statement", self.request.statement):
             case ExpireSnapshotsSpec() as spec:
                 return maintenance.expire_snapshots(
                     target, spec, dry_run=dry_run, require_wanted=self._fence.require_none
@@ -69,12 +90,14 @@ class MaintenanceJob(RequestJob):
                 )
                 return self._without_leftovers(spec, report)
             case CreateTagSpec() as spec:
-                return maintenance.create_tag(target, spec)
+                return maintenance.create_tag(target, spec, note=self._note)
             case DeleteTagSpec() as spec:
-                return maintenance.delete_tag(target, spec, dry_run=dry_run)
+                return maintenance.delete_tag(target, spec, dry_run=dry_run, note=self._note)
             case spec:
                 dag_id = self.request.origin.dag_id
-                return maintenance.roll_back(target, spec, dag_id=dag_id, dry_run=dry_run)
+                return maintenance.roll_back(
+                    target, spec, dag_id=dag_id, dry_run=dry_run, note=self._note
+                )
 
     def _without_leftovers(
         self, spec: RemoveOrphanFilesSpec, report: MaintenanceReport

@@ -96,6 +96,16 @@ def test_nothing_is_replaced_by_a_tag(catalog: PlainCatalog, connector: Connecto
     assert references(catalog) == before
 
 
+def test_a_retention_of_no_time_is_refused(catalog: PlainCatalog, connector: Connector) -> None:
+    spec = CreateTagSpec("daily", retention="0 d")
+
+    code, text = refusal(lambda: care(connector).create_tag(NAME, spec))
+
+    assert code is ErrorCode.REQUEST_INVALID
+    assert "retention: '0 d' is no time at all" in text
+    assert "daily" not in references(catalog)
+
+
 def test_a_table_without_snapshots_has_nothing_to_tag(tmp_path: Path) -> None:
     empty = PlainCatalog(tmp_path)
     empty.create(SCHEMA, {"format-version": "2"}, None)
@@ -305,3 +315,19 @@ def test_a_rollback_whose_answer_is_lost(
     roll_back(connector, RollbackSpec(second, force=True))
 
     assert ids(catalog) == [0, 1]
+
+
+def test_what_others_append_after_a_lost_answer_stays(
+    catalog: PlainCatalog, connector: Connector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = snapshots(catalog)[1]
+
+    def lost_before_an_append(commit: Callable[[], Any]) -> Any:
+        commit()
+        append(catalog, 4)
+        raise ConnectionError("the answer was lost")
+
+    answering(connector, monkeypatch, lost_before_an_append)
+
+    assert roll_back(connector, RollbackSpec(second, force=True)).snapshots == 1
+    assert ids(catalog) == [0, 1, 4]

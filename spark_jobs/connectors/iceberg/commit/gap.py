@@ -123,10 +123,11 @@ class Gap:
             )
         for snapshot in found[len(known) :]:
             with reading_metadata(latest.place):
-                self.commits.append(_commit(latest, snapshot))
+                self.commits.append(commit_of(latest, snapshot))
 
 
-def _commit(table: PinnedTable, snapshot: Any) -> OtherCommit:
+def commit_of(table: PinnedTable, snapshot: Any) -> OtherCommit:
+    """What a snapshot changed; raises as ``read_manifest``, and what the storage raises."""
     own = [
         each
         for each in listed_manifests(table.storage, snapshot.manifest_list)

@@ -7,6 +7,7 @@ for the snapshot, and the same commit is sent again.
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -37,11 +38,15 @@ from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 
 @dataclass(frozen=True, slots=True)
 class SnapshotCommits:
-    """Publishes snapshots of ``table``, each after the head of its branch at that time."""
+    """Publishes snapshots of ``table``, each after the head of its branch at that time.
+
+    ``source``: the id of a snapshot without which nothing is to be published.
+    """
 
     catalog: IcebergCatalog
     metadata: IcebergMetadata
     table: TableHandle
+    source: int | None = None
 
     def latest(self) -> PinnedTable:
         """The table as it is now.
@@ -99,7 +104,10 @@ class SnapshotCommits:
     def _store(self, latest: PinnedTable, snapshot: Any) -> bool:
         """Ask the catalog to commit; returns and raises as ``asked``."""
         look_up = partial(self._look_up, latest, snapshot.snapshot_id)
-        return asked(self.catalog, latest.table, *catalog_changes(latest, snapshot), look_up)
+        required, updates = catalog_changes(latest, snapshot)
+        if self.source is not None:
+            updates = (*_naming(self.source), *updates)
+        return asked(self.catalog, latest.table, required, updates, look_up)
 
     def _look_up(self, latest: PinnedTable, snapshot_id: int) -> bool | None:
         """Whether the snapshot was committed; None: it was not, but may still be."""
@@ -177,6 +185,16 @@ def _kept(latest: PinnedTable, files: SnapshotFiles, changes: Changes) -> list[M
 def _kind(entry: ManifestEntry) -> tuple[int, bool]:
     """What manifests an entry may be in: those of its spec, of data or deletes."""
     return entry.spec_id, entry.content == DATA
+
+
+def _naming(snapshot_id: int) -> tuple[Any, ...]:
+    """Updates that change nothing, and that no catalog makes unless the table has the snapshot."""
+    from pyiceberg.table import update
+
+    name = f"merge-{uuid.uuid4().hex}"
+    tag: dict[str, Any] = {"ref-name": name, "type": "tag", "snapshot-id": snapshot_id}
+    gone: dict[str, Any] = {"ref-name": name}
+    return update.SetSnapshotRefUpdate(**tag), update.RemoveSnapshotRefUpdate(**gone)
 
 
 def catalog_changes(latest: PinnedTable, snapshot: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -61,11 +61,12 @@ class WithoutExpired:
             if part:
                 yield update.RemoveSnapshotsUpdate(**snapshots)
 
-    def is_in(self, table: PinnedTable) -> bool:
+    def is_in(self, read: PinnedTable, now: PinnedTable) -> bool:
         """Whether the table has none of it any longer."""
-        known = {each.snapshot_id for each in table.metadata.snapshots}
+        del read
+        known = {each.snapshot_id for each in now.metadata.snapshots}
         return known.isdisjoint(self.expiring.snapshots) and not any(
-            name in table.metadata.refs for name in self.expiring.refs
+            name in now.metadata.refs for name in self.expiring.refs
         )
 
     def fits(self, read: PinnedTable, now: PinnedTable) -> bool:

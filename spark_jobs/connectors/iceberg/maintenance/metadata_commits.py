@@ -17,7 +17,6 @@ from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import store_once
 from spark_jobs.contract.request import TableName
-from spark_jobs.errors import CommitError, ErrorCode
 
 
 class Change(Protocol):
@@ -27,8 +26,8 @@ class Change(Protocol):
         """Pyiceberg's requirements, besides the table's id, and its updates."""
         ...
 
-    def is_in(self, table: PinnedTable) -> bool:
-        """Whether the table has it."""
+    def is_in(self, read: PinnedTable, now: PinnedTable) -> bool:
+        """Whether the table has it since it was read."""
         ...
 
     def fits(self, read: PinnedTable, now: PinnedTable) -> bool:
@@ -61,20 +60,6 @@ class MetadataCommits:
             partial(self._look_up, read, wanted),
         )
 
-    def require(self, read: PinnedTable, wanted: Change) -> None:
-        """Change the table, once.
-
-        Raises:
-            CommitError: COMMIT_CONFLICT: others changed it meanwhile; and as ``change``.
-            InternalError: as ``change``.
-        """
-        if not self.change(read, wanted):
-            raise CommitError(
-                ErrorCode.COMMIT_CONFLICT,
-                f"{self.name}: somebody else changed the {wanted} meanwhile.",
-                "Look at the table's tags and snapshots, and run it again.",
-            )
-
     def _store(self, read: PinnedTable, wanted: Change) -> bool:
         from pyiceberg.table.update import AssertTableUUID
 
@@ -86,6 +71,6 @@ class MetadataCommits:
     def _look_up(self, read: PinnedTable, wanted: Change) -> bool | None:
         """Whether the table has the change; None: not, but it may still get it."""
         now = self.table()
-        if wanted.is_in(now):
+        if wanted.is_in(read, now):
             return True
         return None if wanted.fits(read, now) else False

@@ -1,30 +1,35 @@
-"""Rolling a branch back to an earlier snapshot of its history. Driver only.
+"""Rolling a branch back, or moving it to any other snapshot. Driver only.
 
-Modelled on Iceberg's ``ManageSnapshots.rollbackTo``. The snapshots after it stay in the table until
-they expire, and so does what tags name.
+Modelled on ``rollbackTo`` and ``setCurrentSnapshot`` of Iceberg's ``ManageSnapshots``. The
+snapshots that the branch leaves behind stay in the table until they expire, and so does what tags
+name.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 from spark_jobs.connectors.iceberg.commit.gap import ancestors, summary_of
-from spark_jobs.connectors.iceberg.maintenance.metadata_commits import MetadataCommits
-from spark_jobs.connectors.iceberg.maintenance.references import Reference
+from spark_jobs.connectors.iceberg.maintenance.moves import Move, carried_out, history_of, told
+from spark_jobs.connectors.iceberg.maintenance.noted_changes import NotedChanges
+from spark_jobs.connectors.iceberg.maintenance.references import known_snapshot
 from spark_jobs.connectors.iceberg.maintenance.tags import tags_of
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
-from spark_jobs.connectors.shared.maintenance.refusals import no_snapshot, no_tag, refuse_loss
-from spark_jobs.contract.maintenance import MaintenanceReport, RollbackSpec
+from spark_jobs.connectors.shared.maintenance.refusals import no_tag, refuse_loss
+from spark_jobs.contract.maintenance import (
+    MaintenanceReport,
+    RollbackSpec,
+    SetCurrentSnapshotSpec,
+)
 from spark_jobs.contract.properties import DAG_ID
-from spark_jobs.errors import CatalogError, CommitError, ErrorCode
-
-# How often a rollback begins again when others commit all the time.
-_ROLLBACKS: Final = 10
-_RETENTION: Final = ("max-ref-age-ms", "max-snapshot-age-ms", "min-snapshots-to-keep")
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import CatalogError, ErrorCode
 
 
 def roll_back(
-    commits: MetadataCommits, spec: RollbackSpec, *, dag_id: str, dry_run: bool
+    changes: NotedChanges, spec: RollbackSpec, *, dag_id: str, dry_run: bool
 ) -> MaintenanceReport:
     """Move the branch back; with ``force``, also behind what others commit meanwhile.
 
@@ -33,63 +38,64 @@ def roll_back(
             TAG_NOT_FOUND.
         CommitError: COMMITS_OF_OTHERS, COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN.
     """
-    for _ in range(_ROLLBACKS):
-        table = commits.table()
-        target = _target(commits, table, spec)
-        history = list(ancestors(table))
-        ids = [each.snapshot_id for each in history]
-        if target not in ids:
-            raise CatalogError(
-                ErrorCode.SNAPSHOT_NOT_FOUND,
-                f"{commits.name}: snapshot {target} is not in the history of the branch "
-                f"{table.branch}.",
-                "Roll back to a snapshot that the newest one of the branch comes from.",
-            )
-        dropped = history[: ids.index(target)]
-        if not spec.force:
-            _refuse_others(commits, target, dropped, dag_id)
-        report = MaintenanceReport(
-            snapshots=len(dropped), earliest_snapshot_id=ids[-1], latest_snapshot_id=target
-        )
-        if dry_run or not dropped or commits.change(table, _moved(table, target)):
-            return report
-    raise CommitError(
-        ErrorCode.COMMIT_CONFLICT,
-        f"Others committed to {commits.name} in each of {_ROLLBACKS} tries to roll it back.",
-        "Run it again when fewer writers are at work on the table.",
-    )
+    return carried_out(changes, partial(_back, changes.name, spec, dag_id), dry_run=dry_run)
 
 
-def _target(commits: MetadataCommits, table: PinnedTable, spec: RollbackSpec) -> int:
-    if spec.tag is not None:
-        tag = tags_of(table).get(spec.tag)
-        if tag is None:
-            raise no_tag(commits.name, spec.tag, tags_of(table))
-        return int(tag.snapshot_id)
-    if spec.snapshot_id is None or table.metadata.snapshot_by_id(spec.snapshot_id) is None:
-        raise no_snapshot(commits.name, spec.snapshot_id)
-    return spec.snapshot_id
-
-
-def _refuse_others(commits: MetadataCommits, target: int, dropped: list[Any], dag_id: str) -> None:
-    """Refuse to drop what others committed.
+def set_current_snapshot(
+    changes: NotedChanges, spec: SetCurrentSnapshotSpec, *, dag_id: str, dry_run: bool
+) -> MaintenanceReport:
+    """Move the branch to any snapshot of the table.
 
     Raises:
-        CommitError: COMMITS_OF_OTHERS; names the commits with their owners.
+        CatalogError: SNAPSHOT_NOT_FOUND, TAG_NOT_FOUND.
+        CommitError: COMMITS_OF_OTHERS, COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN.
     """
-    losses = []
-    for snapshot in dropped:
-        summary = summary_of(snapshot)
-        maker = summary.get(DAG_ID)
-        if not maker or maker != dag_id:
-            by = f"DAG {maker}" if maker else "another writer"
-            losses.append(f"snapshot {snapshot.snapshot_id} ({summary.get('operation')}) of {by}")
-    refuse_loss(commits.name, target, losses)
+    return carried_out(changes, partial(_anywhere, changes.name, spec, dag_id), dry_run=dry_run)
 
 
-def _moved(table: PinnedTable, target: int) -> Reference:
-    """The branch at ``target``, with the retention that it has."""
-    head = table.metadata.refs[table.branch]
-    values = {name: getattr(head, name.replace("-", "_"), None) for name in _RETENTION}
-    kept = {name: value for name, value in values.items() if value is not None}
-    return Reference(table.branch, "branch", target, kept)
+def named_snapshot(
+    name: TableName, table: PinnedTable, snapshot_id: int | None, tag: str | None
+) -> int:
+    """The snapshot of a tag, else the one of this id, else the head of the branch.
+
+    Raises:
+        CatalogError: SNAPSHOT_NOT_FOUND, TAG_NOT_FOUND.
+    """
+    if tag is None:
+        return known_snapshot(table, name, snapshot_id)
+    found = tags_of(table).get(tag)
+    if found is None:
+        raise no_tag(name, tag, tags_of(table))
+    return int(found.snapshot_id)
+
+
+def _back(name: TableName, spec: RollbackSpec, dag_id: str, table: PinnedTable) -> Move:
+    target = named_snapshot(name, table, spec.snapshot_id, spec.tag)
+    later = list(ancestors(table))
+    ids = [each.snapshot_id for each in later]
+    if target not in ids:
+        raise CatalogError(
+            ErrorCode.SNAPSHOT_NOT_FOUND,
+            f"{name}: snapshot {target} is not in the history of the branch {table.branch}.",
+            "Roll back to a snapshot that the newest one of the branch comes from.",
+        )
+    dropped = later[: ids.index(target)]
+    if not spec.force:
+        refuse_loss(f"Rolling {name} back to snapshot {target}", _of_others(dropped, dag_id))
+    return Move(target, dropped)
+
+
+def _anywhere(
+    name: TableName, spec: SetCurrentSnapshotSpec, dag_id: str, table: PinnedTable
+) -> Move:
+    target = named_snapshot(name, table, spec.snapshot_id, spec.tag)
+    kept = {each.snapshot_id for each in history_of(table, target)}
+    dropped = [each for each in ancestors(table) if each.snapshot_id not in kept]
+    if not spec.force:
+        refuse_loss(f"Setting {name} to snapshot {target}", _of_others(dropped, dag_id))
+    return Move(target, dropped)
+
+
+def _of_others(snapshots: Sequence[Any], dag_id: str) -> list[str]:
+    makers = ((each, summary_of(each).get(DAG_ID)) for each in snapshots)
+    return [told(each) for each, maker in makers if not maker or maker != dag_id]

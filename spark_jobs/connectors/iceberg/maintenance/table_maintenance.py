@@ -13,6 +13,7 @@ from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.maintenance.expire_snapshots import SnapshotExpiry
 from spark_jobs.connectors.iceberg.maintenance.metadata_commits import MetadataCommits
+from spark_jobs.connectors.iceberg.maintenance.noted_changes import NotedChanges
 from spark_jobs.connectors.iceberg.maintenance.orphans import TableOrphans
 from spark_jobs.connectors.iceberg.maintenance.rollback import roll_back
 from spark_jobs.connectors.iceberg.maintenance.tags import create_tag, delete_tag
@@ -28,6 +29,7 @@ from spark_jobs.contract.maintenance import (
 )
 from spark_jobs.contract.operation_files import FOLDER
 from spark_jobs.contract.request import TableName
+from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
 from spark_jobs.spi.writes import always_wanted
 from spark_jobs.storage.clock import store_time
 
@@ -90,26 +92,37 @@ class IcebergMaintenance:
         latest = found.read.snapshot
         return orphans.report(summary, found.folders.root, latest and latest.snapshot_id)
 
-    def create_tag(self, name: TableName, spec: CreateTagSpec) -> MaintenanceReport:
+    def create_tag(
+        self, name: TableName, spec: CreateTagSpec, *, note: ChangeNote = NO_NOTE
+    ) -> MaintenanceReport:
         """Create a tag that names a snapshot, unless the name is taken."""
-        return create_tag(self._commits(name), spec)
+        return create_tag(self._noted(name, note), spec)
 
     def delete_tag(
-        self, name: TableName, spec: DeleteTagSpec, *, dry_run: bool
+        self, name: TableName, spec: DeleteTagSpec, *, dry_run: bool, note: ChangeNote = NO_NOTE
     ) -> MaintenanceReport:
         """Delete tags; their snapshots stay until they expire."""
-        return delete_tag(self._commits(name), spec, self._now(), dry_run=dry_run)
+        return delete_tag(self._noted(name, note), spec, self._now(), dry_run=dry_run)
 
     def roll_back(
-        self, name: TableName, spec: RollbackSpec, *, dag_id: str, dry_run: bool
+        self,
+        name: TableName,
+        spec: RollbackSpec,
+        *,
+        dag_id: str,
+        dry_run: bool,
+        note: ChangeNote = NO_NOTE,
     ) -> MaintenanceReport:
         """Move the branch back to a snapshot of its history."""
-        return roll_back(self._commits(name), spec, dag_id=dag_id, dry_run=dry_run)
+        return roll_back(self._noted(name, note), spec, dag_id=dag_id, dry_run=dry_run)
 
     def _now(self) -> datetime:
         workspace = self._notes.storage
         # Whatever is left in this folder is swept with the operations.
         return self._clock(workspace.filesystem, f"{workspace.root}/{FOLDER}")
+
+    def _noted(self, name: TableName, note: ChangeNote) -> NotedChanges:
+        return NotedChanges(self._commits(name), note)
 
     def _commits(self, name: TableName) -> MetadataCommits:
         return MetadataCommits(self._catalog, self._metadata, name)

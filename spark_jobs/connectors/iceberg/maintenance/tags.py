@@ -5,14 +5,21 @@ A tag keeps its snapshot from expiring; to delete one removes no file.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import Any, Final
+from datetime import datetime
+from typing import Any
 
-from spark_jobs.connectors.iceberg.maintenance.metadata_commits import MetadataCommits
-from spark_jobs.connectors.iceberg.maintenance.references import Reference
+from spark_jobs.connectors.iceberg.maintenance.noted_changes import NotedChanges
+from spark_jobs.connectors.iceberg.maintenance.references import (
+    MAX_REF_AGE,
+    TAG,
+    Reference,
+    References,
+    given,
+    known_snapshot,
+    retention_millis,
+)
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
-from spark_jobs.connectors.shared.maintenance.refusals import no_snapshot, no_tag, tag_exists
-from spark_jobs.contract.durations import parse_duration
+from spark_jobs.connectors.shared.maintenance.refusals import no_tag, tag_exists
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
     DeleteTagSpec,
@@ -21,47 +28,43 @@ from spark_jobs.contract.maintenance import (
 )
 from spark_jobs.formats.iceberg.expiry import Limits
 
-TAG: Final = "tag"
-_AGE: Final = "max-ref-age-ms"
 
-
-def create_tag(commits: MetadataCommits, spec: CreateTagSpec) -> MaintenanceReport:
+def create_tag(changes: NotedChanges, spec: CreateTagSpec) -> MaintenanceReport:
     """Create a tag that names a snapshot.
 
     Raises:
         CatalogError: SNAPSHOT_NOT_FOUND; TAG_EXISTS, also for a branch of that name.
         CommitError: COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN.
+        RequestError: REQUEST_INVALID: the retention is nothing.
     """
-    table = commits.table()
+    table = changes.table()
+    if (earlier := changes.done(table)) is not None:
+        return earlier
     found = table.metadata.refs.get(spec.tag)
     if found is not None:
         kind = str(found.snapshot_ref_type)
         if spec.if_not_exists and kind == TAG:
             return MaintenanceReport()
-        raise tag_exists(commits.name, kind, spec.tag)
-    snapshot_id = table.snapshot.snapshot_id if table.snapshot else None
-    if spec.snapshot_id is not None:
-        snapshot_id = spec.snapshot_id
-    if snapshot_id is None or table.metadata.snapshot_by_id(snapshot_id) is None:
-        raise no_snapshot(commits.name, spec.snapshot_id)
-    retention = {}
-    if spec.retention is not None:
-        retention[_AGE] = parse_duration(spec.retention) // timedelta(milliseconds=1)
-    commits.require(table, Reference(spec.tag, TAG, snapshot_id, retention))
-    return MaintenanceReport(snapshot_id=snapshot_id)
+        raise tag_exists(changes.name, kind, spec.tag)
+    snapshot_id = known_snapshot(table, changes.name, spec.snapshot_id)
+    retention = {MAX_REF_AGE: retention_millis("retention", spec.retention)}
+    tag = Reference(spec.tag, TAG, snapshot_id, given(retention))
+    return changes.require(table, References([tag]), MaintenanceReport(snapshot_id=snapshot_id))
 
 
 def delete_tag(
-    commits: MetadataCommits, spec: DeleteTagSpec, now: datetime, *, dry_run: bool
+    changes: NotedChanges, spec: DeleteTagSpec, now: datetime, *, dry_run: bool
 ) -> MaintenanceReport:
-    """Delete a tag, or all whose retention is over at ``now``, each in a commit of its own.
+    """Delete a tag, or all whose retention is over at ``now``, in one commit.
 
     Raises:
         CatalogError: TAG_NOT_FOUND.
         CommitError: COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN.
         NotSupportedError: a property of the table has an invalid value.
     """
-    table = commits.table()
+    table = changes.table()
+    if not dry_run and (earlier := changes.done(table)) is not None:
+        return earlier
     known = tags_of(table)
     if spec.tag is None:
         limits = Limits.of(ExpireSnapshotsSpec(), table.metadata.properties, now)
@@ -72,11 +75,11 @@ def delete_tag(
     elif spec.if_exists:
         names = []
     else:
-        raise no_tag(commits.name, spec.tag, known)
-    if not dry_run:
-        for name in names:
-            commits.require(commits.table(), Reference(name, TAG, None))
-    return MaintenanceReport(tags=len(names))
+        raise no_tag(changes.name, spec.tag, known)
+    report = MaintenanceReport(tags=len(names))
+    if dry_run or not names:
+        return report
+    return changes.require(table, References([Reference(n, TAG, None) for n in names]), report)
 
 
 def tags_of(table: PinnedTable) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def refuse_new_branch(name: TableName) -> None:
     if name.branch != MAIN_BRANCH:
         raise NotSupportedError(
             f"{name} is a branch, which cannot be created as a table.",
-            "Create the branch of the table with Iceberg's own engines first.",
+            "Create the branch of the table by CreateBranchOperator.",
         )
 
 

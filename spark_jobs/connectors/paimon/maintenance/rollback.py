@@ -6,13 +6,14 @@ of orphan files, because a writer may be publishing on top of one of these snaps
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from spark_jobs.connectors.paimon.library import snapshot_files
 from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistory, Consumer
 from spark_jobs.connectors.shared.maintenance.refusals import refuse_loss
+from spark_jobs.contract import codec
 from spark_jobs.contract.maintenance import MaintenanceReport, RollbackSpec
 from spark_jobs.contract.properties import DAG_ID
 from spark_jobs.contract.request import TableName
@@ -57,7 +58,7 @@ class Rollback:
                 reasons.append(f"snapshot {snapshot_id} ({snapshot.commit_kind}) of {by}")
         reasons += [f"tag {tag}" for tag in self.tags]
         reasons += [str(each) for each in consumers if each.last_used > self.target.id]
-        refuse_loss(name, self.target.id, reasons)
+        refuse_loss(f"Rolling {name} back to snapshot {self.target.id}", reasons)
 
     def carry_out(self, storage: Warehouse) -> None:
         """Drop the snapshots, newest first, so that the latest one is complete at any moment.
@@ -99,3 +100,19 @@ class Rollback:
             earliest_snapshot_id=min([*ids, self.target.id]),
             latest_snapshot_id=self.target.id,
         )
+
+    def noted(self) -> dict[str, Any]:
+        """What ``is_dropped`` needs to tell these snapshots and tags from later ones."""
+        dropped = [self.history.snapshots[each] for each in self.snapshots]
+        return {
+            "snapshots": [snapshot_files.snapshot_json(each) for each in dropped],
+            "tags": {name: self.history.tags[name].id for name in self.tags},
+            "report": codec.encode(self.report()),
+        }
+
+
+def is_dropped(history: BranchHistory, noted: Mapping[str, Any]) -> bool:
+    """Whether a rollback that was ``noted`` is over, whatever others have committed since."""
+    there = {snapshot_files.snapshot_json(each) for each in history.snapshots.values()}
+    tags = {name: tag.id for name, tag in history.tags.items()}
+    return there.isdisjoint(noted["snapshots"]) and not (tags.items() & noted["tags"].items())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spark_jobs.connectors.paimon.maintenance.expire_snapshots import expire_snapshots
 from spark_jobs.connectors.paimon.maintenance.orphan_files import names_of, needed_names
 from spark_jobs.connectors.paimon.maintenance.removal_plan import RemovalPlanner
-from spark_jobs.connectors.paimon.maintenance.rollback import Rollback
+from spark_jobs.connectors.paimon.maintenance.rollback import Rollback, is_dropped
 from spark_jobs.connectors.paimon.maintenance.stored_files import folders_of, stored_files
 from spark_jobs.connectors.paimon.maintenance.tags import create_tag, delete_tag
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
@@ -19,6 +19,7 @@ from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_
 from spark_jobs.connectors.shared.maintenance import orphans
 from spark_jobs.connectors.shared.maintenance.orphan_search import InUse, SparkSearch
 from spark_jobs.connectors.shared.maintenance.refusals import no_snapshot, no_tag
+from spark_jobs.contract import codec
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
     DeleteTagSpec,
@@ -30,6 +31,7 @@ from spark_jobs.contract.maintenance import (
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.formats.paimon.metadata_files import manifest_folder
+from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
 from spark_jobs.spi.writes import always_wanted
 from spark_jobs.storage.clock import StoreClock
 from spark_jobs.storage.warehouse import Warehouse
@@ -107,23 +109,31 @@ class PaimonMaintenance:
         folders = partial(folders_of, filesystem, path, len(table.schema.partition_keys))
         return SparkSearch(spark, filesystem, folders, files, partial(_in_use, table, planner))
 
-    def create_tag(self, name: TableName, spec: CreateTagSpec) -> MaintenanceReport:
+    def create_tag(
+        self, name: TableName, spec: CreateTagSpec, *, note: ChangeNote = NO_NOTE
+    ) -> MaintenanceReport:
         """Create a tag that names a snapshot; the tag's file is written atomically."""
         table = self._table(name)
         refuse_tagging(name, table.schema)
-        return create_tag(name, table, self._storage, spec, self._clock_of(table))
+        return create_tag(name, table, self._storage, spec, self._clock_of(table), note)
 
     def delete_tag(
-        self, name: TableName, spec: DeleteTagSpec, *, dry_run: bool
+        self, name: TableName, spec: DeleteTagSpec, *, dry_run: bool, note: ChangeNote = NO_NOTE
     ) -> MaintenanceReport:
         """Delete tags, and the files that only they keep."""
         table = self._table(name)
         refuse_tagging(name, table.schema)
         now = self._clock_of(table)()
-        return delete_tag(name, table, self._storage, spec, now, dry_run=dry_run)
+        return delete_tag(name, table, self._storage, spec, now, dry_run=dry_run, note=note)
 
     def roll_back(
-        self, name: TableName, spec: RollbackSpec, *, dag_id: str, dry_run: bool
+        self,
+        name: TableName,
+        spec: RollbackSpec,
+        *,
+        dag_id: str,
+        dry_run: bool,
+        note: ChangeNote = NO_NOTE,
     ) -> MaintenanceReport:
         """Drop the snapshots after a given one; with ``force``, those that others commit meanwhile.
 
@@ -134,7 +144,7 @@ class PaimonMaintenance:
         refuse_tagging(name, table.schema)
         for _ in range(_ROLLBACKS if spec.force else 1):
             try:
-                return self._rolled_back(name, table, spec, dag_id, dry_run=dry_run)
+                return self._rolled_back(name, table, spec, dag_id, None if dry_run else note)
             except CommitError as error:
                 if error.code is not ErrorCode.COMMIT_CONFLICT:
                     raise
@@ -142,11 +152,20 @@ class PaimonMaintenance:
         raise overtaken
 
     def _rolled_back(
-        self, name: TableName, table: PinnedTable, spec: RollbackSpec, dag_id: str, *, dry_run: bool
+        self,
+        name: TableName,
+        table: PinnedTable,
+        spec: RollbackSpec,
+        dag_id: str,
+        note: ChangeNote | None,
     ) -> MaintenanceReport:
+        """``note`` None: nothing is dropped."""
         now = self._clock_of(table)()
         history = RemovalPlanner(table, self._storage, now).history()
         history.refuse_changelogs()
+        noted = None if note is None else note.read()
+        if noted is not None and is_dropped(history, noted):
+            return codec.decode(MaintenanceReport, noted["report"])
         if spec.tag is not None and spec.tag not in history.tags:
             raise no_tag(name, spec.tag, history.tags)
         if spec.snapshot_id is not None and spec.snapshot_id not in history.snapshots:
@@ -154,7 +173,8 @@ class PaimonMaintenance:
         rollback = Rollback.to(history, spec)
         if not spec.force:
             rollback.refuse_loss(name, dag_id, history.holding(now))
-        if not dry_run:
+        if note is not None:
+            note.write(rollback.noted())
             rollback.carry_out(self._storage)
         return rollback.report()
 

@@ -40,8 +40,8 @@ def tag_exists(name: TableName, kind: str, tag: str) -> CatalogError:
     )
 
 
-def refuse_loss(name: TableName, target: int, losses: Sequence[str]) -> None:
-    """Refuse to roll a table back, if that takes something from others.
+def refuse_loss(what: str, losses: Sequence[str]) -> None:
+    """Refuse ``what`` (``Rolling t back``), if it takes something from others.
 
     Raises:
         CommitError: COMMITS_OF_OTHERS; names the losses.
@@ -51,6 +51,6 @@ def refuse_loss(name: TableName, target: int, losses: Sequence[str]) -> None:
         listed = ", ".join(losses[:_REASONS]) + (f" and {more} more" if more > 0 else "")
         raise CommitError(
             ErrorCode.COMMITS_OF_OTHERS,
-            f"Rolling {name} back to snapshot {target} would take from others: {listed}.",
+            f"{what} would take from others: {listed}.",
             "Ask them; then set force=True.",
         )

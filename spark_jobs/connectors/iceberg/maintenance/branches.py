@@ -1,0 +1,136 @@
+"""Creating and deleting branches, and fast-forwarding one. Driver only.
+
+Modelled on Iceberg's ``ManageSnapshots``, which replaces nothing either. To delete a branch removes
+no file: its snapshots stay until they expire.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from spark_jobs.connectors.iceberg.commit.gap import ancestors
+from spark_jobs.connectors.iceberg.maintenance.moves import Move, carried_out, history_of, told
+from spark_jobs.connectors.iceberg.maintenance.noted_changes import NotedChanges
+from spark_jobs.connectors.iceberg.maintenance.references import (
+    BRANCH,
+    MAX_REF_AGE,
+    MAX_SNAPSHOT_AGE,
+    MIN_SNAPSHOTS,
+    Reference,
+    References,
+    given,
+    known_snapshot,
+    retention_millis,
+)
+from spark_jobs.connectors.iceberg.maintenance.rollback import named_snapshot
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.contract.maintenance import (
+    CreateBranchSpec,
+    DeleteBranchSpec,
+    FastForwardSpec,
+    MaintenanceReport,
+)
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import CatalogError, CommitError, ErrorCode
+
+# How many names, and how many commits, an error has.
+_NAMES: Final = 20
+_COMMITS: Final = 10
+
+
+def create_branch(changes: NotedChanges, spec: CreateBranchSpec) -> MaintenanceReport:
+    """Begin a branch at a snapshot.
+
+    Raises:
+        CatalogError: BRANCH_EXISTS, also for a tag of that name; SNAPSHOT_NOT_FOUND; TAG_NOT_FOUND.
+        CommitError: COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN.
+    """
+    table = changes.table()
+    if (earlier := changes.done(table)) is not None:
+        return earlier
+    found = table.metadata.refs.get(spec.branch)
+    if found is not None:
+        kind = str(found.snapshot_ref_type)
+        if spec.if_not_exists and kind == BRANCH:
+            return MaintenanceReport()
+        raise CatalogError(
+            ErrorCode.BRANCH_EXISTS,
+            f"{changes.name} has a {kind} {spec.branch} already.",
+            f"Choose another name, delete the {kind} first, or set if_not_exists.",
+        )
+    snapshot_id = named_snapshot(changes.name, table, spec.snapshot_id, spec.tag)
+    retention = {
+        MAX_REF_AGE: retention_millis("retention", spec.retention),
+        MAX_SNAPSHOT_AGE: retention_millis("max_snapshot_age", spec.max_snapshot_age),
+        MIN_SNAPSHOTS: spec.min_snapshots_to_keep,
+    }
+    branch = Reference(spec.branch, BRANCH, snapshot_id, given(retention))
+    return changes.require(table, References([branch]), MaintenanceReport(snapshot_id=snapshot_id))
+
+
+def delete_branch(
+    changes: NotedChanges, spec: DeleteBranchSpec, *, dry_run: bool
+) -> MaintenanceReport:
+    """Delete a branch.
+
+    Raises:
+        CatalogError: BRANCH_NOT_FOUND, also for a tag of that name.
+        CommitError: COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN.
+    """
+    table = changes.table()
+    if not dry_run and (earlier := changes.done(table)) is not None:
+        return earlier
+    branches = _named(table, BRANCH)
+    if spec.branch not in branches:
+        if spec.if_exists:
+            return MaintenanceReport()
+        raise _no_branch(changes.name, spec.branch, branches)
+    report = MaintenanceReport(tags=1)
+    if dry_run:
+        return report
+    gone = Reference(spec.branch, BRANCH, None)
+    return changes.require(table, References([gone]), report)
+
+
+def fast_forward(
+    changes: NotedChanges, spec: FastForwardSpec, *, dry_run: bool
+) -> MaintenanceReport:
+    """Move the branch forward to where another branch or a tag is.
+
+    Raises:
+        CatalogError: BRANCH_NOT_FOUND.
+        CommitError: BRANCHES_DIVERGED, COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN.
+    """
+    return carried_out(changes, partial(_forward, changes.name, spec), dry_run=dry_run)
+
+
+def _forward(name: TableName, spec: FastForwardSpec, table: PinnedTable) -> Move:
+    other = table.metadata.refs.get(spec.to)
+    if other is None:
+        raise _no_branch(name, spec.to, sorted(table.metadata.refs))
+    target = known_snapshot(table, name, int(other.snapshot_id))
+    reached = {each.snapshot_id for each in history_of(table, target)}
+    own = [each for each in ancestors(table) if each.snapshot_id not in reached]
+    if own:
+        more = f" and {len(own) - _COMMITS} more" if len(own) > _COMMITS else ""
+        raise CommitError(
+            ErrorCode.BRANCHES_DIVERGED,
+            f"{name}: the branch {table.branch} cannot be fast-forwarded to {spec.to}, which does "
+            f"not come from {', '.join(map(told, own[:_COMMITS]))}{more}.",
+            "Publish single snapshots by CherryPickOperator, or merge the rows.",
+        )
+    return Move(target)
+
+
+def _named(table: PinnedTable, kind: str) -> list[str]:
+    found = table.metadata.refs.items()
+    return sorted(name for name, each in found if str(each.snapshot_ref_type) == kind)
+
+
+def _no_branch(name: TableName, branch: str, known: list[str]) -> CatalogError:
+    return CatalogError(
+        ErrorCode.BRANCH_NOT_FOUND,
+        f"{name} has no branch {branch}.",
+        f"Use one of: {', '.join(known[:_NAMES]) or 'none'}.",
+    )
