@@ -54,6 +54,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_merge.operators.remove_orphan_files",
                     "airflow_provider_merge.operators.tags",
                     "airflow_provider_merge.operators.rollback",
+                    "airflow_provider_merge.operators.table_care",
                 ],
             }
         ],

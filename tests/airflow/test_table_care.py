@@ -1,0 +1,431 @@
+"""Care for all tables of catalogs: the plan from metadata, one job, results, retries."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import pytest
+
+from airflow_provider_merge.care.steps import Step, document_of, steps_in
+from airflow_provider_merge.operators.table_care import TableCareOperator
+from spark_jobs.contract.compaction import CompactionReport, CompactSpec
+from spark_jobs.contract.maintenance import (
+    ExpireSnapshotsSpec,
+    MaintenanceReport,
+    RemoveOrphanFilesSpec,
+)
+from spark_jobs.contract.result import ErrorInfo, Metrics
+from spark_jobs.errors import JobError, RequestError
+from tests.airflow.support import committed, failed
+from tests.support.iceberg_tables import IcebergTable
+from tests.support.paimon_metadata import TableFiles
+
+HOUR = 3600
+BROKEN = ErrorInfo("METADATA_UNREADABLE", "a manifest is gone", "Look.", retryable=False)
+REFUSED = ErrorInfo("NOT_SUPPORTED", "not this one", "Use Spark.", retryable=False)
+CONFLICT = ErrorInfo("COMMIT_CONFLICT", "somebody was there", "", retryable=True)
+LATE = ErrorInfo("TIME_LIMIT_REACHED", "not begun", "", retryable=True)
+
+
+def table(warehouse, name, *, files=1, old=0, **options):
+    """A Paimon table of ``files`` small files, each of its snapshot, of which so many are old."""
+    found = TableFiles(warehouse, name).create(**options)
+    for number in range(files):
+        seconds = time.time() - (5 * HOUR if number < old else 0)
+        made = found.add({"2026-01-31": 10}, time_millis=int(seconds * 1000))
+        os.utime(found.folder / f"snapshot/snapshot-{made}", (seconds, seconds))
+    return found
+
+
+@pytest.fixture
+def lake(warehouse):
+    """Tables with and without something to do, one that is broken, a folder that is no table."""
+    table(warehouse, "small", files=6)
+    table(warehouse, "many", files=20)
+    table(warehouse, "old", files=15, old=15, **{"compaction.min.file-num": "50"})
+    table(warehouse, "calm")
+    table(warehouse, "evolving", files=6, **{"data-evolution.enabled": "true"})
+    broken = table(warehouse, "broken", files=6)
+    for each in (broken.folder / "manifest").iterdir():
+        each.unlink()
+    (warehouse / "shop.db" / "none").mkdir()
+    return warehouse
+
+
+def reported(request):
+    """The result of a job."""
+    common = {"metrics": Metrics(), "new_snapshot_id": None}
+    if isinstance(request.statement, CompactSpec):
+        report = CompactionReport(bytes_before=600, bytes_after=500, files_before=6, files_after=1)
+        return committed(request, compaction=report, **common)
+    return committed(
+        request, maintenance=MaintenanceReport(snapshots=4, bytes_removed=70), **common
+    )
+
+
+class Tries:
+    """A task and its tries."""
+
+    def __init__(self):
+        self.pushed = {}
+        self.context = {"dag_run": SimpleNamespace(start_date=datetime(2026, 1, 31, tzinfo=UTC))}
+
+    def run(self, number=1, **parameters):
+        ti = SimpleNamespace(
+            dag_id="d", run_id="r", task_id="t", map_index=-1, max_tries=1, try_number=number,
+            xcom_push=self.pushed.__setitem__, get_task_states=lambda **_: {},
+        )  # fmt: skip
+        operator = TableCareOperator(task_id="t", retries=1, **parameters)
+        return operator.execute({**self.context, "ti": ti})
+
+
+def told(result):
+    """The steps of a result by action and table, each with its status."""
+    return {
+        f"{each.get('action', '')} {each['table']}".strip(): each["status"]
+        for each in result["tables"]
+    }
+
+
+def requests(submitter, job=0):
+    return [(each.statement.kind, str(each.target)) for each in submitter.jobs[job].work.requests]
+
+
+PLANNED = {
+    "compact shop.many": "planned",
+    "compact shop.small": "planned",
+    "compact shop.evolving": "refused",
+    "compact shop.broken": "failed",
+    "expire_snapshots shop.old": "planned",
+    "shop.calm": "nothing",
+}
+
+
+def test_a_dry_run_is_a_plan_from_metadata(lake, submitter):
+    result = Tries().run(dry_run=True)
+
+    assert told(result) == PLANNED
+    assert submitter.jobs == []
+    assert result["status"] == "dry_run"
+    many, small = (
+        next(each for each in result["tables"] if each["table"] == f"shop.{name}")
+        for name in ("many", "small")
+    )
+    assert (many["read"], many["write"], many["files"]) == (2000, 2000, 19)
+    assert (small["read"], small["files"]) == (600, 5)
+    assert result["read"] == 2600
+    old = next(each for each in result["tables"] if each["table"] == "shop.old")
+    assert (old["snapshots"], old["catalog"]) == (5, "paimon_default")
+    names = [each["table"] for each in result["tables"]]
+    assert names.index("shop.many") < names.index("shop.small") < names.index("shop.calm")
+    broken = next(each for each in result["tables"] if each["table"] == "shop.broken")
+    assert broken["code"] == "METADATA_UNREADABLE"
+    assert not (lake / "_operations").exists()
+
+
+def test_a_plan_of_both_formats(warehouse, iceberg_catalog, submitter):
+    table(warehouse, "small", files=6)
+    other = IcebergTable.create(iceberg_catalog, ("shop", "days"))
+    for _ in range(6):
+        other.append(20_000, "Oslo")
+    IcebergTable.create(iceberg_catalog, ("shop", "empty"))
+
+    tries = Tries()
+    submitter.outcomes = [reported]
+    result = tries.run(tables="shop.*", more_catalogs=["iceberg_default"])
+
+    found = {(each["catalog"], each["table"]): each for each in result["tables"]}
+    assert {name: each["status"] for name, each in found.items()} == {
+        ("paimon_default", "shop.small"): "done",
+        ("iceberg_default", "shop.days"): "done",
+        ("iceberg_default", "shop.empty"): "nothing",
+    }
+    (job,) = submitter.jobs
+    assert {each.catalog.connector for each in job.work.requests} == {"paimon", "iceberg"}
+    assert len({each.operation_id for each in job.work.requests}) == 2
+    (secret,) = job.credentials
+    paimon = next(each for each in job.work.requests if each.catalog.connector == "paimon")
+    own = job.work.credentials_of(paimon.catalog, job.credentials)
+    assert list(own) == ["custom.secret-key"]
+    assert secret.endswith(".custom.secret-key")
+
+
+def test_what_is_done_by_whom(lake, submitter):
+    submitter.outcomes = [reported]
+    tries = Tries()
+    with pytest.raises(Exception, match=r"1 of 6 steps .*\n.*METADATA_UNREADABLE") as raised:
+        tries.run()
+
+    assert type(raised.value).__name__ == "AirflowFailException"
+    assert "Done, and not repeated by a retry: 3." in str(raised.value)
+    (job,) = submitter.jobs
+    assert requests(submitter) == [
+        *(("compact", "shop.many"), ("compact", "shop.small"), ("expire_snapshots", "shop.old"))
+    ]
+    assert (job.work.on_failure, job.work.max_parallel, job.work.max_seconds) == (
+        *("continue", 1), None
+    )  # fmt: skip
+    result = tries.pushed["return_value"]
+    done = {name: "done" if each == "planned" else each for name, each in PLANNED.items()}
+    assert told(result) == done
+    small = next(each for each in result["tables"] if each["table"] == "shop.small")
+    assert (small["read"], small["write"], small["free"], small["files"]) == (600, 500, 100, 5)
+    assert result["counts"] == {"done": 3, "nothing": 1, "refused": 1, "failed": 1}
+
+
+def test_a_failure_may_be_a_warning(lake, submitter):
+    submitter.outcomes = [reported]
+    result = Tries().run(on_failure="warn", exclude=["*.many"])
+
+    assert told(result)["compact shop.broken"] == "failed"
+    assert "compact shop.many" not in told(result)
+    # Nobody asks for it any more.
+    assert list((lake / "_operations").glob("*.plan")) == []
+
+
+def test_bytes_are_cut_by_what_is_worth_most(lake, submitter):
+    submitter.outcomes = [reported]
+    cut = Tries().run(dry_run=True, max_bytes="2100 b")
+    assert told(cut)["compact shop.many"] == "planned"
+    assert told(cut)["compact shop.small"] == "left"
+    assert cut["read"] == 2000
+
+    capped = Tries().run(dry_run=True, max_bytes="1000 b")
+    assert told(capped)["compact shop.many"] == "planned"
+    assert capped["read"] == 1000
+    Tries().run(max_bytes="1000 b", on_failure="warn", max_seconds=60, max_parallel="3")
+    work = submitter.jobs[0].work
+    assert work.requests[0].statement == CompactSpec(max_bytes="1000 b")
+    assert (work.max_seconds, work.max_parallel) == (60, 3)
+
+
+def test_actions_are_chosen(lake, submitter):
+    submitter.outcomes = [reported]
+    chosen = {"actions": ["remove_orphan_files", "expire_snapshots"], "tables": ["shop.old"]}
+    result = Tries().run(**chosen, older_than="3 h", orphans_older_than="2 d", retain_min=3)
+
+    statements = [each.statement for each in submitter.jobs[0].work.requests]
+    assert statements == [
+        ExpireSnapshotsSpec(older_than="3 h", retain_min=3), RemoveOrphanFilesSpec("2 d")
+    ]  # fmt: skip
+    expiry = result["tables"][0]
+    assert (expiry["free"], expiry["snapshots"]) == (70, 4)
+
+
+def test_nothing_to_do_starts_nothing(warehouse, submitter):
+    table(warehouse, "calm")
+    assert told(Tries().run()) == {"shop.calm": "nothing"}
+    assert Tries().run(exclude="shop.*")["tables"] == []
+    assert submitter.jobs == []
+
+
+def test_an_empty_catalog_has_nothing(warehouse, submitter):
+    assert Tries().run()["tables"] == []
+
+
+def by_table(**outcomes):
+    """Results by the table's name; others are done, and None leaves none."""
+
+    def outcome(request):
+        error = outcomes.get(request.table.table, reported)
+        if error is None or error is reported:
+            return None if error is None else reported(request)
+        return failed(request, error)
+
+    return outcome
+
+
+def test_a_refusal_by_the_job_and_want_of_time_are_no_failures(lake, submitter):
+    submitter.outcomes = [by_table(many=REFUSED, small=LATE)]
+    result = Tries().run(exclude="*.broken")
+
+    assert told(result)["compact shop.many"] == "refused"
+    assert told(result)["compact shop.small"] == "left"
+    many = next(each for each in result["tables"] if each["table"] == "shop.many")
+    assert (many["code"], many["reason"]) == ("NOT_SUPPORTED", "not this one")
+
+
+def test_a_retry_does_what_is_left(lake, submitter):
+    submitter.outcomes = [by_table(small=CONFLICT)]
+    tries = Tries()
+    with pytest.raises(Exception, match="COMMIT_CONFLICT: somebody was there") as raised:
+        tries.run(exclude="*.broken")
+    assert type(raised.value).__name__ == "AirflowException"
+
+    # What is to be done is that of the first try, whatever happens to tables meanwhile.
+    table(lake, "late", files=9)
+    submitter.outcomes = [reported]
+    result = tries.run(2, exclude="*.broken")
+
+    assert requests(submitter, 1) == [("compact", "shop.small")]
+    first = {each.target: each for each in submitter.jobs[0].work.requests}
+    (again,) = submitter.jobs[1].work.requests
+    assert again.operation_id == first[again.target].operation_id
+    assert again.origin.try_number == 2
+    assert told(result)["compact shop.many"] == told(result)["compact shop.small"] == "done"
+    assert "compact shop.late" not in told(result)
+    assert list((lake / "_operations").glob("*.plan")) == []
+
+
+def test_a_retry_after_a_kill_does_the_rest(lake, submitter):
+    submitter.outcomes = [by_table(small=None, old=None)]
+    submitter.process_fails = True
+    tries = Tries()
+    with pytest.raises(Exception, match=r"No result: compact paimon_default shop\.small") as raised:
+        tries.run(exclude="*.broken", on_failure="warn")
+    assert type(raised.value).__name__ == "AirflowException"
+    assert told(tries.pushed["return_value"])["compact shop.small"] == "planned"
+
+    submitter.process_fails, submitter.outcomes = False, [reported]
+    tries.run(2, exclude="*.broken")
+    assert requests(submitter, 1) == [("compact", "shop.small"), ("expire_snapshots", "shop.old")]
+
+
+def test_a_retry_of_what_is_done_starts_nothing(lake, submitter):
+    submitter.outcomes = [reported]
+    tries = Tries()
+    with pytest.raises(Exception, match="METADATA_UNREADABLE"):
+        tries.run()
+    with pytest.raises(Exception, match="METADATA_UNREADABLE"):
+        tries.run(2)
+    assert len(submitter.jobs) == 1
+
+
+def test_an_approved_plan_is_done_as_far_as_it_still_holds(lake, submitter):
+    plan = Tries().run(dry_run=True, exclude="*.broken")
+    # Meanwhile, one table is gone, another was compacted, a third has work that nobody approved.
+    (lake / "shop.db" / "many").rename(lake / "shop.db" / ".gone")
+    (lake / "shop.db" / "small").rename(lake / "shop.db" / ".small")
+    table(lake, "small")
+    table(lake, "late", files=9)
+    submitter.outcomes = [reported]
+
+    for given in (plan, json.dumps(plan), str(plan)):
+        submitter.jobs.clear()
+        result = Tries().run(plan=given)
+        assert told(result) == {
+            "expire_snapshots shop.old": "done",
+            "compact shop.many": "gone",
+            "compact shop.small": "nothing",
+        }
+        (request,) = submitter.jobs[0].work.requests
+        assert request.statement == ExpireSnapshotsSpec(max_deletes=5)
+        for each in (lake / "_operations").iterdir():
+            each.unlink()
+
+
+WRONG = {
+    "no pattern": ({"tables": "orders"}, "tables: 'orders' is not a pattern of tables"),
+    "a path": ({"tables": ["a/b.c"]}, r"tables\[0\]: 'a/b.c' is not a pattern"),
+    "a part is missing": ({"tables": "shop."}, "tables: 'shop.' is not a pattern of tables"),
+    "a branch": ({"exclude": ["s.t", "s.t$branch_b"]}, r"exclude\[1\]: .* names a branch"),
+    "a number": ({"tables": 7}, "tables: expected text or a list of texts, found int"),
+    "a number in a list": ({"tables": [7]}, r"tables\[0\]: expected text, found int"),
+    "an action": ({"actions": ["vacuum"]}, r"actions\[0\]: 'vacuum' is not one of: compact, exp"),
+    "a text of actions": ({"actions": "compact"}, "actions: expected a list, found str"),
+    "no unit": ({"max_bytes": "100"}, "max_bytes: '100' has no unit"),
+    "no time": ({"max_seconds": 0}, "max_seconds: 0 is not a positive whole number"),
+    "none at a time": ({"max_parallel": 0}, "max_parallel: 0 is not a positive whole number"),
+    "an age": ({"older_than": "soon"}, "older_than: 'soon' is neither a duration"),
+    "an age of orphans": ({"orphans_older_than": "1"}, "orphans_older_than: '1' has no unit"),
+    "limits": ({"retain_min": 5, "retain_max": 3}, "retain_min: 5 is more than retain_max, 3"),
+    "a policy": ({"on_failure": "stop"}, "on_failure: 'stop' is not one of: fail, warn"),
+    "twice": ({"more_catalogs": ["paimon_default"]}, r"more_catalogs\[0\]: .* is named twice"),
+    "a text of catalogs": ({"more_catalogs": "a"}, "more_catalogs: expected a list of connection"),
+    "no plan": ({"plan": "soon"}, "plan: is not the plan of a dry run"),
+    "a plan of nothing": ({"plan": {"status": "x"}}, "plan: is not the plan of a dry run"),
+    "a plan and patterns": (
+        {"plan": {"tables": []}, "tables": "a.*"}, "tables: cannot be combined with plan"
+    ),
+    "a plan and a dry run": (
+        {"plan": {"tables": []}, "dry_run": True}, "plan: cannot be combined with dry_run"
+    ),
+    "a wrong step": (
+        {"plan": {"tables": [{"catalog": "a", "table": "b.c", "read": "1"}]}},
+        r"plan.tables\[0\].read: '1' is not a int",
+    ),
+    "a step of another kind": (
+        {"plan": {"tables": [{"catalog": "a", "table": "b.c", "action": "drop"}]}},
+        r"plan.tables\[0\].action: 'drop' is unknown",
+    ),
+    "a step without a table": (
+        {"plan": {"tables": [{"catalog": "a"}]}}, r"plan.tables\[0\].table: missing"
+    ),
+    "an unknown field": (
+        {"plan": {"tables": [{"catalog": "a", "table": "b.c", "do": "x"}]}},
+        r"plan.tables\[0\].do: is unknown",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "problem"), WRONG.values(), ids=WRONG)
+def test_wrong_input_is_named_when_the_dag_is_parsed(given, problem):
+    with pytest.raises(RequestError, match=problem) as raised:
+        TableCareOperator(task_id="t", **given)
+    assert raised.value.places[0] == "task 't'"
+
+
+LATER = {
+    "a typo": ({"tables": ["shop.*", "shp.*"]}, r"tables: 'shp\.\*' fits no table"),
+    "no connection": ({"more_catalogs": ["nowhere"]}, "there is no connection 'nowhere'"),
+    "another catalog": (
+        {"plan": {"tables": [{"catalog": "x", "table": "shop.a", "action": "compact"}]}},
+        "plan: is for the catalog x, but this task is for paimon_default",
+    ),
+    "another action": (
+        {
+            "plan": {"tables": [{"catalog": "paimon_default", "table": "shop.a",
+                                 "action": "remove_orphan_files"}]},
+        },
+        "plan: has the action remove_orphan_files, which is not among: compact, expire_snapshots",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("given", "problem"), LATER.values(), ids=LATER)
+def test_wrong_input_that_only_a_run_shows(warehouse, submitter, given, problem):
+    table(warehouse, "small", files=6)
+    with pytest.raises(Exception, match=problem) as raised:
+        Tries().run(**given)
+    assert type(raised.value).__name__ == "AirflowFailException"
+    assert submitter.jobs == []
+
+
+def test_one_catalog_by_two_names_is_one(warehouse, submitter, monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_OTHER", os.environ["AIRFLOW_CONN_PAIMON_DEFAULT"])
+    with pytest.raises(
+        Exception, match="more_catalogs: 'other' is the catalog of 'paimon_default'"
+    ):
+        Tries().run(more_catalogs=["other"])
+
+
+def test_a_catalog_that_cannot_be_read_is_an_error_at_once(warehouse, submitter):
+    warehouse.rmdir()
+    with pytest.raises(Exception, match="WAREHOUSE_NOT_FOUND"):
+        Tries().run(dry_run=True)
+
+
+def test_a_folder_that_nobody_may_write_is_the_job_s_to_tell(lake, submitter, monkeypatch):
+    from airflow_provider_merge.operators._shared import rights
+
+    monkeypatch.setattr(rights, "_published_folders", lambda *_: pytest.fail("was looked at"))
+    submitter.outcomes = [reported]
+    Tries().run(on_failure="warn")
+    submitter.jobs[0].require_rights()
+
+
+def test_steps_come_back_from_their_document():
+    steps = [
+        Step("lake", "a.b", "compact", read=5, write=4, free=1, files=3),
+        Step("lake", "a.b", "remove_orphan_files", free=None),
+        Step("lake", "`a.c`.b", status="failed", code="METADATA_UNREADABLE", reason="Oh."),
+    ]
+    document = document_of(steps, "dry_run")
+    assert steps_in(document, "plan") == steps_in(str(document), "plan") == steps
+    assert isinstance(steps[2].error, JobError)
+    with pytest.raises(RequestError, match="twice"):
+        steps_in({"tables": [document["tables"][0]] * 2}, "plan")
