@@ -118,7 +118,7 @@ def document_of(steps: Iterable[Step], status: str) -> dict[str, Any]:
         "write": sum(each.write for each in at_work),
         "free": sum(each.free or 0 for each in at_work),
         "counts": {name: count for name, count in counts.items() if count},
-        "tables": [_document(each) for each in found],
+        "tables": [asdict(each) for each in found],
     }
 
 
@@ -136,13 +136,6 @@ def steps_in(document: Any, field: str) -> list[Step]:
     if len({each.name for each in found}) < len(found):
         raise invalid(field, "has an action on a table twice", _REMEDY)
     return found
-
-
-def _document(step: Step) -> dict[str, Any]:
-    """The fields of a step that are not as they are by default, and its status."""
-    plain = asdict(Step("", ""))
-    given = asdict(step).items()
-    return {name: value for name, value in given if name == "status" or value != plain[name]}
 
 
 def _parsed(text: str, field: str) -> Any:

@@ -8,10 +8,13 @@ import time
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
+import jinja2
 import pytest
 
 from airflow_provider_merge.care.steps import Step, document_of, steps_in
+from airflow_provider_merge.operators.lakehouse_care import lakehouse_care
 from airflow_provider_merge.operators.table_care import TableCareOperator
+from dags_examples import lakehouse_care as lakehouse_example
 from spark_jobs.contract.compaction import CompactionReport, CompactSpec
 from spark_jobs.contract.maintenance import (
     ExpireSnapshotsSpec,
@@ -86,8 +89,7 @@ class Tries:
 def told(result):
     """The steps of a result by action and table, each with its status."""
     return {
-        f"{each.get('action', '')} {each['table']}".strip(): each["status"]
-        for each in result["tables"]
+        f"{each['action']} {each['table']}".strip(): each["status"] for each in result["tables"]
     }
 
 
@@ -429,3 +431,40 @@ def test_steps_come_back_from_their_document():
     assert isinstance(steps[2].error, JobError)
     with pytest.raises(RequestError, match="twice"):
         steps_in({"tables": [document["tables"][0]] * 2}, "plan")
+
+
+def test_the_group_asks_before_it_starts_anything(lake, submitter):
+    from airflow.sdk import DAG
+
+    with DAG("care", schedule=None) as dag:
+        lakehouse_care(tables="shop.*", older_than="3 h", retries=0)
+    order = [each.task_id.removeprefix("lakehouse_care.") for each in dag.topological_sort()]
+    assert order == ["plan", "is_anything_due", "approval", "care"]
+    plan, care = (dag.task_dict[f"lakehouse_care.{name}"] for name in ("plan", "care"))
+    assert (plan.dry_run, plan.tables, care.dry_run, care.tables) == (True, "shop.*", False, None)
+    assert plan.older_than == care.older_than == "3 h"
+
+    found = Tries().run(dry_run=True)
+    is_anything_due = dag.task_dict["lakehouse_care.is_anything_due"].python_callable
+    nothing = document_of([Step("c", "a.b", status="nothing")], "dry_run")
+    assert [is_anything_due(each) for each in (found, nothing)] == [True, False]
+    asked = {}
+
+    class Pulled:
+        def xcom_pull(self, task_ids):
+            asked["of"] = task_ids
+            return found
+
+    body = dag.task_dict["lakehouse_care.approval"].body
+    text = jinja2.Template(body, undefined=jinja2.StrictUndefined).render(ti=Pulled())
+    assert asked == {"of": "lakehouse_care.plan"}
+    assert text.startswith("Bytes to read: 2,600, to write: 2,600,")
+    assert "- shop.many of paimon_default: compact planned,\n  2,000 bytes to read" in text
+    assert "- shop.broken of paimon_default: compact failed," in text
+    assert "shop.calm" not in text
+
+
+def test_the_example_is_a_group_for_two_catalogs():
+    plan = lakehouse_example.dag.task_dict["lakehouse_care.plan"]
+    assert plan.more_catalogs == ["iceberg_default"]
+    assert "tables" not in plan.given
