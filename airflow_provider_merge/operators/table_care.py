@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
@@ -160,7 +160,7 @@ class TableCareOperator(SparkJobOperator):
         final = [ended.get(each.name, each) for each in steps]
         result = self._told(final, "done")
         try:
-            self._require_all(final, failure, context)
+            self._require_all(final, {each.step.name for each in asked}, failure, context)
         except AirflowException:
             # Of a task that fails, Airflow keeps no result.
             context["ti"].xcom_push("return_value", result)
@@ -214,9 +214,15 @@ class TableCareOperator(SparkJobOperator):
         return result
 
     def _require_all(
-        self, steps: Sequence[Step], failure: SubmissionError | None, context: Context
+        self,
+        steps: Sequence[Step],
+        tried: Collection[str],
+        failure: SubmissionError | None,
+        context: Context,
     ) -> None:
         """Fail if a table failed, or the job was lost; what is done stays done.
+
+        ``tried`` has the names of planned steps: what could not be planned is not looked at again.
 
         Raises:
             AirflowFailException: all errors are final.
@@ -241,8 +247,8 @@ class TableCareOperator(SparkJobOperator):
                 f"Done, and not repeated by a retry: {done}.",
                 f"Where: {task_place(context)}",
             ]
-            final = not lost and not any(each.error.code.retryable for each in failed)
-            kind = AirflowFailException if final else AirflowException
+            again = any(each.error.code.retryable for each in failed if each.name in tried)
+            kind = AirflowException if lost or again else AirflowFailException
             raise kind("\n".join(told))
 
     def _forget(self, kept: KeptPlan, asked: Sequence[Asked], context: Context) -> None:

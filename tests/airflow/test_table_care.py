@@ -12,6 +12,7 @@ import jinja2
 import pytest
 
 from airflow_provider_merge.care.steps import Step, document_of, steps_in
+from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.operators.lakehouse_care import lakehouse_care
 from airflow_provider_merge.operators.table_care import TableCareOperator
 from dags_examples import lakehouse_care as lakehouse_example
@@ -22,7 +23,7 @@ from spark_jobs.contract.maintenance import (
     RemoveOrphanFilesSpec,
 )
 from spark_jobs.contract.result import ErrorInfo, Metrics
-from spark_jobs.errors import JobError, RequestError
+from spark_jobs.errors import ErrorCode, InternalError, JobError, RequestError
 from tests.airflow.support import committed, failed
 from tests.support.iceberg_tables import IcebergTable
 from tests.support.paimon_metadata import TableFiles
@@ -295,6 +296,26 @@ def test_a_retry_of_what_is_done_starts_nothing(lake, submitter):
     with pytest.raises(Exception, match="METADATA_UNREADABLE"):
         tries.run(2)
     assert len(submitter.jobs) == 1
+
+
+def test_what_could_not_be_planned_is_no_reason_to_try_again(lake, submitter, monkeypatch):
+    def no_answer(hook, name):
+        if str(name) == "shop.small":
+            raise InternalError(ErrorCode.STORAGE_UNAVAILABLE, "no answer", "Look.")
+        return read(hook, name)
+
+    read = PaimonHook.table
+    monkeypatch.setattr(PaimonHook, "table", no_answer)
+    submitter.outcomes = [reported]
+    with pytest.raises(Exception, match="STORAGE_UNAVAILABLE: no answer") as raised:
+        Tries().run(exclude="*.broken")
+    assert type(raised.value).__name__ == "AirflowFailException"
+
+
+def test_what_nobody_expects_is_an_error_of_its_table(lake, submitter, monkeypatch):
+    monkeypatch.setattr(PaimonHook, "page_facts", lambda *_: {}["x"])
+    found = Tries().run(dry_run=True, tables="shop.calm")["tables"]
+    assert [(each["status"], each["code"]) for each in found] == [("failed", "INTERNAL_ERROR")]
 
 
 def test_an_approved_plan_is_done_as_far_as_it_still_holds(lake, submitter):
