@@ -23,8 +23,8 @@ from spark_jobs.errors import ErrorCode, InternalError, JobError
 log = logging.getLogger(__name__)
 
 Statement = CompactSpec | ExpireSnapshotsSpec | RemoveOrphanFilesSpec
-# Snapshots whose removed files are counted: each may be a file of its own.
-_MOST_COUNTED: Final = 20
+# Snapshots of a table whose manifests are read for what they removed.
+_MOST_READ: Final = 5
 
 
 def looked_at(hook: CatalogHook, table: Step, statements: dict[str, Statement]) -> list[Step]:
@@ -99,7 +99,14 @@ def _expiry(
 
 def _freed(snapshot: Callable[[int], Any], facts: PageFacts, found: Expiry) -> tuple[int, bool]:
     """Bytes that the newest of the snapshots removed, and whether these are all."""
-    newest = found.removing[-_MOST_COUNTED:]
-    changes = [facts.change(each) for each in map(snapshot, newest) if each is not None]
-    known = [each.bytes_removed for each in changes if each is not None]
+    known, read = list[int](), 0
+    for each in filter(None, map(snapshot, reversed(found.removing))):
+        if facts.totals(each) is None:
+            # Only its manifests tell.
+            read += 1
+            if read > _MOST_READ:
+                break
+        change = facts.change(each)
+        if change is not None:
+            known.append(change.bytes_removed)
     return sum(known), len(known) == len(found.removing) and not found.is_cut

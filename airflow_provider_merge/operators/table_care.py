@@ -324,7 +324,7 @@ class TableCareOperator(SparkJobOperator):
             ),
         }
         for index, each in enumerate(self.actions):
-            if each not in known:
+            if not isinstance(each, str) or each not in known:
                 problem = f"{each!r} is not one of: {', '.join(known)}"
                 raise invalid(f"actions[{index}]", problem)
         return {name: each for name, each in known.items() if name in self.actions}

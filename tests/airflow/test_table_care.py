@@ -349,6 +349,7 @@ WRONG = {
     "a number": ({"tables": 7}, "tables: expected text or a list of texts, found int"),
     "a number in a list": ({"tables": [7]}, r"tables\[0\]: expected text, found int"),
     "an action": ({"actions": ["vacuum"]}, r"actions\[0\]: 'vacuum' is not one of: compact, exp"),
+    "no action": ({"actions": [["x"]]}, r"actions\[0\]: .* is not one of: compact, exp"),
     "a text of actions": ({"actions": "compact"}, "actions: expected a list, found str"),
     "no unit": ({"max_bytes": "100"}, "max_bytes: '100' has no unit"),
     "no time": ({"max_seconds": 0}, "max_seconds: 0 is not a positive whole number"),
