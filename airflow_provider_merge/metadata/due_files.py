@@ -48,6 +48,28 @@ def due_files(
     return rewritten([*flawed, *joined], target_size)
 
 
+def due_neighbours(
+    files: Iterable[StoredFile], is_small: Callable[[int], bool], target_size: int, min_files: int
+) -> DueFiles:
+    """The same of files in an order, of which only neighbours are put together."""
+    due, current, size = list[StoredFile](), list[StoredFile](), 0
+    for file in files:
+        is_candidate = file.is_flawed or is_small(file.size)
+        if not is_candidate or size + file.live_size > target_size:
+            # Files that come later cannot join these.
+            due += current if _are_worth_it(current, 2) else []
+            current, size = [], 0
+        if is_candidate:
+            current.append(file)
+            size += file.live_size
+    due += current if _are_worth_it(current, max(min_files, 2)) else []
+    return rewritten(due, target_size)
+
+
+def _are_worth_it(files: Sequence[StoredFile], least: int) -> bool:
+    return len(files) >= least or any(each.is_flawed for each in files)
+
+
 def rewritten(files: Sequence[StoredFile], target_size: int) -> DueFiles:
     """What all of these files come to when they are rewritten into files of the target size."""
     left = sum(each.live_size for each in files)

@@ -324,7 +324,7 @@ class TableCareOperator(SparkJobOperator):
             ),
         }
         for index, each in enumerate(self.actions):
-            if not isinstance(each, str) or each not in known:
+            if each not in tuple(known):  # it may be anything
                 problem = f"{each!r} is not one of: {', '.join(known)}"
                 raise invalid(f"actions[{index}]", problem)
         return {name: each for name, each in known.items() if name in self.actions}

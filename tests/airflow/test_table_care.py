@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import time
-from datetime import UTC, datetime
-from types import SimpleNamespace
 
 import jinja2
 import pytest
@@ -14,7 +10,6 @@ import pytest
 from airflow_provider_merge.care.steps import Step, document_of, steps_in
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.operators.lakehouse_care import lakehouse_care
-from airflow_provider_merge.operators.table_care import TableCareOperator
 from dags_examples import lakehouse_care as lakehouse_example
 from spark_jobs.contract.compaction import CompactionReport, CompactSpec
 from spark_jobs.contract.maintenance import (
@@ -24,25 +19,14 @@ from spark_jobs.contract.maintenance import (
 )
 from spark_jobs.contract.result import ErrorInfo, Metrics
 from spark_jobs.errors import ErrorCode, InternalError, JobError, RequestError
+from tests.airflow.cared_tables import Tries, table, told
 from tests.airflow.support import committed, failed
 from tests.support.iceberg_tables import IcebergTable
-from tests.support.paimon_metadata import TableFiles
 
-HOUR = 3600
 BROKEN = ErrorInfo("METADATA_UNREADABLE", "a manifest is gone", "Look.", retryable=False)
 REFUSED = ErrorInfo("NOT_SUPPORTED", "not this one", "Use Spark.", retryable=False)
 CONFLICT = ErrorInfo("COMMIT_CONFLICT", "somebody was there", "", retryable=True)
 LATE = ErrorInfo("TIME_LIMIT_REACHED", "not begun", "", retryable=True)
-
-
-def table(warehouse, name, *, files=1, old=0, **options):
-    """A Paimon table of ``files`` small files, each of its snapshot, of which so many are old."""
-    found = TableFiles(warehouse, name).create(**options)
-    for number in range(files):
-        seconds = time.time() - (5 * HOUR if number < old else 0)
-        made = found.add({"2026-01-31": 10}, time_millis=int(seconds * 1000))
-        os.utime(found.folder / f"snapshot/snapshot-{made}", (seconds, seconds))
-    return found
 
 
 @pytest.fixture
@@ -69,29 +53,6 @@ def reported(request):
     return committed(
         request, maintenance=MaintenanceReport(snapshots=4, bytes_removed=70), **common
     )
-
-
-class Tries:
-    """A task and its tries."""
-
-    def __init__(self):
-        self.pushed = {}
-        self.context = {"dag_run": SimpleNamespace(start_date=datetime(2026, 1, 31, tzinfo=UTC))}
-
-    def run(self, number=1, **parameters):
-        ti = SimpleNamespace(
-            dag_id="d", run_id="r", task_id="t", map_index=-1, max_tries=1, try_number=number,
-            xcom_push=self.pushed.__setitem__, get_task_states=lambda **_: {},
-        )  # fmt: skip
-        operator = TableCareOperator(task_id="t", retries=1, **parameters)
-        return operator.execute({**self.context, "ti": ti})
-
-
-def told(result):
-    """The steps of a result by action and table, each with its status."""
-    return {
-        f"{each['action']} {each['table']}".strip(): each["status"] for each in result["tables"]
-    }
 
 
 def requests(submitter, job=0):
@@ -339,98 +300,6 @@ def test_an_approved_plan_is_done_as_far_as_it_still_holds(lake, submitter):
         assert request.statement == ExpireSnapshotsSpec(max_deletes=5)
         for each in (lake / "_operations").iterdir():
             each.unlink()
-
-
-WRONG = {
-    "no pattern": ({"tables": "orders"}, "tables: 'orders' is not a pattern of tables"),
-    "a path": ({"tables": ["a/b.c"]}, r"tables\[0\]: 'a/b.c' is not a pattern"),
-    "a part is missing": ({"tables": "shop."}, "tables: 'shop.' is not a pattern of tables"),
-    "a branch": ({"exclude": ["s.t", "s.t$branch_b"]}, r"exclude\[1\]: .* names a branch"),
-    "a number": ({"tables": 7}, "tables: expected text or a list of texts, found int"),
-    "a number in a list": ({"tables": [7]}, r"tables\[0\]: expected text, found int"),
-    "an action": ({"actions": ["vacuum"]}, r"actions\[0\]: 'vacuum' is not one of: compact, exp"),
-    "no action": ({"actions": [["x"]]}, r"actions\[0\]: .* is not one of: compact, exp"),
-    "a text of actions": ({"actions": "compact"}, "actions: expected a list, found str"),
-    "no unit": ({"max_bytes": "100"}, "max_bytes: '100' has no unit"),
-    "no time": ({"max_seconds": 0}, "max_seconds: 0 is not a positive whole number"),
-    "none at a time": ({"max_parallel": 0}, "max_parallel: 0 is not a positive whole number"),
-    "an age": ({"older_than": "soon"}, "older_than: 'soon' is neither a duration"),
-    "an age of orphans": ({"orphans_older_than": "1"}, "orphans_older_than: '1' has no unit"),
-    "limits": ({"retain_min": 5, "retain_max": 3}, "retain_min: 5 is more than retain_max, 3"),
-    "a policy": ({"on_failure": "stop"}, "on_failure: 'stop' is not one of: fail, warn"),
-    "twice": ({"more_catalogs": ["paimon_default"]}, r"more_catalogs\[0\]: .* is named twice"),
-    "a text of catalogs": ({"more_catalogs": "a"}, "more_catalogs: expected a list of connection"),
-    "no plan": ({"plan": "soon"}, "plan: is not the plan of a dry run"),
-    "a plan of nothing": ({"plan": {"status": "x"}}, "plan: is not the plan of a dry run"),
-    "a plan and patterns": (
-        {"plan": {"tables": []}, "tables": "a.*"}, "tables: cannot be combined with plan"
-    ),
-    "a plan and a dry run": (
-        {"plan": {"tables": []}, "dry_run": True}, "plan: cannot be combined with dry_run"
-    ),
-    "a wrong step": (
-        {"plan": {"tables": [{"catalog": "a", "table": "b.c", "read": "1"}]}},
-        r"plan.tables\[0\].read: '1' is not a int",
-    ),
-    "a step of another kind": (
-        {"plan": {"tables": [{"catalog": "a", "table": "b.c", "action": "drop"}]}},
-        r"plan.tables\[0\].action: 'drop' is unknown",
-    ),
-    "a step without a table": (
-        {"plan": {"tables": [{"catalog": "a"}]}}, r"plan.tables\[0\].table: missing"
-    ),
-    "an unknown field": (
-        {"plan": {"tables": [{"catalog": "a", "table": "b.c", "do": "x"}]}},
-        r"plan.tables\[0\].do: is unknown",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("given", "problem"), WRONG.values(), ids=WRONG)
-def test_wrong_input_is_named_when_the_dag_is_parsed(given, problem):
-    with pytest.raises(RequestError, match=problem) as raised:
-        TableCareOperator(task_id="t", **given)
-    assert raised.value.places[0] == "task 't'"
-
-
-LATER = {
-    "a typo": ({"tables": ["shop.*", "shp.*"]}, r"tables: 'shp\.\*' fits no table"),
-    "no connection": ({"more_catalogs": ["nowhere"]}, "there is no connection 'nowhere'"),
-    "another catalog": (
-        {"plan": {"tables": [{"catalog": "x", "table": "shop.a", "action": "compact"}]}},
-        "plan: is for the catalog x, but this task is for paimon_default",
-    ),
-    "another action": (
-        {
-            "plan": {"tables": [{"catalog": "paimon_default", "table": "shop.a",
-                                 "action": "remove_orphan_files"}]},
-        },
-        "plan: has the action remove_orphan_files, which is not among: compact, expire_snapshots",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("given", "problem"), LATER.values(), ids=LATER)
-def test_wrong_input_that_only_a_run_shows(warehouse, submitter, given, problem):
-    table(warehouse, "small", files=6)
-    with pytest.raises(Exception, match=problem) as raised:
-        Tries().run(**given)
-    assert type(raised.value).__name__ == "AirflowFailException"
-    assert submitter.jobs == []
-
-
-def test_one_catalog_by_two_names_is_one(warehouse, submitter, monkeypatch):
-    monkeypatch.setenv("AIRFLOW_CONN_OTHER", os.environ["AIRFLOW_CONN_PAIMON_DEFAULT"])
-    with pytest.raises(
-        Exception, match="more_catalogs: 'other' is the catalog of 'paimon_default'"
-    ):
-        Tries().run(more_catalogs=["other"])
-
-
-def test_a_catalog_that_cannot_be_read_is_an_error_at_once(warehouse, submitter):
-    warehouse.rmdir()
-    with pytest.raises(Exception, match="WAREHOUSE_NOT_FOUND"):
-        Tries().run(dry_run=True)
 
 
 def test_a_folder_that_nobody_may_write_is_the_job_s_to_tell(lake, submitter, monkeypatch):

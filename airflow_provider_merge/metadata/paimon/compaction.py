@@ -11,6 +11,7 @@ from typing import Any, Final
 from airflow_provider_merge.metadata.due_files import (
     StoredFile,
     due_files,
+    due_neighbours,
     most_that_fit,
     rewritten,
 )
@@ -86,6 +87,8 @@ class CompactionCount:
     def _due(self, files: list[DataFile]) -> DueFiles:
         """The files of a bucket that would be rewritten."""
         limits = self.thresholds
+        if self._is_ordered:
+            files = sorted(files, key=lambda each: each.numbers)
         stored = [
             StoredFile.of(
                 file.size,
@@ -98,7 +101,9 @@ class CompactionCount:
         target = limits.target_file_size
         if self.schema.primary_keys and _runs_of(files) >= limits.sorted_runs:
             return rewritten(stored, target)
-        if self.schema.primary_keys or self._is_ordered:
+        if self._is_ordered:
+            return due_neighbours(stored, limits.is_small, target, limits.min_files)
+        if self.schema.primary_keys:
             is_worth_it = self._joinable(files) >= max(limits.min_files, 2)
             return due_files(stored, limits.is_small, target, 2 if is_worth_it else len(files) + 2)
         return due_files(stored, limits.is_small, target, limits.min_files)
