@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -123,7 +122,7 @@ def document_of(steps: Iterable[Step], status: str) -> dict[str, Any]:
 
 
 def steps_in(document: Any, field: str) -> list[Step]:
-    """The steps of a result, which may also be its text, as a template renders it.
+    """The steps of a result, which may also be its JSON.
 
     Raises:
         RequestError: REQUEST_INVALID, naming the part of ``field``.
@@ -139,12 +138,10 @@ def steps_in(document: Any, field: str) -> list[Step]:
 
 
 def _parsed(text: str, field: str) -> Any:
-    for parse in (json.loads, ast.literal_eval):
-        try:
-            return parse(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-    raise invalid(field, "is not the plan of a dry run", _REMEDY)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise invalid(field, "is not the plan of a dry run as JSON", _REMEDY) from None
 
 
 def _step(document: Any, place: str) -> Step:

@@ -71,7 +71,7 @@ class TableCareOperator(SparkJobOperator):
     :param on_failure: ``fail`` (default): the task fails at its end if a table failed; ``warn``: it
         only says so
     :param dry_run: true: plan only; Spark is not started
-    :param plan: the result of a dry run: only what was planned there is done
+    :param plan: the result of a dry run, or its JSON: only what was planned there is done
     """
 
     template_fields: Sequence[str] = (

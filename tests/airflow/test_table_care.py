@@ -288,7 +288,7 @@ def test_an_approved_plan_is_done_as_far_as_it_still_holds(lake, submitter):
     table(lake, "late", files=9)
     submitter.outcomes = [reported]
 
-    for given in (plan, json.dumps(plan), str(plan)):
+    for given in (plan, json.dumps(plan)):
         submitter.jobs.clear()
         result = Tries().run(plan=given)
         assert told(result) == {
@@ -318,10 +318,33 @@ def test_steps_come_back_from_their_document():
         Step("lake", "`a.c`.b", status="failed", code="METADATA_UNREADABLE", reason="Oh."),
     ]
     document = document_of(steps, "dry_run")
-    assert steps_in(document, "plan") == steps_in(str(document), "plan") == steps
+    assert steps_in(document, "plan") == steps_in(json.dumps(document), "plan") == steps
     assert isinstance(steps[2].error, JobError)
     with pytest.raises(RequestError, match="twice"):
         steps_in({"tables": [document["tables"][0]] * 2}, "plan")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("airflow_db")
+def test_the_plan_of_one_task_is_done_by_another(lake, submitter, dag_file):
+    submitter.outcomes = [reported]
+    body = """
+        from airflow_provider_merge.operators.table_care import TableCareOperator
+        plan = TableCareOperator(task_id="plan", tables="shop.old", dry_run=True)
+        care = TableCareOperator(task_id="care", plan=plan.output)
+        care >> TableCareOperator(task_id="again", plan="{{ ti.xcom_pull('plan') | tojson }}")
+    """
+    run = dag_file(body).run()
+
+    assert run.state == "success"
+    statements = [each.statement for job in submitter.jobs for each in job.work.requests]
+    assert statements == [ExpireSnapshotsSpec(max_deletes=5)] * 2
+    results = {
+        each.task_id: each.xcom_pull(task_ids=each.task_id) for each in run.get_task_instances()
+    }
+    assert [results[name]["status"] for name in ("plan", "care", "again")] == [
+        *("dry_run", "done", "done")
+    ]
 
 
 def test_the_group_asks_before_it_starts_anything(lake, submitter):
