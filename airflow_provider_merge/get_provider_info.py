@@ -55,6 +55,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_merge.operators.tags",
                     "airflow_provider_merge.operators.rollback",
                     "airflow_provider_merge.operators.branches",
+                    "airflow_provider_merge.operators.table_care",
                 ],
             }
         ],

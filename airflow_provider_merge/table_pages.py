@@ -10,7 +10,7 @@ from airflow.providers.common.compat.sdk import conf
 
 # The plugin, which every process of Airflow loads, needs none of these.
 if TYPE_CHECKING:
-    from spark_jobs.contract.request import JobRequest, TableName
+    from spark_jobs.contract.request import JobRequest, Origin, TableName
     from spark_jobs.contract.result import JobResult
 
 # The XCom of a dry run that failed: the fields of ``ErrorInfo``.
@@ -37,7 +37,11 @@ def page_of_result(conn_id: str, request: JobRequest, result: JobResult) -> str:
 
 def page_of_preview(request: JobRequest) -> str:
     """What a dry run would do, or why it would fail."""
-    origin = request.origin
+    return page_of_task(request.origin)
+
+
+def page_of_task(origin: Origin) -> str:
+    """What a task has returned."""
     task = {"dag_id": origin.dag_id, "run_id": origin.run_id, "task_id": origin.task_id}
     return _page("preview", {**task, "map_index": origin.map_index})
 

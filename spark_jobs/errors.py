@@ -96,6 +96,7 @@ class ErrorCode(Enum):
     ALREADY_PUBLISHED = ("ALREADY_PUBLISHED", "CommitError", False)
     REFERENCE_LOST = ("REFERENCE_LOST", "CommitError", False)
     RUN_GIVEN_UP = ("RUN_GIVEN_UP", "CommitError", True)
+    TIME_LIMIT_REACHED = ("TIME_LIMIT_REACHED", "CommitError", True)
     ENDED_TRY_COMMITTED = ("ENDED_TRY_COMMITTED", "CommitError", False)
 
     STORAGE_UNAVAILABLE = ("STORAGE_UNAVAILABLE", "InternalError", True)

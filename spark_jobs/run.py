@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import asdict, replace
 from pathlib import Path
+from time import monotonic
 from typing import Final, cast
 
 from pyspark.sql import SparkSession
@@ -27,7 +28,7 @@ from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.progress import Progress, log
 from spark_jobs.engine.runtime.redaction import Redaction
-from spark_jobs.errors import ErrorCode, RequestError
+from spark_jobs.errors import CommitError, ErrorCode, RequestError
 from spark_jobs.spi.connector import Connector
 
 _JOBS: Final[tuple[type[RequestJob], ...]] = (
@@ -98,26 +99,44 @@ def run_all(
 ) -> Mapping[int, JobResult]:
     """Run the requests of a batch as ``run`` does, each on a session of its own.
 
-    Returns the results by position in the batch; requests that were not run have none.
+    Returns the results by position in the batch; requests that were not run have none, but those
+    for which ``max_seconds`` left no time.
     """
+    deadline = monotonic() + (batch.max_seconds or float("inf"))
+
+    def own(request: JobRequest) -> Mapping[str, str]:
+        return batch.credentials_of(request.catalog, credentials or {})
 
     def check_one(request: JobRequest) -> JobResult | None:
         if not isinstance(request.statement, Job.statements):
             return None
-        job = _job(request, spark.newSession(), credentials or {}, Progress())
+        job = _job(request, spark.newSession(), own(request), Progress())
         return job.check() if isinstance(job, Job) else cast("JobResult", job)
 
     def run_one(request: JobRequest) -> JobResult:
+        if monotonic() > deadline:
+            return _not_run(request, own(request), batch.max_seconds)
         if batch.max_parallel > 1:
             # A pool per statement, or else the tasks of the first one would go before all others.
             spark.sparkContext.setLocalProperty("spark.scheduler.pool", request.operation_id)
-        result = run_and_hand_over(
-            request, spark.newSession(), credentials or {}, Progress(), answers
-        )
+        result = run_and_hand_over(request, spark.newSession(), own(request), Progress(), answers)
         log.info("%s", summary(result))
         return result
 
     return run_batch(batch, check_one, run_one)
+
+
+def _not_run(request: JobRequest, credentials: Mapping[str, str], seconds: int | None) -> JobResult:
+    """The stored result of a request whose turn came too late; an earlier try's stays."""
+    late = CommitError(
+        ErrorCode.TIME_LIMIT_REACHED,
+        f"{request.target} was not begun within max_seconds, {seconds}.",
+        "The next run goes on there; or raise max_seconds.",
+    )
+    result = OperationLog.failed(request, late)
+    if not request.dry_run:
+        OperationLog(open_of(request, credentials).storage).store(result)
+    return result
 
 
 def run_and_hand_over(

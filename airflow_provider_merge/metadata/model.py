@@ -95,6 +95,25 @@ class PartitionFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class DueFiles:
+    """Files that a compaction would rewrite, and what they would become; sizes are in bytes."""
+
+    files: int = 0
+    size: int = 0
+    files_after: int = 0
+    size_after: int = 0
+
+    def plus(self, other: DueFiles) -> DueFiles:
+        """Both."""
+        return DueFiles(
+            self.files + other.files,
+            self.size + other.size,
+            self.files_after + other.files_after,
+            self.size_after + other.size_after,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class CompactionFacts:
     """What a compaction would find in one partition, as metadata tells; sizes are in bytes.
 
@@ -106,6 +125,8 @@ class CompactionFacts:
     fit into one file (with a primary key: of its highest level); stored ``rows``, and
     ``marked_rows`` that deletion vectors mark (None: a writer did not count them); in a table with
     a primary key, ``sorted_runs`` by bucket and ``level_0_files``.
+
+    ``due`` are those that the mode ``minor`` would rewrite, estimated.
 
     ``delete_files``, of formats that have such files, are the paths of those that may mark rows.
     """
@@ -122,6 +143,7 @@ class CompactionFacts:
     level_0_files: int
     pending_files: int
     delete_files: frozenset[str] = frozenset()
+    due: DueFiles = DueFiles()
 
     @property
     def name(self) -> str:

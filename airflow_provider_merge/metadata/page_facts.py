@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from airflow_provider_merge.metadata.differing_files import DifferingFiles, RowColumn
 from airflow_provider_merge.metadata.model import CompactionFacts
+from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
+
+# An expiry by the limits of the table.
+TABLES_OWN: Final = ExpireSnapshotsSpec()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """What an expiry by the table's own limits would do now.
+    """What an expiry would do now.
 
     ``expiring`` has the ids, oldest first: not all of them if it ``is_cut``. ``first_retained`` is
     the oldest id that stays, 0 for a table without snapshots. ``limits`` has the limits as text, by
@@ -64,6 +69,14 @@ class Expiry:
     first_retained: int
     limits: dict[str, str]
     is_cut: bool = False
+
+    @property
+    def removing(self) -> Sequence[int]:
+        """The snapshots whose removed files would go, oldest first.
+
+        What a snapshot removed is stored until the one before it has expired.
+        """
+        return [*self.expiring[1:], *([self.first_retained] if self.expiring else [])]
 
 
 class PageFacts(Protocol):
@@ -122,10 +135,19 @@ class PageFacts(Protocol):
         """How fsspec opens a data file; holds secrets."""
         ...
 
-    def expiry(self, now_millis: int) -> Expiry:
-        """What an expiry would do.
+    def refuse_compaction(self, spec: CompactSpec) -> None:
+        """Refuse a table that no job compacts as ``spec`` says.
+
+        Raises:
+            NotSupportedError: gives the reason.
+        """
+        ...
+
+    def expiry(self, now_millis: int, spec: ExpireSnapshotsSpec = TABLES_OWN) -> Expiry:
+        """What an expiry would do; where ``spec`` has no limits, by the table's own.
 
         Raises:
             NotSupportedError: an option of the table has an invalid value.
+            RequestError: the limits of ``spec`` and of the table contradict each other.
         """
         ...

@@ -224,10 +224,8 @@ def _unknown(table: OpenTable, ids: Iterable[int]) -> list[int]:
 
 def _expiry(table: OpenTable) -> ExpiryAnswer:
     found = table.facts.expiry(int(time.time() * 1000))
-    # What a snapshot removed is stored until the one before it has expired.
-    removing = [*found.expiring[1:], *([found.first_retained] if found.expiring else [])]
     size, counted, deadline = 0, 0, time.monotonic() + _SECONDS
-    newest_first = removing[::-1][:_MOST_EXPIRING]
+    newest_first = found.removing[::-1][:_MOST_EXPIRING]
     for start in range(0, len(newest_first), _AT_ONCE):
         if time.monotonic() > deadline:
             break
@@ -242,7 +240,7 @@ def _expiry(table: OpenTable) -> ExpiryAnswer:
         snapshots_complete=not found.is_cut,
         first_retained=str(found.first_retained) if found.first_retained else None,
         size=size,
-        size_complete=counted == len(removing) and not found.is_cut,
+        size_complete=counted == len(found.removing) and not found.is_cut,
         limits=found.limits,
     )
 

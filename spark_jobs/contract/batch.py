@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.checks import require
-from spark_jobs.contract.request import VERSION, JobRequest, TableName, TableSource
+from spark_jobs.contract.request import VERSION, CatalogSpec, JobRequest, TableSource
 
 OnFailure = Literal["stop", "continue"]
+# The number of a catalog, and a table's name there.
+_Table = tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +25,15 @@ class JobBatch:
 
     Up to ``max_parallel`` requests run at once, unless one needs another. ``on_failure``: whether
     the requests after a failed one are not run (``stop``) or run anyway (``continue``).
+    ``max_seconds``: requests whose turn comes later than that after the first one's begin are not
+    run, and fail with TIME_LIMIT_REACHED.
     """
 
     operation_id: str
     requests: tuple[JobRequest, ...]
     max_parallel: int = 1
     on_failure: OnFailure = "stop"
+    max_seconds: int | None = None
     version: int = VERSION
 
     def __post_init__(self) -> None:
@@ -34,6 +41,8 @@ class JobBatch:
         ids = [request.operation_id for request in self.requests]
         require(len(set(ids)) == len(ids), "requests", "two have the same operation_id")
         require(self.max_parallel > 0, "max_parallel", "must be positive")
+        most = self.max_seconds
+        require(most is None or most > 0, "max_seconds", "must be positive")
         policies = get_args(OnFailure)
         require(
             self.on_failure in policies,
@@ -41,17 +50,66 @@ class JobBatch:
             f"{self.on_failure!r} is not one of: {', '.join(policies)}",
         )
 
-    def needed_by(self, index: int) -> frozenset[int]:
-        """The positions of earlier requests that must end before the one at ``index`` starts.
+    def needs(self) -> list[frozenset[int]]:
+        """For each request, the positions of earlier ones that must end before it starts.
 
         One request needs another if either changes a table that the other one reads or changes.
         """
-        own = self.requests[index]
-        return frozenset(
-            number
-            for number, other in enumerate(self.requests[:index])
-            if own.catalog.is_same_catalog(other.catalog) and _depend(own, other)
-        )
+        changers: dict[_Table, set[int]] = defaultdict(set)
+        users: dict[_Table, set[int]] = defaultdict(set)
+        found = []
+        for index, (changed, used) in enumerate(self._tables()):
+            needed = [users[each] for each in changed] + [changers[each] for each in used]
+            found.append(frozenset[int]().union(*needed))
+            for each in changed:
+                changers[each].add(index)
+            for each in used:
+                users[each].add(index)
+        return found
+
+    def _tables(self) -> Iterable[tuple[list[_Table], list[_Table]]]:
+        """What each request changes, and what it reads or changes."""
+        known: list[CatalogSpec] = []
+        for request in self.requests:
+            catalog = request.catalog
+            place = next((i for i, each in enumerate(known) if catalog.is_same_catalog(each)), None)
+            if place is None:
+                place = len(known)
+                known.append(catalog)
+            changed = [] if request.target is None else [(place, request.target.folded)]
+            sources = (each for each in request.sources if isinstance(each, TableSource))
+            yield changed, [*changed, *((place, each.table.folded) for each in sources)]
+
+    @property
+    def catalogs(self) -> list[CatalogSpec]:
+        """The catalogs of the requests, each once, in the order in which requests name them."""
+        found: list[CatalogSpec] = []
+        for request in self.requests:
+            if request.catalog not in found:
+                found.append(request.catalog)
+        return found
+
+    def all_credentials(self, by_catalog: Iterable[Mapping[str, str]]) -> dict[str, str]:
+        """The job's credentials: those of each of ``catalogs``, apart if there are several."""
+        credentials = list(by_catalog)
+        if len(credentials) == 1:
+            return dict(credentials[0])
+        return {
+            f"{_scope(index)}{name}": secret
+            for index, each in enumerate(credentials)
+            for name, secret in each.items()
+        }
+
+    def credentials_of(
+        self, catalog: CatalogSpec, credentials: Mapping[str, str]
+    ) -> Mapping[str, str]:
+        """Those of the job's credentials that are for a catalog: no catalog gets another one's."""
+        catalogs = self.catalogs
+        if len(catalogs) == 1:
+            return credentials
+        scope = _scope(catalogs.index(catalog))
+        own = (each for each in credentials.items() if each[0].startswith(scope))
+        return {name.removeprefix(scope): secret for name, secret in own}
 
     def to_json(self) -> str:
         """The batch as a JSON document."""
@@ -67,11 +125,5 @@ class JobBatch:
         return codec.decode(cls, codec.load_versioned(text, VERSION))
 
 
-def _depend(one: JobRequest, other: JobRequest) -> bool:
-    return _is_among(one.target, other) or _is_among(other.target, one)
-
-
-def _is_among(table: TableName | None, request: JobRequest) -> bool:
-    read = [source.table for source in request.sources if isinstance(source, TableSource)]
-    used = [each for each in (request.target, *read) if each is not None]
-    return table is not None and any(map(table.may_be, used))
+def _scope(catalog: int) -> str:
+    return f"catalogs[{catalog}]."

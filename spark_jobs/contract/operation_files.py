@@ -24,9 +24,10 @@ _CHANGE: Final = ".change"
 _RUNNING: Final = ".running"
 _FENCE: Final = ".fence"
 _CLOCK: Final = ".clock"
+_PLAN: Final = ".plan"
 _RUN: Final = "[0-9a-f]{32}"
 _SCRATCH: Final = re.compile(f".+-{_RUN}")
-_KINDS: Final = (_RESULT, _REFUSED, _NOTE, _BASE, _CHANGE, _RUNNING, _FENCE, _CLOCK)
+_KINDS: Final = (_RESULT, _REFUSED, _NOTE, _BASE, _CHANGE, _RUNNING, _FENCE, _CLOCK, _PLAN)
 _ENDINGS: Final = "|".join(map(re.escape, _KINDS))
 _MEMORY: Final = re.compile(rf"[\w-]+({_ENDINGS})")
 
@@ -72,6 +73,11 @@ def operation_of_base(name: str) -> str | None:
 def running_path(operation_id: str) -> str:
     """The file that is there from the first run of an operation until its result is stored."""
     return f"{FOLDER}/{operation_id}{_RUNNING}"
+
+
+def plan_path(operation_id: str) -> str:
+    """The file that keeps a task's plan for its retries."""
+    return f"{FOLDER}/{operation_id}{_PLAN}"
 
 
 def new_clock_name() -> str:

@@ -95,10 +95,12 @@ class TableName:
 
     def may_be(self, other: TableName) -> bool:
         """Whether both may be the same table, ignoring case; a table is its own branch ``main``."""
-        one, two = (
-            str(each).lower().removesuffix(f"{BRANCH_MARK}{MAIN_BRANCH}") for each in (self, other)
-        )
-        return one == two
+        return self.folded == other.folded
+
+    @property
+    def folded(self) -> str:
+        """The same text for all names that may be the same table."""
+        return str(self).lower().removesuffix(f"{BRANCH_MARK}{MAIN_BRANCH}")
 
     def __str__(self) -> str:
         return f"{self.database}.{self.table}"

@@ -22,6 +22,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 from airflow_provider_merge.operators.query import QueryOperator
 from airflow_provider_merge.operators.statement_list import statement_parameters
 from airflow_provider_merge.operators.statements import StatementsOperator
+from airflow_provider_merge.operators.table_care import TableCareOperator
 from airflow_provider_merge.parameters import ParameterOperator
 from airflow_provider_merge.sensors.base import TableSensor
 from airflow_provider_merge.task_errors import task_failure
@@ -261,6 +262,11 @@ def asked(operator: Any) -> Any:
         operator._check_parameters()
         known = operator._known_operators().values()
         return settings, [asked(each) for each in known], operator._most_at_once()
+    if isinstance(operator, TableCareOperator):
+        operator._check_parameters()
+        tables = operator._wanted(), operator._excluded(), operator._catalogs(), operator.plan
+        limits = operator._most_bytes(), operator._most_at_once(), operator.on_failure
+        return settings, operator._statements(), tables, limits, operator._is_dry_run()
     operator.check_request()
     return (
         settings,

@@ -258,6 +258,6 @@ def test_giving_up_takes_the_lease(warehouse):
         def workspace_options():
             return {}
 
-    outcome.give_up([request], Hook())
+    outcome.give_up([(request, Hook())])
 
     assert not scratch.exists()

@@ -45,6 +45,7 @@ from airflow_provider_merge.operators.remove_orphan_files import RemoveOrphanFil
 from airflow_provider_merge.operators.rollback import RollbackOperator, SetCurrentSnapshotOperator
 from airflow_provider_merge.operators.sources import table_source
 from airflow_provider_merge.operators.statements import StatementsOperator
+from airflow_provider_merge.operators.table_care import TableCareOperator
 from airflow_provider_merge.operators.tags import CreateTagOperator, DeleteTagOperator
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.operators.update import UpdateOperator
@@ -130,7 +131,7 @@ def public_classes():
 
 
 def test_no_class_is_left_out():
-    others = {QueryOperator, StatementsOperator, *HOOKS, TableTrigger}
+    others = {QueryOperator, StatementsOperator, TableCareOperator, *HOOKS, TableTrigger}
     assert public_classes() == {*OPERATORS, *SENSORS, *others}
 
 

@@ -87,7 +87,7 @@ def test_giving_up_clears_scratch_there(workspace, warehouse):
     scratch = workspace / new_scratch_folder(request.operation_id, 1)
     scratch.mkdir(parents=True)
 
-    give_up([request], PaimonHook())
+    give_up([(request, PaimonHook())])
 
     assert not scratch.exists()
 

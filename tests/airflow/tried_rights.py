@@ -70,7 +70,7 @@ def _told(hook: CatalogHook, warehouse: Path, closed: str | None) -> list[str]:
         (warehouse / closed).mkdir(parents=True, exist_ok=True)
         (warehouse / closed).chmod(0o555)
     try:
-        require_rights([request], hook)
+        require_rights([(request, hook)])
     except JobError as error:
         return [error.code.name, error.message]
     finally:

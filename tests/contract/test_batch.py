@@ -48,20 +48,20 @@ def test_what_needs_what() -> None:
         ),
     )
 
-    needed = [sorted(batch.needed_by(index)) for index in range(5)]
+    needed = [sorted(each) for each in batch.needs()]
     assert needed == [[], [0], [], [0, 1], [2]]
 
 
 def test_tables_of_two_catalogs_are_two_tables() -> None:
     other = replace(request("two", "a"), catalog=CatalogSpec("paimon", "/other"))
 
-    assert JobBatch("batch", (request("one", "a"), other)).needed_by(1) == frozenset()
+    assert JobBatch("batch", (request("one", "a"), other)).needs()[1] == frozenset()
 
 
 def test_tables_are_the_same_wherever_jobs_leave_their_files() -> None:
     other = replace(request("two", "a"), catalog=replace(LAKE, workspace="/scratch"))
 
-    assert JobBatch("batch", (request("one", "a"), other)).needed_by(1) == frozenset({0})
+    assert JobBatch("batch", (request("one", "a"), other)).needs()[1] == frozenset({0})
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,22 @@ def test_tables_are_the_same_wherever_jobs_leave_their_files() -> None:
         ({"requests": ()}, "requests: there are none"),
         ({"requests": (request("a", "a"), request("a", "b"))}, "have the same operation_id"),
         ({"max_parallel": 0}, "max_parallel: must be positive"),
+        ({"max_seconds": 0}, "max_seconds: must be positive"),
         ({"on_failure": "ignore"}, "on_failure: 'ignore' is not one of: stop, continue"),
     ],
 )
 def test_what_is_no_batch(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(RequestError, match=problem):
         JobBatch(**{"operation_id": "batch", "requests": (request("one", "a"),), **fields})
+
+
+def test_each_catalog_gets_its_own_credentials() -> None:
+    other = CatalogSpec("iceberg", "/other")
+    both = JobBatch("batch", (request("one", "a"), replace(request("two", "b"), catalog=other)))
+    found = both.all_credentials([{"key": "lake's"}, {"key": "other's", "token": "t"}])
+
+    assert both.credentials_of(LAKE, found) == {"key": "lake's"}
+    assert both.credentials_of(other, found) == {"key": "other's", "token": "t"}
+    one = JobBatch("batch", (request("one", "a"), request("two", "b")))
+    assert one.all_credentials([{"key": "lake's"}]) == {"key": "lake's"}
+    assert one.credentials_of(LAKE, {"key": "lake's"}) == {"key": "lake's"}

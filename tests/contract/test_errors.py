@@ -49,7 +49,7 @@ def test_what_can_pass_and_what_can_not() -> None:
     passing = {code.name for code in ErrorCode if code.retryable}
     assert passing == {
         "COMMIT_CONFLICT", "COMMIT_OUTCOME_UNKNOWN", "RUN_GIVEN_UP", "STORAGE_UNAVAILABLE",
-        "SPARK_FAILED", "INTERNAL_ERROR", "SOURCE_NOT_FOUND",
+        "SPARK_FAILED", "INTERNAL_ERROR", "SOURCE_NOT_FOUND", "TIME_LIMIT_REACHED",
     }  # fmt: skip
 
 

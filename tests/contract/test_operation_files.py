@@ -20,6 +20,7 @@ from spark_jobs.contract.operation_files import (
     new_scratch_folder,
     new_source_folder,
     note_path,
+    plan_path,
     result_path,
 )
 from spark_jobs.contract.unfinished_files import finished_name, unfinished_name
@@ -35,6 +36,7 @@ def test_paths_are_those_of_every_release() -> None:
         dry_run_result_path("op-1"),
         note_path("run"),
         fence_path("op-1", 2),
+        plan_path("op-1"),
         CONDITIONAL_PUT_PROBE,
     ] == [
         "_operations/op-1.json",
@@ -43,6 +45,7 @@ def test_paths_are_those_of_every_release() -> None:
         "_dry_run-op-1/result.json",
         "_operations/run.tries",
         "_operations/op-1-2.fence",
+        "_operations/op-1.plan",
         "_operations/conditional-put",
     ]
 

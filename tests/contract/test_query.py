@@ -63,9 +63,9 @@ def test_a_request_that_is_refused(
 def test_a_query_waits_for_those_who_write_what_it_reads() -> None:
     other = dataclasses.replace(DELETE, operation_id="other", target=TableName("shop", "other"))
     batch = JobBatch("batch", (DELETE, other, QUERY))
-    assert batch.needed_by(2) == {0}
+    assert batch.needs()[2] == {0}
     queries = JobBatch("batch", (QUERY, dataclasses.replace(QUERY, operation_id="op-2")))
-    assert queries.needed_by(1) == set()
+    assert queries.needs()[1] == set()
 
 
 def test_rows_are_any_json_and_nothing_else() -> None:

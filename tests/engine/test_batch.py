@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, TableName
 from spark_jobs.contract.result import ErrorInfo, JobResult
@@ -165,3 +167,26 @@ def test_a_wrong_one_leaves_all_tables_as_they_were(make_table: Callable[..., Ha
         before.files,
         before.on_disk,
     )
+
+
+def test_what_comes_too_late_is_not_run_and_says_so(
+    make_table: Callable[..., Harness], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness = make_table("append-cow", ORDERS, partitioned=True)
+    before = harness.state()
+    first, second = (
+        replace(request_of(add(number), harness), operation_id=f"late-{number}")
+        for number in (1, 2)
+    )
+    moments = iter((0.0, 5.0))
+    monkeypatch.setattr("spark_jobs.run.monotonic", lambda: next(moments, 11.0))
+
+    results = run_all(JobBatch("late", (first, second), 1, "continue", 10), harness.spark)
+
+    assert [each.status for each in results.values()] == ["committed", "failed"]
+    late = results[1]
+    assert late.error is not None
+    assert (late.error.code, late.error.retryable) == ("TIME_LIMIT_REACHED", True)
+    assert harness.state().snapshot_id == before.snapshot_id + 1
+    again = replace(second, origin=Origin("dag", "run", "task", try_number=2, retries=1))
+    assert run_all(JobBatch("late", (again,)), harness.spark)[0].status == "committed"

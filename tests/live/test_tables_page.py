@@ -13,7 +13,13 @@ import pytest
 
 from tests.live.browser import ENTER, Browser
 from tests.live.table import Table
-from tests.support.hostile_table import HostileRows, HostileTable, hostile_result, hostile_tables
+from tests.support.hostile_table import (
+    HostileRows,
+    HostileTable,
+    hostile_plan,
+    hostile_result,
+    hostile_tables,
+)
 from tests.support.hostile_texts import hostile_texts
 from tests.support.waiting import wait_for
 
@@ -132,6 +138,8 @@ def test_the_pages_about_a_table(table, server, browser, tmp_path):
     hostile_rows_are_shown_as_text(browser, url, rows)
     server.client.set_xcom(NAME, "run", "preview", hostile_result(hostile_texts(500)))
     a_hostile_result_is_shown_as_text(browser, url)
+    server.client.set_xcom(NAME, "run", "preview", hostile_plan(hostile_texts(500)))
+    a_hostile_plan_of_care_is_shown_as_text(browser, url)
     server.client.set_xcom(NAME, "run", "preview", "s3://bucket/result.json")
     where_a_result_is_that_airflow_does_not_keep(browser, url)
     error = dict(zip(("code", "message", "remedy"), hostile_texts(3), strict=True))
@@ -164,6 +172,15 @@ def a_hostile_result_is_shown_as_text(browser: Browser, url: str) -> None:
     shown = set(browser.run(_TEXTS))
     assert set(names) <= shown
     assert f"What the statement would do to shop.{target}" in shown
+    assert browser.run(_TAKEN_FOR_CODE) == [False, 0]
+
+
+def a_hostile_plan_of_care_is_shown_as_text(browser: Browser, url: str) -> None:
+    browser.open(f"{url}/lakehouse/preview?dag_id={NAME}&run_id=run&task_id=preview")
+    assert browser.text("//h1") == "What table care would do"
+    cells = [browser.text(f"//tbody/tr[1]/td[{number}]") for number in (3, 4, 5, 7)]
+    assert cells == ["Compact", "failed", "2.0 kB", "at least 5 B"]
+    assert set(hostile_texts(500)) <= set(browser.run(_TEXTS))
     assert browser.run(_TAKEN_FOR_CODE) == [False, 0]
 
 

@@ -91,6 +91,19 @@ def hostile_result(texts: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def hostile_plan(texts: Sequence[str]) -> dict[str, Any]:
+    """What table care for many tables returns, with all these texts in it."""
+    names = ("catalog", "table", "reason")
+    steps = [
+        dict(zip(names, texts[start : start + 3], strict=False))
+        for start in range(0, len(texts), 3)
+    ]
+    known = {"action": "compact", "status": "failed", "read": 2048, "at_least": True, "free": 5}
+    return {"status": "dry_run", "counts": {"failed": len(steps)}, "read": 2048, "tables": [
+        {**dict.fromkeys(names, ""), **known, **each} for each in steps
+    ]}  # fmt: skip
+
+
 def _snapshot(number: int, writer: str, lists: tuple[str, str]) -> dict[str, Any]:
     made = {properties.DAG_ID: writer, properties.RUN_ID: writer, properties.TASK_ID: writer}
     return {

@@ -12,10 +12,19 @@ from airflow_provider_merge.metadata.iceberg.row_files import differing_files
 from airflow_provider_merge.metadata.iceberg.snapshots import IcebergSnapshot
 from airflow_provider_merge.metadata.iceberg.table import IcebergTable
 from airflow_provider_merge.metadata.model import CompactionFacts
-from airflow_provider_merge.metadata.page_facts import Expiry, FileChange, Hold, Ref, Totals
+from airflow_provider_merge.metadata.page_facts import (
+    TABLES_OWN,
+    Expiry,
+    FileChange,
+    Hold,
+    Ref,
+    Totals,
+)
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
+from spark_jobs.formats.iceberg.compaction import CompactionThresholds, refuse_uncompactable
 from spark_jobs.formats.iceberg.expiry import Limits, expiring
+from spark_jobs.formats.iceberg.refused_properties import refuse_target
 
 _MOST_REFS: Final = 200
 _DIGITS: Final = 19
@@ -97,11 +106,18 @@ class IcebergPageFacts:
         """Those of the catalog, or of the table's server."""
         return self.table.loaded.files.options(location)
 
-    def expiry(self, now_millis: int) -> Expiry:
+    def refuse_compaction(self, spec: CompactSpec) -> None:
+        """By its version and its properties."""
+        metadata = self.table.loaded.metadata
+        refuse_target(self.table.name, metadata.format_version, metadata.properties)
+        refuse_uncompactable(self.table.name, metadata)
+        CompactionThresholds.of(spec, metadata.properties)
+
+    def expiry(self, now_millis: int, spec: ExpireSnapshotsSpec = TABLES_OWN) -> Expiry:
         """By the properties ``history.expire.*``: those of the branch that expire."""
         metadata = self.table.loaded.metadata
         now = datetime.fromtimestamp(now_millis / 1000, UTC)
-        limits = Limits.of(ExpireSnapshotsSpec(), metadata.properties, now)
+        limits = Limits.of(spec, metadata.properties, now)
         gone = set(expiring(metadata, limits, {}).snapshots)
         ids = [each.snapshot_id for each in self.table.branch.newest_first()][::-1]
         stays = [each for each in ids if each not in gone]

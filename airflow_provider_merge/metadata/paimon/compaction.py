@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import accumulate, takewhile
+from functools import reduce
 from typing import Any, Final
 
-from airflow_provider_merge.metadata.model import CompactionFacts, TableSchema
+from airflow_provider_merge.metadata.due_files import (
+    StoredFile,
+    due_files,
+    due_neighbours,
+    most_that_fit,
+    rewritten,
+)
+from airflow_provider_merge.metadata.model import CompactionFacts, DueFiles, TableSchema
 from airflow_provider_merge.metadata.paimon.manifests import DataFile
 from airflow_provider_merge.metadata.paimon.partitions import (
     Marks,
@@ -74,7 +81,32 @@ class CompactionCount:
             sorted_runs=_sorted_runs(counted) if is_keyed else {},
             level_0_files=sum(file.level == 0 for file in counted) if is_keyed else 0,
             pending_files=len(pending),
+            due=reduce(DueFiles.plus, map(self._due, by_bucket.values()), DueFiles()),
         )
+
+    def _due(self, files: list[DataFile]) -> DueFiles:
+        """The files of a bucket that would be rewritten."""
+        limits = self.thresholds
+        if self._is_ordered:
+            files = sorted(files, key=lambda each: each.numbers)
+        stored = [
+            StoredFile.of(
+                file.size,
+                file.rows,
+                self.marks.get((file.partition, file.bucket, file.name), 0),
+                limits.deleted_share,
+            )
+            for file in files
+        ]
+        target = limits.target_file_size
+        if self.schema.primary_keys and _runs_of(files) >= limits.sorted_runs:
+            return rewritten(stored, target)
+        if self._is_ordered:
+            return due_neighbours(stored, limits.is_small, target, limits.min_files)
+        if self.schema.primary_keys:
+            is_worth_it = self._joinable(files) >= max(limits.min_files, 2)
+            return due_files(stored, limits.is_small, target, 2 if is_worth_it else len(files) + 2)
+        return due_files(stored, limits.is_small, target, limits.min_files)
 
     @property
     def _is_ordered(self) -> bool:
@@ -89,9 +121,8 @@ class CompactionCount:
             files = [file for file in files if file.level == highest]
         if self._is_ordered:
             return self._most_neighbours(sorted(files, key=lambda each: each.numbers))
-        sizes = sorted(file.size for file in files if self.thresholds.is_small(file.size))
-        fit = takewhile(lambda size: size <= self.thresholds.target_file_size, accumulate(sizes))
-        return sum(1 for _ in fit)
+        sizes = [file.size for file in files if self.thresholds.is_small(file.size)]
+        return most_that_fit(sizes, self.thresholds.target_file_size)
 
     def _most_neighbours(self, files: list[DataFile]) -> int:
         most = count = size = 0
@@ -114,8 +145,13 @@ class CompactionCount:
 
 
 def _sorted_runs(files: list[DataFile]) -> dict[int, int]:
-    """The runs by bucket: each file of level 0 is one, and so is each level above 0."""
-    runs: dict[int, set[int | str]] = defaultdict(set)
+    """The runs by bucket."""
+    by_bucket: dict[int, list[DataFile]] = defaultdict(list)
     for file in files:
-        runs[file.bucket].add(file.level or file.name)
-    return {bucket: len(each) for bucket, each in sorted(runs.items())}
+        by_bucket[file.bucket].append(file)
+    return {bucket: _runs_of(each) for bucket, each in sorted(by_bucket.items())}
+
+
+def _runs_of(files: list[DataFile]) -> int:
+    """The runs of a bucket: each file of level 0 is one, and so is each level above 0."""
+    return len({file.level or file.name for file in files})

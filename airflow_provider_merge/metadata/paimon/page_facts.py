@@ -12,7 +12,14 @@ from typing import Any, Final
 
 from airflow_provider_merge.metadata.differing_files import DifferingFiles, RowColumn
 from airflow_provider_merge.metadata.model import CompactionFacts
-from airflow_provider_merge.metadata.page_facts import Expiry, FileChange, Hold, Ref, Totals
+from airflow_provider_merge.metadata.page_facts import (
+    TABLES_OWN,
+    Expiry,
+    FileChange,
+    Hold,
+    Ref,
+    Totals,
+)
 from airflow_provider_merge.metadata.paimon.row_files import differing_files
 from airflow_provider_merge.metadata.paimon.snapshots import PaimonSnapshot, PaimonSnapshots
 from airflow_provider_merge.metadata.paimon.table import PaimonTable
@@ -21,6 +28,7 @@ from airflow_provider_merge.storage.files import list_names, modified, read_text
 from airflow_provider_merge.storage.locations import child
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
+from spark_jobs.formats.paimon.compaction import CompactionThresholds, refuse_uncompactable
 from spark_jobs.formats.paimon.expiry import (
     Limits,
     commit_millis,
@@ -36,6 +44,7 @@ from spark_jobs.formats.paimon.metadata_files import (
     names_of,
     next_snapshot,
 )
+from spark_jobs.formats.paimon.refused_options import refuse_options
 
 # Each is a file of its own.
 _MOST_REFS: Final = 200
@@ -125,11 +134,19 @@ class PaimonPageFacts:
         del location
         return self.table.storage_options
 
-    def expiry(self, now_millis: int) -> Expiry:
+    def refuse_compaction(self, spec: CompactSpec) -> None:
+        """By its options."""
+        schema, name = self.table.schema(), self.table.name
+        refuse_uncompactable(name, schema.options)
+        refuse_options(name, schema.primary_keys, schema.options, "write")
+        has_key = bool(schema.primary_keys)
+        CompactionThresholds.of(spec, schema.options, has_primary_key=has_key)
+
+    def expiry(self, now_millis: int, spec: ExpireSnapshotsSpec = TABLES_OWN) -> Expiry:
         """By the options ``snapshot.num-retained.*`` and ``snapshot.time-retained``."""
         options = self.table.schema().options
         now = datetime.fromtimestamp(now_millis / 1000, UTC)
-        limits = Limits.of(ExpireSnapshotsSpec(), options, now)
+        limits = Limits.of(spec, options, now)
         ids = self.table.snapshots.ids()
         held = held_from(each.snapshot_id for each in self.holds())
         cut = replace(limits, max_deletes=_MOST_EXPIRING)

@@ -86,19 +86,19 @@ def forget_rows(request: JobRequest, hook: CatalogHook) -> None:
         log.warning("%s stays behind: %s", result_location(request), error)
 
 
-def note_work(requests: Sequence[JobRequest], hook: CatalogHook) -> None:
+def note_work(asked: Sequence[tuple[JobRequest, CatalogHook]]) -> None:
     """Note the operations of a job whose driver may begin late, after a later one's.
 
     Raises:
         CatalogError: METADATA_UNREADABLE, WORKSPACE_ACCESS_DENIED.
         InternalError: STORAGE_UNAVAILABLE.
     """
-    for request in requests:
+    for request, hook in asked:
         with reaching(request.catalog.workspace_location, "workspace"):
             note_operation(request, hook.workspace_options())
 
 
-def give_up(requests: Sequence[JobRequest], hook: CatalogHook) -> None:
+def give_up(asked: Sequence[tuple[JobRequest, CatalogHook]]) -> None:
     """Take from a job that may run on, or begin later, what its requests need to publish.
 
     First the fences of all, which need no listing. Raises nothing: its task is at its end.
@@ -107,7 +107,7 @@ def give_up(requests: Sequence[JobRequest], hook: CatalogHook) -> None:
         (shut_out, "may still publish, unless it loses its lease"),
         (remove_leftovers, "left temporary files"),
     ):
-        for request in requests:
+        for request, hook in asked:
             try:
                 step(request, hook.workspace_options())
             except Exception as error:  # noqa: BLE001 - of the storage or of its library

@@ -15,7 +15,7 @@ from spark_jobs.contract.statements import RowStatement
 from spark_jobs.errors import JobError
 
 
-def require_rights(requests: Sequence[JobRequest], hook: CatalogHook) -> None:
+def require_rights(asked: Sequence[tuple[JobRequest, CatalogHook]]) -> None:
     """Check the local folders in which the driver makes files, whatever the statements find.
 
     Only tasks know in which folders of a table they write.
@@ -23,13 +23,22 @@ def require_rights(requests: Sequence[JobRequest], hook: CatalogHook) -> None:
     Raises:
         CatalogError: WORKSPACE_ACCESS_DENIED, WAREHOUSE_ACCESS_DENIED.
     """
-    for request in requests:
-        workspace = request.catalog.workspace_location
-        # A dry run makes a folder of its own.
-        require_writable(workspace if request.dry_run else f"{workspace}/{FOLDER}", "workspace")
-        if is_local(workspace) and _publishes(request):
+    for request, hook in asked:
+        require_workspace_rights(request)
+        if is_local(request.catalog.workspace_location) and _publishes(request):
             for folder in _published_folders(request, hook):
                 require_writable(folder, "warehouse")
+
+
+def require_workspace_rights(request: JobRequest) -> None:
+    """Check the workspace alone.
+
+    Raises:
+        CatalogError: WORKSPACE_ACCESS_DENIED.
+    """
+    workspace = request.catalog.workspace_location
+    # A dry run makes a folder of its own.
+    require_writable(workspace if request.dry_run else f"{workspace}/{FOLDER}", "workspace")
 
 
 def _publishes(request: JobRequest) -> bool:

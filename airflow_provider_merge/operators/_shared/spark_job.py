@@ -166,15 +166,31 @@ class SparkJobOperator(ParameterOperator):
             spark_env=self.spark_env,
         )
 
-    def submit(self, work: JobRequest | JobBatch, hook: CatalogHook, context: Context) -> EndedJob:
-        """Run the job to its end.
+    def require_rights(self, asked: Sequence[tuple[JobRequest, CatalogHook]]) -> None:
+        """Check what a driver that runs here, as this process's user, may write.
+
+        Raises:
+            JobError: names the folder.
+        """
+        require_rights(asked)
+
+    def submit(
+        self,
+        work: JobRequest | JobBatch,
+        hooks: CatalogHook | Sequence[CatalogHook],
+        context: Context,
+    ) -> EndedJob:
+        """Run the job to its end; ``hooks``: that of all requests, or one for each.
 
         Raises:
             JobError: nothing was started.
             AirflowException: the task was ended before.
         """
         requests = work.requests if isinstance(work, JobBatch) else (work,)
-        credentials = hook.credentials()
+        of_each = hooks if isinstance(hooks, Sequence) else [hooks] * len(requests)
+        asked = list(zip(requests, of_each, strict=True))
+        by_place = {each.catalog.workspace_location: (each, hook) for each, hook in asked}
+        credentials = _credentials(work, asked)
         both_compilers = self.needs_session() and wants_both(context)
         job = SparkJob(
             f"{self.dag_id}.{self.task_id}",
@@ -183,12 +199,13 @@ class SparkJobOperator(ParameterOperator):
             announce=lambda application: self._link_application(context, application),
             enter=self.phases.enter,
             ended=lambda: task_end(context["ti"]),
-            note=lambda: note_work(requests, hook),
-            give_up=lambda: give_up(requests, hook),
-            require_rights=lambda: require_rights(requests, hook),
+            note=lambda: note_work(asked),
+            give_up=lambda: give_up(asked),
+            require_rights=lambda: self.require_rights(asked),
             both_compilers=both_compilers,
         )
-        require_workspace(requests[0], hook.workspace_options())
+        for request, hook in by_place.values():
+            require_workspace(request, hook.workspace_options())
         for request in requests:
             place = f" on {request.target}" if request.target else ""
             self.log.info("Operation %s%s", request.operation_id, place)
@@ -221,3 +238,15 @@ class SparkJobOperator(ParameterOperator):
             context["ti"].xcom_push(SPARK_PAGE, application.page)
         except Exception as error:  # noqa: BLE001 - no task fails for want of a link
             self.log.warning("There is no link to the Spark application yet: %s", error)
+
+
+def _credentials(
+    work: JobRequest | JobBatch, asked: Sequence[tuple[JobRequest, CatalogHook]]
+) -> Mapping[str, str]:
+    """The secrets of all catalogs of the job."""
+    if not isinstance(work, JobBatch):
+        return asked[0][1].credentials()
+    hooks = [
+        next(hook for request, hook in asked if request.catalog == each) for each in work.catalogs
+    ]
+    return work.all_credentials(each.credentials() for each in hooks)

@@ -6,7 +6,7 @@ import { airflowLink, bytes, el, facts, grid, number, pageOf, problemNote, query
 const counts = ["source_rows", "matched", "inserted", "updated", "deleted", "carried"];
 const files = ["files_total", "files_scanned", "files_rewritten", "files_added", "files_removed"];
 // What a statement was made of, in the order of reading.
-const parts = ["sql", "target", "source", "sources", "on", "when", "where", "set", "assignments", "query", "mode", "partitions", "columns", "older_than", "retain_max", "retain_min", "statements"];
+const parts = ["sql", "target", "source", "sources", "on", "when", "where", "set", "assignments", "query", "mode", "partitions", "columns", "older_than", "retain_max", "retain_min", "statements", "tables", "exclude", "actions", "more_catalogs", "max_bytes", "max_seconds"];
 const isMerge = (fields) => Boolean(fields.on) || /^\s*merge\b/i.test(fields.sql ?? "");
 // What must hold, or the statement fails with the code and changes nothing.
 const guards = [
@@ -24,6 +24,7 @@ export async function previewPage() {
   document.title = `${dag_id} / ${task_id}`;
   const [result, instance] = await Promise.all([outcomeOf(task), taskInstance(task)]);
   const back = el("nav", { "aria-label": "Breadcrumb" }, airflowLink(pageOfTask(task), `${dag_id} / ${task_id}`));
+  if (Array.isArray(result.tables)) return [back, ...careOfTables(result), statement(instance)];
   // A list of statements has a result for each.
   const each = result.statements ? Object.entries(result.statements) : [["", result]];
   return [back, ...each.flatMap(([name, told]) => outcome(name, told, instance)), statement(instance)];
@@ -38,6 +39,37 @@ async function outcomeOf(task) {
     if (!error) throw problem;
     return { status: "failed", error };
   }
+}
+
+/** A plan of table care for many tables, or what became of it. */
+function careOfTables(result) {
+  const isDry = result.status === "dry_run";
+  const size = (value) => (value ? bytes(value) : "");
+  const table = (each) => {
+    const [database, name] = String(each.table).split(/\.(?=[^.]*$)/).map(unquoted);
+    return el("a", { class: "long", href: pageOf("table", { connection: each.catalog, database, table: name, tab: "care" }) }, each.table);
+  };
+  const columns = [
+    { title: "Catalog", cell: (each) => el("span", { class: "long" }, each.catalog) },
+    { title: "Table", cell: table },
+    { title: "Action", cell: (each) => text(each.action || "–") },
+    { title: "Status", cell: (each) => (each.status === "failed" ? el("strong", { class: "bad" }, each.status) : each.status) },
+    { title: "Reads", num: true, cell: (each) => size(each.read) },
+    { title: "Writes", num: true, cell: (each) => size(each.write) },
+    { title: "Frees", num: true, cell: (each) => (each.free ? `${each.at_least ? "at least " : ""}${bytes(each.free)}` : "") },
+    { title: "Fewer files", num: true, cell: (each) => (each.files ? number(each.files) : "") },
+    { title: "Snapshots", num: true, cell: (each) => (each.snapshots ? number(each.snapshots) : "") },
+    { title: "Why", cell: (each) => el("span", { class: "long" }, [each.code, each.reason, each.remedy].filter(Boolean).join(" ")) },
+  ];
+  return [
+    el("h1", {}, isDry ? "What table care would do" : "What table care did"),
+    el("p", { role: "status" }, el("span", { class: "badge" }, result.status), isDry ? " A plan from metadata: nothing was changed." : null),
+    el("section", { class: "card" }, facts([
+      ...Object.entries(result.counts ?? {}).map(([name, count]) => [text(name), number(count)]),
+      ["Reads", bytes(result.read)], ["Writes", bytes(result.write)], ["Frees", bytes(result.free)],
+    ])),
+    el("section", { class: "card" }, el("h2", {}, "Tables"), grid("Tables", columns, result.tables)),
+  ];
 }
 
 function outcome(name, told, instance) {

@@ -27,11 +27,12 @@ def run_batch(batch: JobBatch, check_one: CheckOne, run_one: RunOne) -> Mapping[
 
 
 def _refused(batch: JobBatch, check_one: CheckOne) -> dict[int, JobResult]:
+    pairs = zip(batch.requests, batch.needs(), strict=True)
     checked = {
         index: check_one(request)
-        for index, request in enumerate(batch.requests)
+        for index, (request, needed) in enumerate(pairs)
         # A request that it needs may make what it reads.
-        if not batch.needed_by(index)
+        if not needed
     }
     return {index: each for index, each in checked.items() if each and each.error is not None}
 
@@ -41,6 +42,7 @@ class _Run:
 
     def __init__(self, batch: JobBatch, run_one: RunOne) -> None:
         self._batch = batch
+        self._needs = batch.needs()
         self._run_one = run_one
         self._waiting = list(range(len(batch.requests)))
         self._running: dict[Future[JobResult], int] = {}
@@ -65,7 +67,7 @@ class _Run:
         for index in list(self._waiting):
             if len(self._running) == self._batch.max_parallel:
                 break
-            if self._batch.needed_by(index) <= self._ended.keys():
+            if self._needs[index] <= self._ended.keys():
                 request = self._batch.requests[index]
                 self._running[pool.submit(self._run_one, request)] = index
                 self._waiting.remove(index)

@@ -71,6 +71,12 @@ def is_open(warehouse: Path) -> bool:
     return GATE.observe(view).facts is not None
 
 
+def due_files(warehouse: Path) -> int:
+    """How many files a compaction would rewrite, as plans for many tables count them."""
+    facts = PaimonTable.find(str(warehouse), NAME, {}).compaction_facts(SPEC)
+    return sum(each.due.files for each in facts)
+
+
 def compact(connector: Connector, warehouse: Path) -> bool:
     """Whether a compaction made a snapshot."""
     before = snapshot_ids(connector)
@@ -80,9 +86,12 @@ def compact(connector: Connector, warehouse: Path) -> bool:
 
 
 def check(connector: Connector, warehouse: Path) -> None:
-    was_open = is_open(warehouse)
-    assert compact(connector, warehouse) or not was_open
+    was_open, due = is_open(warehouse), due_files(warehouse)
+    made = compact(connector, warehouse)
+    assert made or not was_open
+    assert made == bool(due)
     assert not is_open(warehouse)
+    assert not due_files(warehouse)
 
 
 @pytest.mark.slow
