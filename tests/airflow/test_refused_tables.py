@@ -61,15 +61,15 @@ def test_a_compaction_of_paimon(paimon: Path, option: str) -> None:
 
 
 def test_a_source_of_paimon(paimon: Path) -> None:
-    found = check(catalog_hook("paimon_default"))
+    hook = catalog_hook("paimon_default")
     source = TableSource("s", NAME)
     table = TableFiles(paimon, NAME.table)
 
     table.create(**{"commit.callbacks": "7"})
-    found.require_sources((source,))
+    check(hook).require_sources((source,))
     table.create(**{"scan.snapshot-id": "7"})
     with pytest.raises(NotSupportedError, match=r"scan\.snapshot-id"):
-        found.require_sources((source,))
+        check(hook).require_sources((source,))
 
 
 def test_options_beside_a_key(paimon: Path) -> None:
