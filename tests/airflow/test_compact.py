@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 from pyiceberg.schema import Schema as IcebergSchema
-from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import LongType, NestedField
+from pyiceberg.transforms import BucketTransform, IdentityTransform, TruncateTransform
+from pyiceberg.types import BinaryType, LongType, NestedField
 
 from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.hooks.iceberg import IcebergHook
@@ -172,16 +172,25 @@ def test_a_table_with_data_evolution_is_refused_before_spark_starts(warehouse):
         check(CompactOperator(**TARGET))
 
 
-def test_an_iceberg_table_with_a_sort_order_is_refused_before_spark_starts(iceberg_catalog):
+def test_an_iceberg_table_in_an_order_that_is_not_supported_is_refused_before_spark_starts(
+    iceberg_catalog,
+):
     iceberg_catalog.create_namespace("shop")
-    column = NestedField(1, "id", LongType(), required=False)
-    table = iceberg_catalog.create_table("shop.orders", IcebergSchema(column))
+    columns = (
+        NestedField(1, "id", LongType(), required=False),
+        NestedField(2, "key", BinaryType(), required=False),
+    )
+    table = iceberg_catalog.create_table("shop.orders", IcebergSchema(*columns))
+    with table.update_sort_order() as change:
+        change.asc("id", BucketTransform(4)).desc("key", IdentityTransform())
     check(CompactOperator(**TARGET), IcebergHook("iceberg_default"))
 
     with table.update_sort_order() as change:
-        change.asc("id", IdentityTransform())
+        change.asc("id", IdentityTransform()).asc("key", TruncateTransform(4))
 
-    with pytest.raises(NotSupportedError, match=r"shop\.orders has a sort order"):
+    with pytest.raises(
+        NotSupportedError, match=r"shop\.orders has a sort order with truncate\[4\]"
+    ):
         check(CompactOperator(**TARGET), IcebergHook("iceberg_default"))
 
 

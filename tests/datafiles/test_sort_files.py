@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from datetime import date, datetime, time
+from datetime import date, time
 from decimal import Decimal
 from itertools import count
 from pathlib import Path
@@ -26,7 +26,7 @@ from spark_jobs.datafiles.sort_files import sort_files
 from spark_jobs.datafiles.sorted_runs import SortedRuns
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.writes import DerivedColumns, RowOrder, SortKey
-from tests.datafiles.files_to_concatenate import LOCAL, SCHEMA, rows_of, stored
+from tests.datafiles.files_to_concatenate import LOCAL, SCHEMA, at, rows_of, stored
 
 MIB = 2**20
 BY_ID = RowOrder((SortKey("id"),))
@@ -38,7 +38,7 @@ _VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "fixed": (pa.binary(2), [b"\x00\x00", b"\x7f\xff", b"\x80\x00"]),
     "price": (pa.decimal128(9, 2), [Decimal("-1.10"), Decimal("0.00"), Decimal("20.00")]),
     "day": (pa.date32(), [date(1969, 12, 31), date(1970, 1, 1)]),
-    "at": (pa.timestamp("us", "UTC"), [datetime(1969, 12, 31, 23), datetime(2026, 1, 1)]),
+    "at": (pa.timestamp("us"), [at("1969-12-31T23:00"), at("2026-01-01")]),
     "clock": (pa.time64("us"), [time(0), time(23, 59)]),
 }
 _TYPES = pa.schema([(name, kind) for name, (kind, _) in _VALUES.items()])
@@ -57,7 +57,9 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @given(data=st.data())
 def test_rows_are_as_if_all_were_sorted_at_once(data: st.DataObject) -> None:
     names = data.draw(st.lists(st.sampled_from(_TYPES.names), min_size=1, max_size=3, unique=True))
-    keys = tuple(SortKey(each, data.draw(st.booleans()), data.draw(st.booleans())) for each in names)
+    keys = tuple(
+        SortKey(each, data.draw(st.booleans()), data.draw(st.booleans())) for each in names
+    )
     row = st.fixed_dictionaries(
         {name: st.none() | st.sampled_from(values) for name, (_, values) in _VALUES.items()}
     )
@@ -99,9 +101,7 @@ def test_files_have_shares_of_the_rows_in_order(tmp_path: Path, temporary: Path)
     order = RowOrder((SortKey("negated"),), derived)
     names = paths(tmp_path)
 
-    files = sort_files(
-        LOCAL, [gone, *inputs[1:]], order, 3, lambda: next(names), new_files(2_000)
-    )
+    files = sort_files(LOCAL, [gone, *inputs[1:]], order, 3, lambda: next(names), new_files(2_000))
 
     found = [pq.read_table(each.path) for each in files]
     assert [each.num_rows for each in found] == [10, 10, 8]

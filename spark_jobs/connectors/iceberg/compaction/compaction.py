@@ -88,10 +88,15 @@ class IcebergCompaction:
     def compactor(self, table: TableHandle, spec: CompactSpec) -> PartCompactor:
         """What executors need to compact the parts of one group."""
         target = pinned_table(table)
-        size = CompactionOptions.of(target, spec).target_file_size
-        layout = new_file_layout(target, target.storage.filesystem, size)
-        token = uuid.uuid4().hex
-        return IcebergPartCompactor(token, layout.files, target.fields, target.name_mapping)
+        options = CompactionOptions.of(target, spec)
+        layout = new_file_layout(target, target.storage.filesystem, options.target_file_size)
+        return IcebergPartCompactor(
+            token=uuid.uuid4().hex,
+            files=layout.files,
+            fields=target.fields,
+            names=target.name_mapping,
+            order=options.order,
+        )
 
     def publish(
         self, table: TableHandle, results: Sequence[PartResult], commit: GroupCommit

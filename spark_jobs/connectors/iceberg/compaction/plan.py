@@ -12,13 +12,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spark_jobs.connectors.iceberg.compaction.part_compactor import IcebergPart, PartFile
+from spark_jobs.connectors.iceberg.compaction.part_compactor import FileOrder, IcebergPart, PartFile
 from spark_jobs.connectors.iceberg.read.planning import named_partition
 from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
 from spark_jobs.connectors.iceberg.table.live_files import LiveFile, PartitionKey, partition_key
+from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
-from spark_jobs.connectors.iceberg.write.table_layout import data_location, folder_of_new_version
+from spark_jobs.connectors.iceberg.write.table_layout import (
+    data_location,
+    folder_of_new_version,
+    row_order,
+)
 from spark_jobs.connectors.shared.compaction.bins import BucketFile, FileSizes, settled_bins
 from spark_jobs.connectors.shared.compaction.plan import PlannedPart
 from spark_jobs.contract.compaction import CompactedPartition, CompactSpec
@@ -29,9 +34,13 @@ from spark_jobs.spi.compaction import WantedPartition
 
 @dataclass(frozen=True, slots=True)
 class CompactionOptions(FileSizes):
-    """The options of one compaction; ``deleted_share`` is from 0 to 1, as in ``CompactSpec``."""
+    """The options of one compaction; ``deleted_share`` is from 0 to 1, as in ``CompactSpec``.
+
+    ``order`` is that of new files.
+    """
 
     deleted_share: float
+    order: FileOrder | None
 
     @classmethod
     def of(cls, table: PinnedTable, spec: CompactSpec) -> CompactionOptions:
@@ -47,7 +56,18 @@ class CompactionOptions(FileSizes):
             min_files=found.min_files,
             small_file_share=found.small_file_share,
             deleted_share=found.deleted_share,
+            order=table_order(table),
         )
+
+    def is_ordered(self, entry: ManifestEntry) -> bool:
+        """Whether a file says that it is in the order of new files."""
+        return self.order is None or entry.record.get("sort_order_id") == self.order.id
+
+
+def table_order(table: PinnedTable) -> FileOrder | None:
+    """The table's sort order; None if it has none."""
+    rows = row_order(table)
+    return None if rows is None else FileOrder(rows, table.metadata.default_sort_order_id)
 
 
 def planned_parts(
@@ -67,7 +87,7 @@ def planned_parts(
             continue
         files = [_file(index, table.files[index], options) for index in indexes]
         for each in settled_bins([file for file in files if file.is_candidate], options):
-            yield _part(name, table, root, values, each)
+            yield _part(name, table, root, values, each, options)
 
 
 def _partitions(table: PinnedTable) -> Mapping[PartitionKey, list[int]]:
@@ -93,7 +113,7 @@ def _file(index: int, file: LiveFile, options: CompactionOptions) -> BucketFile:
     live_size = math.ceil(entry.size * live_rows / entry.row_count) if entry.row_count else 0
     is_flawed = marked > 0 and marked >= options.deleted_share * entry.row_count
     if options.is_full:
-        is_flawed = bool(deletes) or not entry.row_count
+        is_flawed = bool(deletes) or not entry.row_count or not options.is_ordered(entry)
     return BucketFile(
         index=index,
         order=(not is_compacted, number, file.path),
@@ -112,6 +132,7 @@ def _part(
     root: str,
     values: Mapping[str, Any],
     files: tuple[BucketFile, ...],
+    options: CompactionOptions,
 ) -> PlannedPart:
     live = [table.files[file.index] for file in files]
     described = tuple(_described(name, table, file.index) for file in files)
@@ -125,8 +146,11 @@ def _part(
         rows=rows,
         vectors_removed=sum(len(file.own_deletes) for file in live),
     )
+    keeps_order = len(live) == 1 and options.is_ordered(live[0].entry)
     # Beside the newest file.
-    native = IcebergPart(folder_of_new_version(root, live[-1].path), described)
+    folder = folder_of_new_version(root, live[-1].path)
+    count = 0 if options.order is None or keeps_order else 1
+    native = IcebergPart(folder, described, count)
     indexes = tuple(file.index for file in files)
     return PlannedPart(tuple(values.values()), indexes, native, expected)
 

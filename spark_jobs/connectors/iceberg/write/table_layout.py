@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.iceberg.format.schema import arrow_field
-from spark_jobs.connectors.iceberg.format.transforms import VOID, field_type, is_sortable
+from spark_jobs.connectors.iceberg.format.transforms import field_type
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.iceberg.write.file_layout import (
     NewFileLayout,
@@ -28,6 +28,7 @@ from spark_jobs.formats.iceberg.refused_properties import (
     MERGE_ON_READ,
     STATEMENTS,
 )
+from spark_jobs.formats.iceberg.transforms import VOID, is_sortable
 from spark_jobs.spi.rows import RESERVED_PREFIX
 from spark_jobs.spi.tables import PartitionField
 from spark_jobs.spi.writes import DerivedColumns, MergeWrite, RowOrder, SortKey, WriteLayout
@@ -134,7 +135,7 @@ def row_order(table: PinnedTable) -> RowOrder | None:
         source, transform = sources.get(field.source_id), str(field.transform)
         if transform == VOID:
             continue
-        if source is None or not is_sortable(source.type, transform):
+        if source is None or not is_sortable(source.type.name, transform):
             return None
         name = f"{RESERVED_PREFIX}sort_{len(keys)}"
         column = PartitionColumn(field.source_id, name, transform, source.name, source.type)
