@@ -148,3 +148,27 @@ def test_a_sorted_table(spark: SparkSession, iceberg_spark: IcebergSpark) -> Non
     assert [each["n"] for each in found] == [1, 1]
     assert compacted(spark, judge, table, CompactSpec(mode="full")).snapshots == ()
     assert_read_alike(spark, judge, table)
+
+
+def test_a_z_order(spark: SparkSession, iceberg_spark: IcebergSpark) -> None:
+    judge, table = iceberg_spark, "db.z_ordered"
+    judge.sql(
+        f"CREATE TABLE {CATALOG}.{table} (x INT, y BIGINT, s STRING) USING iceberg "
+        "PARTITIONED BY (s) TBLPROPERTIES ('format-version' = '2', "
+        "'write.delete.mode' = 'merge-on-read')",
+        f"INSERT INTO {CATALOG}.{table} SELECT CAST(id % 64 AS INT), id DIV 64, "
+        "get(array('a', 'b'), int(id % 2)) FROM range(4096)",
+        f"DELETE FROM {CATALOG}.{table} WHERE x = y",
+    )
+    before = rows_of(judge, table)
+
+    spec = CompactSpec(mode="full", target_file_size="400 b", zorder_by=("x", "Y"))
+    report = compacted(spark, judge, table, spec)
+
+    assert report.files_after > report.partitions_compacted == 2
+    assert rows_of(judge, table) == before
+    found = judge.sql(f"SELECT sort_order_id AS n FROM {CATALOG}.{table}.data_files")
+    assert [each["n"] for each in found] == [0] * report.files_after
+    assert_read_alike(spark, judge, table)
+    judge.sql(f"CALL {CATALOG}.system.rewrite_data_files(table => '{table}')")
+    assert rows_of(judge, table) == before

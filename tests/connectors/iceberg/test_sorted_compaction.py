@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark_jobs.connectors.iceberg.compaction import part_compactor
+from spark_jobs.connectors.shared.compaction import bins
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.errors import ErrorCode
 from tests.connectors.iceberg.plain_history import refusal, table
@@ -48,11 +50,20 @@ def order_by(catalog: PlainCatalog, *fields: tuple[str, str, str, str]) -> None:
 def stored(catalog: PlainCatalog) -> dict[int | None, list[list[Row]]]:
     """The rows of live files in their order, by the sort order that they record."""
     found: dict[int | None, list[list[Row]]] = {}
-    for each in live(catalog):
-        path = each.file.file_path.removeprefix("file://")
-        rows = [tuple(row.values()) for row in pq.read_table(path).to_pylist()]
-        found.setdefault(each.file.sort_order_id, []).append(rows)
+    for order, rows in sorted_files(catalog):
+        found.setdefault(order, []).append(rows)
     return found
+
+
+def sorted_files(catalog: PlainCatalog) -> list[tuple[int | None, list[Row]]]:
+    """The sort order that each live file records, and its rows; by the names of files."""
+    files = sorted(live(catalog), key=lambda each: str(each.file.file_path))
+    return [(each.file.sort_order_id, rows_of(each.file.file_path)) for each in files]
+
+
+def rows_of(path: str) -> list[Row]:
+    rows = pq.read_table(path.removeprefix("file://")).to_pylist()
+    return [(row["id"], row["s"], row["f"]) for row in rows]
 
 
 ROWS: list[list[Row]] = [
@@ -138,3 +149,100 @@ def test_other_orders_are_refused(tmp_path: Path, transform: str, column: str, s
     code, text = refusal(lambda: plan(catalog.open(), FULL))
     assert code is ErrorCode.NOT_SUPPORTED
     assert f"db.t has a sort order {said}" in text
+
+
+@pytest.mark.parametrize(
+    ("spec", "order", "ids"),
+    [
+        ({"sort_by": ("ID",)}, 1, [None, 1, 2, 3, 4, 5, 7]),
+        ({"sort_by": ("id", "s DESC")}, 1, [None, 1, 2, 3, 4, 5, 7]),
+        ({"sort_by": ("id NULLS LAST",)}, 0, [1, 2, 3, 4, 5, 7, None]),
+        ({"sort_by": ("f DESC",)}, 0, [2, None, 4, 3, 7, 5, 1]),
+        ({"sort_by": ("s NULLS LAST", "id DESC")}, 0, [4, None, 5, 3, 2, 1, 7]),
+        ({"zorder_by": ("id",)}, 0, [None, 1, 2, 3, 4, 5, 7]),
+    ],
+)
+def test_rows_are_in_the_order_that_is_asked_for(
+    tmp_path: Path, spec: dict[str, Any], order: int, ids: list[int | None]
+) -> None:
+    catalog = made(tmp_path, *ROWS)
+    order_by(catalog, ("identity", "id", "asc", "first"))
+
+    compact(catalog.open(), CompactSpec(mode="full", **spec))
+
+    ((found, rows),) = sorted_files(catalog)
+    assert [row[0] for row in rows] == ids
+    assert found == order
+    # Nobody can tell whether the rows of all files are in order.
+    (group,) = plan(catalog.open(), CompactSpec(mode="full", **spec))[1].groups
+    assert [each.files_before for each in group.expected.values()] == [1]
+
+
+def test_rows_of_a_partition_are_sorted_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [[(n % 40 * 7 % 40, f"{n:040}", None) for n in range(k, 200, 4)] for k in range(4)]
+    catalog = made(tmp_path, *files)
+    size = sum(each.file.file_size_in_bytes for each in live(catalog))
+    spec = CompactSpec(mode="full", target_file_size=f"{size // 3} b", sort_by=("id DESC",))
+
+    (group,) = plan(catalog.open(), spec)[1].groups
+    assert [each.files_after for each in group.expected.values()] == [3]
+    compact(catalog.open(), spec)
+
+    ids = [[row[0] for row in rows] for _, rows in sorted_files(catalog)]
+    assert [*chain.from_iterable(ids)] == [39 - n // 5 for n in range(200)]
+    assert list(map(len, ids)) == [67, 67, 66]
+
+    # As if there were more than one task can sort.
+    monkeypatch.setattr(bins, "_SORTED_BYTES", 1)
+    assert [len(each.parts) for each in plan(catalog.open(), spec)[1].groups] == [3]
+
+
+def test_a_z_order_keeps_neighbours_together(tmp_path: Path) -> None:
+    catalog = PlainCatalog(tmp_path)
+    schema = pa.schema([("x", pa.int32()), ("y", pa.int64())])
+    catalog.create(schema, {"format-version": "2"}, None)
+    square = [{"x": x, "y": y} for x in range(-8, 8) for y in range(-8, 8)]
+    for part in (square[::2], square[1::2]):
+        table(catalog).append(pa.Table.from_pylist(part, schema=schema))
+    size = sum(each.file.file_size_in_bytes for each in live(catalog))
+    spec = CompactSpec(mode="full", target_file_size=f"{size // 4} b", zorder_by=("x", "y"))
+
+    compact(catalog.open(), spec)
+
+    files = [each.file.file_path.removeprefix("file://") for each in live(catalog)]
+    quadrants = [
+        {(row["x"] < 0, row["y"] < 0) for row in pq.read_table(path).to_pylist()} for path in files
+    ]
+    assert [len(each) for each in quadrants] == [1, 1, 1, 1]
+    assert len(set.union(*quadrants)) == 4
+
+
+def test_minor_sorts_what_it_rewrites_anyway(tmp_path: Path) -> None:
+    catalog = made(tmp_path, *ROWS)
+    connector = catalog.open()
+    assert plan(connector, CompactSpec(sort_by=("id",)))[1].groups == ()
+
+    compact(connector, CompactSpec(min_files=3, sort_by=("id DESC",)))
+
+    ((order, rows),) = sorted_files(catalog)
+    assert (order, [row[0] for row in rows]) == (0, [7, 5, 4, 3, 2, 1, None])
+
+
+@pytest.mark.parametrize(
+    ("spec", "code", "said"),
+    [
+        ({"sort_by": ("id", "x")}, ErrorCode.COLUMN_NOT_FOUND, "sort_by[1]: x is not a column"),
+        ({"zorder_by": ("list",)}, ErrorCode.TYPE_MISMATCH, "zorder_by[0]: list of db.t is ARRAY"),
+        ({"sort_by": ("clock",)}, ErrorCode.TYPE_MISMATCH, "sort_by[0]: clock of db.t is time"),
+    ],
+)
+def test_what_has_no_order_is_refused(
+    tmp_path: Path, spec: dict[str, Any], code: ErrorCode, said: str
+) -> None:
+    catalog = PlainCatalog(tmp_path)
+    kinds = {"id": pa.int64(), "list": pa.list_(pa.int32()), "clock": pa.time64("us")}
+    catalog.create(pa.schema(kinds), {"format-version": "2"}, None)
+    found, text = refusal(lambda: plan(catalog.open(), CompactSpec(**spec)))
+    assert (found, said in text) == (code, True), text

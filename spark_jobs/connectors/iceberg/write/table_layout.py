@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from spark_jobs.connectors.iceberg.write.file_layout import (
     Spread,
     derived_name,
 )
+from spark_jobs.contract.compaction_order import SortTerm
 from spark_jobs.contract.properties import STATEMENT
 from spark_jobs.datafiles.parquet.options import CODECS, Compression
 from spark_jobs.datafiles.rolling_writer import NewFiles
@@ -149,6 +151,23 @@ def row_order(table: PinnedTable) -> RowOrder | None:
     named = tuple((each.name, each.sort_type) for each in computed)
     derived = DerivedColumns(inputs, named, SortFunction(tuple(computed))) if computed else None
     return RowOrder(tuple(keys), derived) if keys else None
+
+
+def begins_with_order(table: PinnedTable, terms: Sequence[SortTerm]) -> bool:
+    """Whether rows that are sorted by ``terms`` are also in the table's sort order."""
+    order = table.metadata.sort_order_by_id(table.metadata.default_sort_order_id)
+    names = {each.id: each.name for each in table.columns}
+    fields = [each for each in (order.fields if order else ()) if str(each.transform) != VOID]
+    wanted = [
+        SortTerm(
+            names.get(each.source_id, ""),
+            each.direction.value == "asc",
+            each.null_order.value == "nulls-first",
+        )
+        for each in fields
+    ]
+    is_plain = all(str(each.transform) == "identity" for each in fields)
+    return bool(wanted) and is_plain and wanted == list(terms[: len(wanted)])
 
 
 def new_file_layout(
