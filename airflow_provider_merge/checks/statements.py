@@ -15,6 +15,7 @@ from airflow_provider_merge.checks.expressions import Name, literal_type, names_
 from airflow_provider_merge.checks.relations import Relation, column_of
 from airflow_provider_merge.checks.type_families import family_of, may_be_stored
 from spark_jobs.contract.compaction import CompactSpec, require_named
+from spark_jobs.contract.compaction_order import resolved_terms
 from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import (
     DropPartitionsSpec,
@@ -117,6 +118,8 @@ class StatementCheck:
     def _partitions(self, spec: PartitionStatement | CompactSpec) -> None:
         if isinstance(spec, CompactSpec):
             require_named(spec.partitions, self.partition_keys or ())
+            if spec.asked_order and self.target.columns is not None:
+                resolved_terms(*spec.asked_order, self.target.label, self.target.columns)
         if isinstance(spec, DropPartitionsSpec | CompactSpec):
             for index, partition in enumerate(spec.partitions):
                 self._keys(partition, f"partitions[{index}]")

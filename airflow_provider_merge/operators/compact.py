@@ -11,6 +11,7 @@ from airflow_provider_merge.operators._shared.values import (
     byte_size,
     flag,
     is_number_of_bytes,
+    names,
     share,
     text,
     whole_number,
@@ -46,6 +47,9 @@ class CompactOperator(DryRunOperator):
     :param max_partitions: compact at most so many partitions in one run
     :param include_pending: true: merge also records that batch readers do not see yet, and so make
         them visible
+    :param sort_by: list of columns that sort the rows of new files, each perhaps with ASC or DESC,
+        and NULLS FIRST or NULLS LAST, behind it; with ``full``, everything is rewritten
+    :param zorder_by: list of columns by whose z-value rows are sorted, in place of ``sort_by``
     """
 
     template_fields: Sequence[str] = (
@@ -61,6 +65,8 @@ class CompactOperator(DryRunOperator):
         "max_bytes",
         "max_partitions",
         "include_pending",
+        "sort_by",
+        "zorder_by",
     )
     template_fields_renderers: ClassVar[dict[str, str]] = {
         **DryRunOperator.template_fields_renderers,
@@ -89,6 +95,8 @@ class CompactOperator(DryRunOperator):
         max_bytes: str | None = None,
         max_partitions: int | str | None = None,
         include_pending: bool | str = False,
+        sort_by: Sequence[str] | None = None,
+        zorder_by: Sequence[str] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -103,6 +111,8 @@ class CompactOperator(DryRunOperator):
         self.max_bytes = max_bytes
         self.max_partitions = max_partitions
         self.include_pending = include_pending
+        self.sort_by = sort_by
+        self.zorder_by = zorder_by
         self.check_parameters()
 
     def statement(self) -> CompactSpec:
@@ -118,6 +128,8 @@ class CompactOperator(DryRunOperator):
             max_bytes=byte_size("max_bytes", self.max_bytes),
             max_partitions=whole_number("max_partitions", self.max_partitions),
             include_pending=flag("include_pending", self.include_pending),
+            sort_by=names("sort_by", self.sort_by),
+            zorder_by=names("zorder_by", self.zorder_by),
         )
 
     def _partitions(self) -> tuple[dict[str, str], ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Literal, get_args
 
 from spark_jobs.contract.checks import require
+from spark_jobs.contract.compaction_order import OrderParameter, sort_terms
 from spark_jobs.contract.inserts import PartitionSpec, require_partition
 from spark_jobs.contract.sizes import parse_size
 
@@ -42,6 +43,8 @@ class CompactSpec:
     key from this number of sorted runs on. None: the table's option, else the format's default.
     ``max_bytes`` and ``max_partitions`` limit what one run reads, the worst partitions first.
     ``include_pending``: records that batch readers do not see yet are merged, and so seen.
+    ``sort_by`` sorts the rows of new files by columns, each with ASC or DESC and NULLS FIRST or
+    NULLS LAST behind it; ``zorder_by`` by their z-value. ``full`` then rewrites everything.
     """
 
     partitions: tuple[PartitionSpec, ...] = ()
@@ -54,6 +57,8 @@ class CompactSpec:
     max_bytes: str | None = None
     max_partitions: int | None = None
     include_pending: bool = False
+    sort_by: tuple[str, ...] = ()
+    zorder_by: tuple[str, ...] = ()
     kind: ClassVar[str] = "compact"
 
     def __post_init__(self) -> None:
@@ -76,6 +81,21 @@ class CompactSpec:
         for name in ("small_file_share", "deleted_share"):
             share = getattr(self, name)
             require(share is None or 0 <= share <= 1, name, f"{share} is not from 0 to 1")
+        sort_terms("sort_by", self.sort_by)
+        sort_terms("zorder_by", self.zorder_by)
+        require(
+            not (self.sort_by and self.zorder_by),
+            "zorder_by",
+            "is given beside sort_by, and rows have one order",
+            "Leave one of them out.",
+        )
+
+    @property
+    def asked_order(self) -> tuple[OrderParameter, tuple[str, ...]] | None:
+        """The parameter that asks for an order of rows, and its terms; None: nothing does."""
+        if self.zorder_by:
+            return "zorder_by", self.zorder_by
+        return ("sort_by", self.sort_by) if self.sort_by else None
 
 
 def require_named(partitions: Sequence[PartitionSpec], keys: Sequence[str]) -> None:

@@ -18,6 +18,7 @@ from spark_jobs.contract.bad_rows import (
 )
 from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.checks import LONGEST_NAME, require
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.file_formats import require_format
 from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
@@ -37,8 +38,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPERATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 # Fields that the first version of requests did not have.
 _ADDED_TO_SOURCES = ("on_bad_rows", "quarantine", "max_bad_rows")
-_ADDED_TO_STATEMENTS = ("schema_evolution", "format")
-_WITH_ADDED = InsertIntoSpec | InsertOverwriteSpec | CreateTableSpec
+_ADDED_TO_STATEMENTS = ("schema_evolution", "format", "sort_by", "zorder_by")
+_WITH_ADDED = InsertIntoSpec | InsertOverwriteSpec | CreateTableSpec | CompactSpec
 _WITH_SOURCE = MergeSpec | InsertIntoSpec | InsertOverwriteSpec | QuerySpec
 # Part of every digest: an option that requests used to have and that was never set.
 _REMOVED_OPTIONS = {"broadcast_limit": 150 * 1024 * 1024}

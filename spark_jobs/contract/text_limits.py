@@ -35,6 +35,7 @@ _S3: Final = ("s3n", *S3_SCHEMES)
 _NAMES: Final = frozenset(
     (
         *("column", "columns", "order_by", "output_path", "partition_columns"),
+        *("sort_by", "zorder_by"),
         *("source", "source_alias", "target_alias"),
     )
 )

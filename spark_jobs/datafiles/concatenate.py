@@ -8,7 +8,8 @@ Memory: one row group as stored, and one in Arrow form that is being encoded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,6 +39,8 @@ _WHOLE_BYTES: Final = 16 * 1024 * 1024
 # What is decoded at once, in bytes before compression and in rows, as dictionaries grow.
 _BATCH_BYTES: Final = 16 * 1024 * 1024
 _BATCH_ROWS: Final = 128 * 1024
+
+TakeRows = Callable[[pa.Table], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +77,46 @@ def concatenate(
     )
     try:
         for source in inputs:
-            with (
-                reading_file(source.path, filesystem),
-                filesystem.open_input_file(source.path) as stream,
-            ):
-                _Input(source, stream, files, writer).append()
+            with _opened(filesystem, source) as stream:
+                _Input(source, stream, files, writer.add_rows, writer).append()
         return writer.finish()
     except BaseException:
         writer.close_quietly()
         raise
 
 
+def read_rows(
+    filesystem: pafs.FileSystem, source: InputFile, files: NewFiles, take: TakeRows
+) -> None:
+    """Pass the rows of a file on, as ``files`` have them; raises as ``concatenate``."""
+    with _opened(filesystem, source) as stream:
+        _Input(source, stream, files, take).append()
+
+
+@contextmanager
+def _opened(filesystem: pafs.FileSystem, source: InputFile) -> Iterator[pa.NativeFile]:
+    with (
+        reading_file(source.path, filesystem),
+        filesystem.open_input_file(source.path) as stream,
+    ):
+        yield stream
+
+
 class _Input:
-    """An open input file, whose rows go to ``writer``."""
+    """An open input file, whose rows ``take`` gets; large row groups are copied to ``copies``."""
 
     def __init__(
-        self, source: InputFile, stream: pa.NativeFile, files: NewFiles, writer: GroupWriter
+        self,
+        source: InputFile,
+        stream: pa.NativeFile,
+        files: NewFiles,
+        take: TakeRows,
+        copies: GroupWriter | None = None,
     ) -> None:
         self._source = source
         self._stream = stream
-        self._writer = writer
+        self._take = take
+        self._copies = copies
         self._least_bytes = min(LEAST_BYTES, files.row_group_bytes)
         self._mappings = source.mappings or tuple(FieldMapping(each, each) for each in files.schema)
         self._recorded = recorded_columns(self._mappings)
@@ -122,18 +145,25 @@ class _Input:
         require_recorded(file.schema_arrow, self._recorded)
         is_large = size >= self._least_bytes or file.metadata.num_rows >= LEAST_ROWS
         stored = None
-        if is_large:
-            stored = CopyableFile.of(self._stream, self._writer.form, self._mappings)
+        if is_large and self._copies is not None:
+            stored = CopyableFile.of(self._stream, self._copies.form, self._mappings)
         for number in range(file.num_row_groups):
             rows = file.metadata.row_group(number).num_rows
             gone = len(self._changes.of_group(self._rows, rows).gone)
             if gone == rows:
                 self._rows += rows
-            elif gone or stored is None or not self._copied(stored, file, number):
+            elif (
+                gone
+                or stored is None
+                or self._copies is None
+                or not self._copied(stored, file, number, self._copies)
+            ):
                 for batch in _batches(file, number):
                     self._append_rows(pa.Table.from_batches([batch]))
 
-    def _copied(self, stored: CopyableFile, file: pq.ParquetFile, number: int) -> bool:
+    def _copied(
+        self, stored: CopyableFile, file: pq.ParquetFile, number: int, writer: GroupWriter
+    ) -> bool:
         """Copy a row group, if it is large."""
         group = stored.read(number, self._least_bytes)
         if group is None:
@@ -148,7 +178,7 @@ class _Input:
         if rows.num_rows != group.row_count:
             raise pa.ArrowInvalid(f"its columns have {rows.num_rows} and {group.row_count} rows")
         positions = np.arange(self._rows, self._rows + group.row_count)
-        self._writer.copy_group(group, self._of_table(rows, others, positions))
+        writer.copy_group(group, self._of_table(rows, others, positions))
         self._rows += group.row_count
         return True
 
@@ -165,7 +195,7 @@ class _Input:
         if len(gone):
             positions = np.delete(positions, gone)
             rows = rows.filter(kept_rows(gone, rows.num_rows))
-        self._writer.add_rows(self._of_table(rows, self._mappings, positions))
+        self._take(self._of_table(rows, self._mappings, positions))
 
     def _of_table(
         self, rows: pa.Table, mappings: Sequence[FieldMapping], positions: Positions

@@ -68,14 +68,17 @@ class LooseRows:
 
 def in_order(rows: pa.Table, keys: list[SortKey]) -> pa.Table:
     """``rows`` sorted by ``keys``, which are of no floating type."""
+    rows = rows.combine_chunks()
     columns, wanted = {}, []
     for number, key in enumerate(keys):
-        # Arrow has one place for the NULLs of all keys.
-        columns[f"null{number}"] = rows.column(key.column).is_null()
-        columns[f"value{number}"] = rows.column(key.column)
-        wanted.append((f"null{number}", "descending" if key.nulls_first else "ascending"))
+        values = rows.column(key.column)
+        if values.null_count:
+            # Arrow has one place for the NULLs of all keys.
+            columns[f"null{number}"] = values.is_null()
+            wanted.append((f"null{number}", "descending" if key.nulls_first else "ascending"))
+        columns[f"value{number}"] = values
         wanted.append((f"value{number}", "ascending" if key.ascending else "descending"))
-    return rows.combine_chunks().take(pc.sort_indices(pa.table(columns), sort_keys=wanted))
+    return rows.take(pc.sort_indices(pa.table(columns), sort_keys=wanted))
 
 
 def sortable(array: pa.Array) -> pa.Array:

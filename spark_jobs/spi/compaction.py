@@ -134,6 +134,7 @@ class ConnectorCompaction(Protocol):
 
         Raises:
             NotSupportedError: the table or its options are not supported; gives the reason.
+            AnalysisError: COLUMN_NOT_FOUND, TYPE_MISMATCH: the order that is asked for.
             CatalogError: METADATA_UNREADABLE.
         """
         ...

@@ -170,6 +170,7 @@ _VALUES: dict[str, Any] = {
     "set": {"n": "1"},
     "small_file_share": 0.5,
     "snapshot_id": 4,
+    "sort_by": ["a DESC"],
     "sorted_runs": 3,
     "source": table_source("a.other"),
     "source_alias": "src",
@@ -192,6 +193,7 @@ _VALUES: dict[str, Any] = {
     "when": [when_matched("s.gone").delete()],
     "where": "n = 1",
     "yarn_queue": "q",
+    "zorder_by": ["a", "b"],
 }
 _OF_CLASS: dict[tuple[str, str], Any] = {
     ("CompactOperator", "target_file_size"): "64 mb",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from types import SimpleNamespace
 
 import pytest
 from pyiceberg.schema import Schema as IcebergSchema
-from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import LongType, NestedField
+from pyiceberg.transforms import BucketTransform, IdentityTransform, TruncateTransform
+from pyiceberg.types import BinaryType, LongType, NestedField
 
 from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.hooks.iceberg import IcebergHook
@@ -57,6 +58,10 @@ REPORT = CompactionReport(
         ({"deleted_share": "20%"}, "deleted_share: '20%' is not a number from 0 to 1"),
         ({"include_pending": "maybe"}, "include_pending: 'maybe' is neither true nor false"),
         ({"dry_run": "perhaps"}, "dry_run: 'perhaps' is neither"),
+        ({"sort_by": "a"}, "sort_by: expected a list of names of columns"),
+        ({"sort_by": ["a", "n.x"]}, "sort_by[1]: n.x is a nested field"),
+        ({"sort_by": ["a"], "zorder_by": ["b"]}, "zorder_by: is given beside sort_by"),
+        ({"zorder_by": ["a DESC"]}, "zorder_by[0]: 'a DESC' has a direction"),
         ({"partitions": {"day": 1}}, "partitions: expected a list of partitions, found dict"),
         ({"partitions": []}, "partitions: is empty"),
         ({"partitions": [{"day": 1.5}]}, "partitions[0].day: float is not a partition value"),
@@ -80,6 +85,7 @@ def test_parameters_become_the_statement():
         "max_bytes": "10 gb",
         "max_partitions": "7",
         "include_pending": "true",
+        "sort_by": ["a", "b DESC NULLS FIRST"],
     }
     operator = CompactOperator(**TARGET, **parameters, session_time_zone="Europe/Paris")
     assert operator.statement() == CompactSpec(
@@ -93,9 +99,10 @@ def test_parameters_become_the_statement():
         max_bytes="10 gb",
         max_partitions=7,
         include_pending=True,
+        sort_by=("a", "b DESC NULLS FIRST"),
     )
     assert operator.job_options() == JobOptions(session_time_zone="Europe/Paris")
-    assert set(parameters) <= set(operator.template_fields)
+    assert {*parameters, "zorder_by"} <= set(operator.template_fields)
 
 
 def test_without_parameters_the_table_decides():
@@ -172,16 +179,25 @@ def test_a_table_with_data_evolution_is_refused_before_spark_starts(warehouse):
         check(CompactOperator(**TARGET))
 
 
-def test_an_iceberg_table_with_a_sort_order_is_refused_before_spark_starts(iceberg_catalog):
+def test_an_iceberg_table_in_an_order_that_is_not_supported_is_refused_before_spark_starts(
+    iceberg_catalog,
+):
     iceberg_catalog.create_namespace("shop")
-    column = NestedField(1, "id", LongType(), required=False)
-    table = iceberg_catalog.create_table("shop.orders", IcebergSchema(column))
+    columns = (
+        NestedField(1, "id", LongType(), required=False),
+        NestedField(2, "key", BinaryType(), required=False),
+    )
+    table = iceberg_catalog.create_table("shop.orders", IcebergSchema(*columns))
+    with table.update_sort_order() as change:
+        change.asc("id", BucketTransform(4)).desc("key", IdentityTransform())
     check(CompactOperator(**TARGET), IcebergHook("iceberg_default"))
 
     with table.update_sort_order() as change:
-        change.asc("id", IdentityTransform())
+        change.asc("id", IdentityTransform()).asc("key", TruncateTransform(4))
 
-    with pytest.raises(NotSupportedError, match=r"shop\.orders has a sort order"):
+    with pytest.raises(
+        NotSupportedError, match=r"shop\.orders has a sort order with truncate\[4\]"
+    ):
         check(CompactOperator(**TARGET), IcebergHook("iceberg_default"))
 
 
@@ -200,6 +216,40 @@ def test_a_wrong_partition_is_told_before_spark_starts(warehouse, partition, cod
         check(operator)
     assert raised.value.code.name == code
     assert raised.value.message == f"partitions[1]: {problem}"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "code", "problem"),
+    [
+        (
+            {"sort_by": ["id", "x"]},
+            "COLUMN_NOT_FOUND",
+            "sort_by[1]: x is not a column of shop.orders",
+        ),
+        ({"zorder_by": ["tags"]}, "TYPE_MISMATCH", "zorder_by[0]: tags of shop.orders is ARRAY<"),
+    ],
+)
+def test_a_wrong_order_is_told_before_spark_starts(warehouse, parameters, code, problem):
+    tags = {"type": "ARRAY", "element": "STRING"}
+    TableFiles(warehouse, more_columns={"tags": tags}).create()
+    check(CompactOperator(**TARGET, sort_by=["ID DESC"]))
+    with pytest.raises(JobError) as raised:
+        check(CompactOperator(**TARGET, **parameters))
+    assert raised.value.code.name == code
+    assert raised.value.message.startswith(problem)
+
+
+def test_tables_with_an_order_of_their_own_are_refused_before_spark_starts(warehouse):
+    table = TableFiles(warehouse).create(bucket="4", **{"bucket-key": "id"})
+    operator = CompactOperator(**TARGET, zorder_by=["id"])
+    with pytest.raises(NotSupportedError, match=r"zorder_by: shop\.orders has fixed buckets"):
+        check(operator)
+
+    schema = table.folder / "schema" / "schema-0"
+    document = {**json.loads(schema.read_text()), "primaryKeys": ["day", "id"]}
+    schema.write_text(json.dumps(document))
+    with pytest.raises(NotSupportedError, match=r"has a primary key \(day, id\)"):
+        check(operator)
 
 
 def test_facts_of_a_table_without_partitions_are_what_to_compact(warehouse):

@@ -213,8 +213,9 @@ _specs = st.dictionaries(identifiers.map(lambda name: f"`{name}`"), words, min_s
 _sizes = st.none() | st.sampled_from(["1 b", "128 mb", "7GB"])
 _shares = st.none() | st.floats(0, 1)
 _counts = st.none() | st.integers(2, 9)
+_orders = st.sampled_from([{}, {"sort_by": ("a", "`b` DESC NULLS FIRST")}, {"zorder_by": ("a",)}])
 compactions = st.builds(
-    CompactSpec,
+    lambda *fields: CompactSpec(*fields[:-1], **fields[-1]),
     st.lists(_specs, max_size=2).map(tuple),
     st.sampled_from(["minor", "full"]),
     _sizes,
@@ -225,6 +226,7 @@ compactions = st.builds(
     _sizes,
     _counts,
     st.booleans(),
+    _orders,
 )
 
 

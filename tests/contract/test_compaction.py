@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_jobs.contract.compaction import PARTITION_COUNTS, CompactedPartition, CompactSpec
+from spark_jobs.contract.compaction_order import SortTerm, resolved_terms, sort_terms
 from spark_jobs.contract.compaction_record import COMPACTION, GroupRecord, PartitionRecord
 from spark_jobs.contract.partition_names import partition_key, partition_name
 from spark_jobs.contract.request import CatalogSpec, JobRequest, TableName
 from spark_jobs.contract.sizes import parse_size, parse_size_option
-from spark_jobs.errors import RequestError
+from spark_jobs.errors import AnalysisError, ErrorCode, RequestError
 from tests.contract.strategies import counts, texts
 
 
@@ -34,6 +35,13 @@ from tests.contract.strategies import counts, texts
         ({"max_partitions": 0}, "max_partitions: 0 is less than 1"),
         ({"small_file_share": 1.1}, "small_file_share: 1.1 is not from 0 to 1"),
         ({"deleted_share": -0.1}, "deleted_share: -0.1 is not from 0 to 1"),
+        ({"sort_by": ("",)}, "sort_by[0]: '' is not the name of a column"),
+        ({"sort_by": ("a", "b` DESC")}, "sort_by[1]: 'b` DESC' is not the name of a column"),
+        ({"sort_by": ("a", "n.x DESC")}, "sort_by[1]: n.x is a nested field"),
+        ({"sort_by": ("a", "`A` DESC")}, "sort_by[1]: A is there twice"),
+        ({"zorder_by": ("a DESC",)}, "zorder_by[0]: 'a DESC' has a direction"),
+        ({"zorder_by": ("a NULLS LAST",)}, "zorder_by[0]: 'a NULLS LAST' has a direction"),
+        ({"sort_by": ("a",), "zorder_by": ("b",)}, "zorder_by: is given beside sort_by"),
     ],
 )
 def test_wrong_fields_are_named(fields: dict[str, Any], problem: str) -> None:
@@ -79,6 +87,42 @@ def test_the_digest_never_changes_between_releases() -> None:
     assert digest == "5e8f5731cacf4f9b037d4d0d1ebfbb60e276207ac4b3c2c8f19b210a6dcb0524"
     other = JobRequest("op", table, catalog, CompactSpec(mode="full")).digest()
     assert other != digest
+    sorted_rows = JobRequest("op", table, catalog, CompactSpec(sort_by=("a",))).digest()
+    assert sorted_rows not in (
+        digest,
+        JobRequest("op", table, catalog, CompactSpec(zorder_by=("a",))).digest(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "term"),
+    [
+        ("a", SortTerm("a", True, True)),
+        (" A  desc ", SortTerm("A", False, False)),
+        ("a ASC NULLS LAST", SortTerm("a", True, False)),
+        ("a desc nulls first", SortTerm("a", False, True)),
+        ("a NULLS LAST", SortTerm("a", True, False)),
+        ("`a.``b` DESC", SortTerm("a.`b", False, False)),
+        ("`a DESC`", SortTerm("a DESC", True, True)),
+        ("a b DESC", SortTerm("a b", False, False)),
+    ],
+)
+def test_terms_of_an_order(text: str, term: SortTerm) -> None:
+    assert sort_terms("sort_by", (text,)) == (term,)
+
+
+def test_columns_of_an_order_are_those_of_the_table() -> None:
+    columns = {"Id": "BIGINT", "at": "TIMESTAMP(6) WITH LOCAL TIME ZONE", "list": "ARRAY<INT>"}
+    terms = resolved_terms("sort_by", ("AT DESC", "id"), "db.t", columns)
+    assert terms == (SortTerm("at", False, False), SortTerm("Id"))
+    for text, code, problem in (
+        ("day", ErrorCode.COLUMN_NOT_FOUND, "sort_by[1]: day is not a column of db.t"),
+        ("LIST", ErrorCode.TYPE_MISMATCH, "sort_by[1]: list of db.t is ARRAY<INT>"),
+    ):
+        with pytest.raises(AnalysisError) as caught:
+            resolved_terms("sort_by", ("id", text), "db.t", columns)
+        assert caught.value.code is code
+        assert caught.value.message.startswith(problem)
 
 
 _records = st.builds(

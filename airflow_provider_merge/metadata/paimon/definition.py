@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from airflow_provider_merge.metadata.model import TableSchema
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import TableName
-from spark_jobs.formats.paimon.compaction import CompactionThresholds, refuse_uncompactable
+from spark_jobs.formats.paimon.compaction import (
+    CompactionThresholds,
+    refuse_uncompactable,
+    refuse_unsortable,
+)
 from spark_jobs.formats.paimon.refused_options import Use, refuse_options
 
 
@@ -45,13 +49,14 @@ class PaimonDefinition:
         self._refuse_options("write")
 
     def refuse_uncompactable(self, spec: CompactSpec) -> None:
-        """Refuse a table with data evolution, or with a wrong threshold.
+        """Refuse a table with data evolution, with a wrong threshold, or in an order of its own.
 
         Raises:
             NotSupportedError: gives the reason.
         """
         options = self.schema.options
         refuse_uncompactable(self.name, options)
+        refuse_unsortable(self.name, spec, self.schema.primary_keys, options)
         CompactionThresholds.of(spec, options, has_primary_key=bool(self.schema.primary_keys))
 
     def _refuse_options(self, use: Use) -> None:

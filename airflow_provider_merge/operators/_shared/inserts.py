@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypedDict
 
-from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.partitions import partition_spec
 from airflow_provider_merge.operators._shared.schema_evolution import EvolvingOperator
 from airflow_provider_merge.operators._shared.source_parameters import to_sources
-from airflow_provider_merge.operators._shared.values import flag
+from airflow_provider_merge.operators._shared.values import flag, names
 from airflow_provider_merge.templates import (
     chosen_later,
     has_template,
@@ -99,19 +98,11 @@ class InsertOperator(EvolvingOperator):
         return Rows(
             source=INSERT_SOURCE,
             partition=partition_spec("partition", self.partition),
-            columns=_names("columns", self.columns),
+            columns=names("columns", self.columns),
             by_name=flag("by_name", self.by_name),
             order_by=self.sort_columns(),
         )
 
     def sort_columns(self) -> tuple[str, ...]:
         """``order_by`` of the rendered parameters."""
-        return _names("order_by", self.order_by)
-
-
-def _names(field: str, value: Any) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
-        raise invalid(field, "expected a list of names of columns", "Write ['a', 'b'].")
-    return tuple(value)
+        return names("order_by", self.order_by)

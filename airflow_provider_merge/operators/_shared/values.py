@@ -169,6 +169,19 @@ def flag(field: str, value: bool | str | None) -> bool:
     return text == "true"
 
 
+def names(field: str, value: Any) -> tuple[str, ...]:
+    """Names of columns; none where the parameter was left out.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming ``field``: it is no list of texts.
+    """
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        raise invalid(field, "expected a list of names of columns", "Write ['a', 'b'].")
+    return tuple(value)
+
+
 def conf_text(field: str, value: Any) -> str:
     """A value of Spark's configuration or options as Spark reads it: ``True`` is ``true``.
 

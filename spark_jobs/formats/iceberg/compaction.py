@@ -12,6 +12,7 @@ from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.sizes import parse_size
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.iceberg.transforms import VOID, is_sortable
 
 TARGET_FILE_SIZE: Final = "write.target-file-size-bytes"
 _DEFAULT_TARGET: Final = str(512 * 2**20)
@@ -55,13 +56,21 @@ def refuse_uncompactable(name: TableName, metadata: Any) -> None:
     """Refuse a table with pyiceberg's ``metadata`` that is not compacted here.
 
     Raises:
-        NotSupportedError: it has a sort order.
+        NotSupportedError: it has a sort order by what rows are not sorted by here.
     """
-    if metadata.default_sort_order_id:
-        raise NotSupportedError(
-            f"{name} has a sort order, which a compaction would have to keep.",
-            "Use Spark's procedure rewrite_data_files with the strategy sort.",
-        )
+    schema = metadata.schema()
+    columns = {each.field_id: each for each in schema.fields}
+    order = metadata.sort_order_by_id(metadata.default_sort_order_id)
+    for field in order.fields if order else ():
+        source, transform = columns.get(field.source_id), str(field.transform)
+        kind = "" if source is None else str(source.field_type).partition("<")[0]
+        if transform != VOID and not is_sortable(kind, transform):
+            column = schema.find_column_name(field.source_id) or f"field {field.source_id}"
+            raise NotSupportedError(
+                f"{name} has a sort order with {transform} of {column}"
+                f"{f' ({kind})' if kind else ''}, by which rows are not sorted here.",
+                "Use Spark's procedure rewrite_data_files with the strategy sort.",
+            )
 
 
 def _size(properties: Mapping[str, str]) -> int:

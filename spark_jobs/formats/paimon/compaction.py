@@ -5,7 +5,7 @@ Paimon's defaults (``CoreOptions``). Sensors count with the thresholds that the 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +20,8 @@ SMALL_FILE_SHARE: Final = "compaction.small-file-ratio"
 DELETED_SHARE: Final = "compaction.delete-ratio-threshold"
 SORTED_RUNS: Final = "num-sorted-run.compaction-trigger"
 LEVELS: Final = "num-levels"
+_BUCKETS: Final = "bucket"
+_UNAWARE: Final = "-1"
 _EVOLVES_COLUMNS: Final = "data-evolution.enabled"
 _APPEND_TARGET: Final = 256 * 2**20
 _KEYED_TARGET: Final = 128 * 2**20
@@ -74,6 +76,26 @@ def refuse_uncompactable(name: TableName, options: Mapping[str, str]) -> None:
             "keep their ids, is not supported.",
             "Compact it with Paimon's own engines.",
         )
+
+
+def refuse_unsortable(
+    name: TableName, spec: CompactSpec, primary_keys: Sequence[str], options: Mapping[str, str]
+) -> None:
+    """Refuse to sort the rows of a table that has an order of its own.
+
+    Raises:
+        NotSupportedError: it has a primary key, or fixed buckets.
+    """
+    if spec.asked_order is None:
+        return
+    parameter, _ = spec.asked_order
+    if primary_keys:
+        reason = f"has a primary key ({', '.join(primary_keys)}), by which its files are sorted"
+    elif options.get(_BUCKETS, _UNAWARE).strip() != _UNAWARE:
+        reason = "has fixed buckets, whose rows stay in the order in which they came"
+    else:
+        return
+    raise NotSupportedError(f"{parameter}: {name} {reason}.", f"Leave {parameter} out.")
 
 
 def highest_level(options: Mapping[str, str]) -> int:

@@ -275,12 +275,3 @@ def test_an_ended_task_publishes_nothing(catalog: PlainCatalog, connector: Conne
 
     assert refusal(lambda: work.publish(ended))[0] is ErrorCode.RUN_GIVEN_UP
     assert snapshots(catalog) == known
-
-
-def test_a_table_with_a_sort_order_is_refused(catalog: PlainCatalog, connector: Connector) -> None:
-    from pyiceberg.transforms import IdentityTransform
-
-    with table(catalog).update_sort_order() as change:
-        change.asc("id", IdentityTransform())
-    code, text = refusal(lambda: plan(connector))
-    assert (code, "has a sort order" in text) == (ErrorCode.NOT_SUPPORTED, True)

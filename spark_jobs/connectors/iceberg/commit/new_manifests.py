@@ -16,7 +16,6 @@ from typing import Any, Final, Literal
 from spark_jobs.avro import open_manifest
 from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile, avro_value
 from spark_jobs.connectors.iceberg.format.schema import IcebergType
-from spark_jobs.connectors.iceberg.format.transforms import keeps_type
 from spark_jobs.connectors.iceberg.format.values import bound_bytes, partition_value
 from spark_jobs.connectors.iceberg.table.manifests import (
     ADDED,
@@ -32,6 +31,7 @@ from spark_jobs.connectors.iceberg.table.manifests import (
 from spark_jobs.connectors.iceberg.table.partition_ranges import PartitionPart
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.formats.avro.encoding import avro_file
+from spark_jobs.formats.iceberg.transforms import keeps_type
 from spark_jobs.packing import filled
 
 # Iceberg's defaults.

@@ -71,13 +71,14 @@ class IcebergCompaction:
 
         Raises:
             NotSupportedError: the table, a file or a property is not supported; gives the reason.
+            AnalysisError: COLUMN_NOT_FOUND, TYPE_MISMATCH: the order that is asked for.
             CatalogError: METADATA_UNREADABLE.
         """
         self._metadata.require_writable(table)
         target = pinned_table(table)
         refuse_uncompactable(table.name, target.metadata)
         names = [field.name for field in table.partitioned_by]
-        options = CompactionOptions.of(target, spec)
+        options = CompactionOptions.of(table, spec)
         parts = planned_parts(table.name, target, options, wanted)
         return planned_groups(names, parts, Limits.of(spec), self._group_size)
 
@@ -88,10 +89,15 @@ class IcebergCompaction:
     def compactor(self, table: TableHandle, spec: CompactSpec) -> PartCompactor:
         """What executors need to compact the parts of one group."""
         target = pinned_table(table)
-        size = CompactionOptions.of(target, spec).target_file_size
-        layout = new_file_layout(target, target.storage.filesystem, size)
-        token = uuid.uuid4().hex
-        return IcebergPartCompactor(token, layout.files, target.fields, target.name_mapping)
+        options = CompactionOptions.of(table, spec)
+        layout = new_file_layout(target, target.storage.filesystem, options.target_file_size)
+        return IcebergPartCompactor(
+            token=uuid.uuid4().hex,
+            files=layout.files,
+            fields=target.fields,
+            names=target.name_mapping,
+            order=options.order,
+        )
 
     def publish(
         self, table: TableHandle, results: Sequence[PartResult], commit: GroupCommit

@@ -1,4 +1,4 @@
-"""The executor half of a compaction: each part becomes one file, or none.
+"""The executor half of a compaction: each part becomes one file, several in order, or none.
 
 Never imports a table library.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import pyarrow.fs as pafs
@@ -23,7 +24,8 @@ from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.datafiles.rolling_writer import NewFiles
-from spark_jobs.spi.writes import Fragment
+from spark_jobs.datafiles.sort_files import sort_files
+from spark_jobs.spi.writes import Fragment, RowOrder
 from spark_jobs.storage.files import remove_file
 
 
@@ -43,10 +45,22 @@ class PartFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IcebergPart:
-    """Files of one partition, in the order in which their rows stay, and where they go."""
+    """Files of one partition, and where their rows go.
+
+    Rows are sorted into ``sorted_files`` files; 0: into one, in the order of ``files``.
+    """
 
     folder: str
     files: tuple[PartFile, ...]
+    sorted_files: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FileOrder:
+    """How rows of new files are sorted; ``id`` is that of the table's sort order, or 0."""
+
+    rows: RowOrder
+    id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +68,14 @@ class IcebergPartCompactor:
     """Implements ``PartCompactor``.
 
     ``token`` begins the names of all files that it creates, and of no other files. ``fields`` are
-    the table's columns, ``names`` its name mapping.
+    the table's columns, ``names`` its name mapping. ``order`` is that of parts that are sorted.
     """
 
     token: str
     files: NewFiles
     fields: tuple[IcebergField, ...]
     names: NameMapping | None
+    order: FileOrder | None = None
 
     def compact(self, native: IcebergPart, task_key: str) -> list[Fragment]:
         """The fragment of a part; see ``PartCompactor``.
@@ -72,14 +87,19 @@ class IcebergPartCompactor:
         """
         filesystem = self.files.filesystem
         names = TaskFiles(filesystem, task_key)
-        target = names.new_path(f"{self.token}-", native.folder, ".parquet")
+        new_path = partial(names.new_path, f"{self.token}-", native.folder, ".parquet")
+        inputs, order = self._inputs(native), self.order if native.sorted_files else None
         try:
-            written = concatenate(filesystem, self._inputs(native), target, self.files)
+            if order is None:
+                written = concatenate(filesystem, inputs, new_path(), self.files)
+                return [_fragment(native, [written] if written else [], None)]
+            count = native.sorted_files
+            files = sort_files(filesystem, inputs, order.rows, count, new_path, self.files)
+            return [_fragment(native, files, order.id)]
         except BaseException:
             with contextlib.suppress(OSError):
                 names.remove()
             raise
-        return [_fragment(native, written)]
 
     def discard(self, fragments: Sequence[Fragment]) -> None:
         """Remove the new files of fragments."""
@@ -105,14 +125,15 @@ def remove_new_files(filesystem: pafs.FileSystem, fragments: Sequence[Fragment])
             remove_file(filesystem, file["path"])
 
 
-def _fragment(part: IcebergPart, written: WrittenFile | None) -> Fragment:
-    added = [] if written is None else [file_document(written)]
+def _fragment(part: IcebergPart, written: Sequence[WrittenFile], order: int | None) -> Fragment:
+    """``order`` is the sort order of the new files; None: that of the only old one."""
     files = [file.ordinal for file in part.files]
+    added = [file_document(each) for each in written]
     return Fragment(
-        {"compacted": {"files": files, "added": added}},
+        {"compacted": {"files": files, "added": added, "order": order}},
         files_added=len(added),
         files_removed=len(files),
-        bytes_added=0 if written is None else written.size,
+        bytes_added=sum(each.size for each in written),
         bytes_removed=sum(file.size for file in part.files),
-        rows_carried=0 if written is None else written.rows,
+        rows_carried=sum(each.rows for each in written),
     )

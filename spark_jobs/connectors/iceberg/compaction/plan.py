@@ -12,34 +12,57 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spark_jobs.connectors.iceberg.compaction.part_compactor import IcebergPart, PartFile
+import pyarrow as pa
+
+from spark_jobs.connectors.iceberg.compaction.part_compactor import FileOrder, IcebergPart, PartFile
+from spark_jobs.connectors.iceberg.format.schema import arrow_type
 from spark_jobs.connectors.iceberg.read.planning import named_partition
 from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
 from spark_jobs.connectors.iceberg.table.live_files import LiveFile, PartitionKey, partition_key
+from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
-from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
-from spark_jobs.connectors.iceberg.write.table_layout import data_location, folder_of_new_version
-from spark_jobs.connectors.shared.compaction.bins import BucketFile, FileSizes, settled_bins
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
+from spark_jobs.connectors.iceberg.write.table_layout import (
+    begins_with_order,
+    data_location,
+    folder_of_new_version,
+    row_order,
+)
+from spark_jobs.connectors.shared.compaction.asked_order import asked_order, asked_terms
+from spark_jobs.connectors.shared.compaction.bins import (
+    BucketFile,
+    FileSizes,
+    all_in_bins,
+    settled_bins,
+)
 from spark_jobs.connectors.shared.compaction.plan import PlannedPart
 from spark_jobs.contract.compaction import CompactedPartition, CompactSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.formats.iceberg.compaction import CompactionThresholds
 from spark_jobs.spi.compaction import WantedPartition
+from spark_jobs.spi.tables import TableHandle
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionOptions(FileSizes):
-    """The options of one compaction; ``deleted_share`` is from 0 to 1, as in ``CompactSpec``."""
+    """The options of one compaction; ``deleted_share`` is from 0 to 1, as in ``CompactSpec``.
+
+    ``order`` is that of new files; ``is_asked``: not because the table has it.
+    """
 
     deleted_share: float
+    order: FileOrder | None
+    is_asked: bool
 
     @classmethod
-    def of(cls, table: PinnedTable, spec: CompactSpec) -> CompactionOptions:
+    def of(cls, handle: TableHandle, spec: CompactSpec) -> CompactionOptions:
         """What ``spec`` asks for; where it does not, the table's property or Iceberg's defaults.
 
         Raises:
             NotSupportedError: the table's property has an invalid value.
+            AnalysisError: COLUMN_NOT_FOUND, TYPE_MISMATCH: the order that is asked for.
         """
+        table = pinned_table(handle)
         found = CompactionThresholds.of(spec, table.metadata.properties)
         return cls(
             mode=spec.mode,
@@ -47,13 +70,36 @@ class CompactionOptions(FileSizes):
             min_files=found.min_files,
             small_file_share=found.small_file_share,
             deleted_share=found.deleted_share,
+            order=file_order(handle, spec),
+            is_asked=spec.asked_order is not None,
         )
+
+    def is_ordered(self, entry: ManifestEntry) -> bool:
+        """Whether a file says that it is in the order of new files."""
+        recorded = entry.record.get("sort_order_id")
+        return self.order is None or (self.order.id != 0 and recorded == self.order.id)
+
+
+def file_order(handle: TableHandle, spec: CompactSpec) -> FileOrder | None:
+    """The order that is asked for, or else the table's; None if there is neither.
+
+    Raises:
+        AnalysisError: COLUMN_NOT_FOUND, TYPE_MISMATCH.
+    """
+    table = pinned_table(handle)
+    of_table, id_of_table = row_order(table), table.metadata.default_sort_order_id
+    schema = pa.schema([(each.name, arrow_type(each.type)) for each in table.columns])
+    asked = asked_order(handle, spec, schema)
+    if asked is None:
+        return None if of_table is None else FileOrder(of_table, id_of_table)
+    is_of_table = bool(spec.sort_by) and begins_with_order(table, asked_terms(handle, spec))
+    return FileOrder(asked, id_of_table if is_of_table else 0)
 
 
 def planned_parts(
     name: TableName, table: PinnedTable, options: CompactionOptions, wanted: WantedPartition
 ) -> Iterator[PlannedPart]:
-    """The parts of the table's plan; each becomes one file, or none.
+    """The parts of the table's plan; each becomes one file, several in order, or none.
 
     Raises:
         CatalogError: METADATA_UNREADABLE.
@@ -66,8 +112,12 @@ def planned_parts(
         if not wanted(values):
             continue
         files = [_file(index, table.files[index], options) for index in indexes]
-        for each in settled_bins([file for file in files if file.is_candidate], options):
-            yield _part(name, table, root, values, each)
+        if options.is_asked and options.is_full:
+            bins = all_in_bins(files, options)
+        else:
+            bins = settled_bins([file for file in files if file.is_candidate], options)
+        for each in bins:
+            yield _part(name, table, root, values, each, options)
 
 
 def _partitions(table: PinnedTable) -> Mapping[PartitionKey, list[int]]:
@@ -93,7 +143,7 @@ def _file(index: int, file: LiveFile, options: CompactionOptions) -> BucketFile:
     live_size = math.ceil(entry.size * live_rows / entry.row_count) if entry.row_count else 0
     is_flawed = marked > 0 and marked >= options.deleted_share * entry.row_count
     if options.is_full:
-        is_flawed = bool(deletes) or not entry.row_count
+        is_flawed = bool(deletes) or not entry.row_count or not options.is_ordered(entry)
     return BucketFile(
         index=index,
         order=(not is_compacted, number, file.path),
@@ -112,21 +162,28 @@ def _part(
     root: str,
     values: Mapping[str, Any],
     files: tuple[BucketFile, ...],
+    options: CompactionOptions,
 ) -> PlannedPart:
     live = [table.files[file.index] for file in files]
     described = tuple(_described(name, table, file.index) for file in files)
     rows = sum(file.live_rows for file in files)
+    size = sum(file.live_size for file in files)
+    keeps_order = len(live) == 1 and options.is_ordered(live[0].entry)
+    count = 0 if options.order is None or keeps_order else 1
+    if count and options.is_asked:
+        count = options.count_of(size)
     expected = CompactedPartition(
         values={},
         files_before=len(files),
-        files_after=1 if rows else 0,
+        files_after=max(count, 1) if rows else 0,
         bytes_before=sum(file.size for file in described),
-        bytes_after=sum(file.live_size for file in files) if rows else 0,
+        bytes_after=size if rows else 0,
         rows=rows,
         vectors_removed=sum(len(file.own_deletes) for file in live),
     )
     # Beside the newest file.
-    native = IcebergPart(folder_of_new_version(root, live[-1].path), described)
+    folder = folder_of_new_version(root, live[-1].path)
+    native = IcebergPart(folder, described, count)
     indexes = tuple(file.index for file in files)
     return PlannedPart(tuple(values.values()), indexes, native, expected)
 

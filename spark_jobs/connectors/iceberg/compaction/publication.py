@@ -44,7 +44,11 @@ class CompactedPart:
         """The part with this ``result``; ``table`` is as it was when the part was planned."""
         documents = [fragment.document["compacted"] for fragment in result.fragments]
         before = [table.files[index] for each in documents for index in each["files"]]
-        after = [_added(table, before, file) for each in documents for file in each["added"]]
+        after = [
+            _added(table, before, file, each["order"])
+            for each in documents
+            for file in each["added"]
+        ]
         return cls(result, before, after)
 
     @property
@@ -116,10 +120,11 @@ class Publication:
 
 
 def _added(
-    table: PinnedTable, before: Sequence[LiveFile], document: Mapping[str, Any]
+    table: PinnedTable, before: Sequence[LiveFile], document: Mapping[str, Any], order: int | None
 ) -> NewDataFile:
     first = before[0].entry
-    order = kept_order(table, first, ()) if len(before) == 1 else 0
+    if order is None:
+        order = kept_order(table, first, ()) if len(before) == 1 else 0
     file = new_data_file(table, document, first.spec_id, first.partition, order)
     return file.of_number(table.snapshot.sequence_number if table.snapshot else None)
 

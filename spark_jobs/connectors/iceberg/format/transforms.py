@@ -5,7 +5,6 @@ Follows the Iceberg specification, "Partition Transforms".
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from decimal import Context, Decimal
 from typing import Any, Final
@@ -18,49 +17,10 @@ import pyarrow.compute as pc
 from spark_jobs.connectors.iceberg.format.schema import IcebergType, spark_type
 from spark_jobs.connectors.iceberg.format.values import big_endian, date, partition_value
 from spark_jobs.datafiles import murmur3
+from spark_jobs.formats.iceberg.transforms import keeps_type, named
 
-VOID: Final = "void"
-_WITH_NUMBER: Final = re.compile(r"(bucket|truncate)\[(\d+)\]")
 _EXACT: Final = Context(prec=40)
 MICROSECONDS: Final = {"hour": 3_600_000_000, "day": 86_400_000_000}
-_TRUNCATED: Final = ("int", "long", "string", "binary")
-_TIMES: Final = ("timestamp", "timestamptz")
-_UNITS: Final[Mapping[str, tuple[str, ...]]] = {
-    "year": ("date", *_TIMES),
-    "month": ("date", *_TIMES),
-    "day": ("date", *_TIMES),
-    "hour": _TIMES,
-}
-
-
-def named(transform: str) -> tuple[str, int | None]:
-    """The name of a transform, and its number: ``bucket[4]`` has one."""
-    found = _WITH_NUMBER.fullmatch(transform)
-    return (found[1], int(found[2])) if found else (transform, None)
-
-
-def keeps_type(transform: str) -> bool:
-    """Whether its results are of the type of its source."""
-    return named(transform)[0] in ("identity", "truncate")
-
-
-def is_known(kind: IcebergType, transform: str) -> bool:
-    """Whether values of ``kind`` can be transformed here."""
-    name, number = named(transform)
-    if number:
-        is_decimal = kind.name.startswith("decimal")
-        if name == "truncate":
-            return is_decimal or kind.name in _TRUNCATED[:-1]
-        return is_decimal or kind.name in (*_TRUNCATED, "date", *_TIMES)
-    if transform == "identity":
-        # Floating-point values have two zeros and NaN; bytes are no keys in Python.
-        return kind.is_primitive and kind.name not in ("float", "double", "binary")
-    return transform == VOID or kind.name in _UNITS.get(transform, ())
-
-
-def is_sortable(kind: IcebergType, transform: str) -> bool:
-    """Whether rows can be sorted by transformed values of ``kind`` here."""
-    return is_known(kind, transform) or (transform == "identity" and kind.is_primitive)
 
 
 def field_type(kind: IcebergType, transform: str) -> str:

@@ -7,7 +7,7 @@ from struct import error as StructError
 from typing import Any
 
 from spark_jobs.connectors.iceberg.format.schema import IcebergField
-from spark_jobs.connectors.iceberg.format.transforms import VOID, field_value, is_known, keeps_type
+from spark_jobs.connectors.iceberg.format.transforms import field_value
 from spark_jobs.connectors.iceberg.format.values import bound
 from spark_jobs.connectors.iceberg.table.live_files import LiveFile
 from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
@@ -15,6 +15,7 @@ from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.partition_ranges import PartitionPart, partition_ranges
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.formats.iceberg.transforms import VOID, is_known, keeps_type
 from spark_jobs.spi.tables import ColumnRange, PlannedFile
 
 _NOT_COMPARED = ("timestamp", "timestamptz")
@@ -86,7 +87,7 @@ def named_partition(
     return {
         part.name: field_value(part.source.type, part.transform, partition.get(part.id))
         for part in table.specs[spec_id]
-        if part.source is not None and is_known(part.source.type, part.transform)
+        if part.source is not None and is_known(part.source.type.name, part.transform)
         if part.transform != VOID
     }
 

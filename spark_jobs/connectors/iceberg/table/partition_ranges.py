@@ -14,8 +14,9 @@ from decimal import Decimal
 from typing import Any, Final
 
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, IcebergType, decimal_of
-from spark_jobs.connectors.iceberg.format.transforms import MICROSECONDS, named
+from spark_jobs.connectors.iceberg.format.transforms import MICROSECONDS
 from spark_jobs.connectors.iceberg.format.values import date, partition_value, timestamp
+from spark_jobs.formats.iceberg.transforms import named
 from spark_jobs.spi.tables import ColumnRange
 
 _UNITS: Final = ("year", "month", "day", "hour")

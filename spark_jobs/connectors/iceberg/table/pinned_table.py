@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any, Final, cast
 
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type, parse_fields
-from spark_jobs.connectors.iceberg.format.transforms import named
 from spark_jobs.connectors.iceberg.table.live_files import (
     LiveFile,
     entries_of,
@@ -19,6 +18,7 @@ from spark_jobs.connectors.iceberg.table.live_files import (
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.partition_ranges import PartitionPart
 from spark_jobs.contract.partition_keys import PartitionKey
+from spark_jobs.formats.iceberg.transforms import named
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.storage.table_storage import TableStorage
 

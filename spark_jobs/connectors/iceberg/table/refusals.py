@@ -16,13 +16,13 @@ from spark_jobs.connectors.iceberg.format.schema import (
     arrow_field,
     opaque_type,
 )
-from spark_jobs.connectors.iceberg.format.transforms import VOID, is_known
 from spark_jobs.connectors.iceberg.table.live_files import PUFFIN, LiveFile
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.iceberg.refused_properties import OTHER_ENGINE, refuse_target
+from spark_jobs.formats.iceberg.transforms import VOID, is_known
 from spark_jobs.spi.rows import RESERVED_PREFIX
 from spark_jobs.spi.tables import TableHandle
 
@@ -90,7 +90,7 @@ def refuse_unwritable(name: TableName, table: PinnedTable) -> None:
     _refuse_opaque(name, table)
     refuse_spec(name, table, table.metadata.default_spec_id)
     for part in table.specs[table.metadata.default_spec_id]:
-        is_usable = part.source is not None and is_known(part.source.type, part.transform)
+        is_usable = part.source is not None and is_known(part.source.type.name, part.transform)
         if part.transform != VOID and not is_usable:
             raise NotSupportedError(
                 f"{name}: its partition field {part.name} ({part.transform}) is not supported.",

@@ -13,7 +13,6 @@ from spark_jobs.connectors.iceberg.format.schema import (
     parse_fields,
     spark_type,
 )
-from spark_jobs.connectors.iceberg.format.transforms import is_known
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.shared.table.definitions import (
     column_differences,
@@ -26,6 +25,7 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.contract.spark_types import SparkType, parse_type
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.iceberg.transforms import is_known
 from spark_jobs.spi.tables import Column
 
 _VERSION: Final = "format-version"
@@ -105,7 +105,7 @@ def requested_partition(
     for key in spec.partitioned_by():
         source = columns[key.column]
         transform = key.transform if key.number is None else f"{key.transform}[{key.number}]"
-        if not is_known(source.type, transform):
+        if not is_known(source.type.name, transform):
             raise NotSupportedError(
                 f"partition_keys: {key}: column {key.column} is {spark_type(source.type)}.",
                 f"A column for {key.transform} can be {', '.join(_types_of(transform))}.",
@@ -127,7 +127,7 @@ def requested_partition(
 def _types_of(transform: str) -> Iterator[str]:
     """The Spark types that a transform takes."""
     for kind in dict.fromkeys((*_PRIMITIVE.values(), "decimal(10, 2)")):
-        if is_known(IcebergType(kind), transform):
+        if is_known(kind, transform):
             yield spark_type(IcebergType(kind)).partition("(")[0]
 
 

@@ -12,13 +12,13 @@ import pyarrow as pa
 from spark_jobs.connectors.iceberg.format.schema import IcebergType, spark_type
 from spark_jobs.connectors.iceberg.format.transforms import (
     field_values,
-    keeps_type,
     path_text,
     raw_value,
     transformed,
 )
 from spark_jobs.datafiles.loose_rows import sortable
 from spark_jobs.datafiles.rolling_writer import NewFiles
+from spark_jobs.formats.iceberg.transforms import keeps_type
 from spark_jobs.spi.rows import RESERVED_PREFIX
 from spark_jobs.spi.writes import WriteLayout
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.iceberg.format.schema import arrow_field
-from spark_jobs.connectors.iceberg.format.transforms import VOID, field_type, is_sortable
+from spark_jobs.connectors.iceberg.format.transforms import field_type
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.iceberg.write.file_layout import (
     NewFileLayout,
@@ -19,6 +20,7 @@ from spark_jobs.connectors.iceberg.write.file_layout import (
     Spread,
     derived_name,
 )
+from spark_jobs.contract.compaction_order import SortTerm
 from spark_jobs.contract.properties import STATEMENT
 from spark_jobs.datafiles.parquet.options import CODECS, Compression
 from spark_jobs.datafiles.rolling_writer import NewFiles
@@ -28,6 +30,7 @@ from spark_jobs.formats.iceberg.refused_properties import (
     MERGE_ON_READ,
     STATEMENTS,
 )
+from spark_jobs.formats.iceberg.transforms import VOID, is_sortable
 from spark_jobs.spi.rows import RESERVED_PREFIX
 from spark_jobs.spi.tables import PartitionField
 from spark_jobs.spi.writes import DerivedColumns, MergeWrite, RowOrder, SortKey, WriteLayout
@@ -134,7 +137,7 @@ def row_order(table: PinnedTable) -> RowOrder | None:
         source, transform = sources.get(field.source_id), str(field.transform)
         if transform == VOID:
             continue
-        if source is None or not is_sortable(source.type, transform):
+        if source is None or not is_sortable(source.type.name, transform):
             return None
         name = f"{RESERVED_PREFIX}sort_{len(keys)}"
         column = PartitionColumn(field.source_id, name, transform, source.name, source.type)
@@ -148,6 +151,23 @@ def row_order(table: PinnedTable) -> RowOrder | None:
     named = tuple((each.name, each.sort_type) for each in computed)
     derived = DerivedColumns(inputs, named, SortFunction(tuple(computed))) if computed else None
     return RowOrder(tuple(keys), derived) if keys else None
+
+
+def begins_with_order(table: PinnedTable, terms: Sequence[SortTerm]) -> bool:
+    """Whether rows that are sorted by ``terms`` are also in the table's sort order."""
+    order = table.metadata.sort_order_by_id(table.metadata.default_sort_order_id)
+    names = {each.id: each.name for each in table.columns}
+    fields = [each for each in (order.fields if order else ()) if str(each.transform) != VOID]
+    wanted = [
+        SortTerm(
+            names.get(each.source_id, ""),
+            each.direction.value == "asc",
+            each.null_order.value == "nulls-first",
+        )
+        for each in fields
+    ]
+    is_plain = all(str(each.transform) == "identity" for each in fields)
+    return bool(wanted) and is_plain and wanted == list(terms[: len(wanted)])
 
 
 def new_file_layout(

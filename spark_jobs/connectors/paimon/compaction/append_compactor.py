@@ -1,4 +1,5 @@
-"""The executor half of compacting append tables: each part becomes one file, or none.
+"""The executor half of compacting append tables: each part becomes one file, several in order, or
+none.
 
 Never imports a table library.
 """
@@ -6,8 +7,9 @@ Never imports a table library.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +24,9 @@ from spark_jobs.connectors.paimon.write.task_files import PaimonTaskFiles
 from spark_jobs.datafiles.concatenate import InputFile, concatenate
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.parquet.writer import WrittenFile
+from spark_jobs.datafiles.sort_files import sort_files
 from spark_jobs.errors import CatalogError, ErrorCode
-from spark_jobs.spi.writes import Fragment
+from spark_jobs.spi.writes import Fragment, RowOrder
 
 
 class AppendFile(NamedTuple):
@@ -45,16 +48,18 @@ class AppendFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AppendPart:
-    """Files of one bucket, in the order in which their rows stay.
+    """Files of one bucket.
 
     ``directory`` is the bucket's in the table's directory. ``numbers`` are the first and last
-    sequence number of the new file.
+    sequence number of the new file. Rows are sorted into ``sorted_files`` files; 0: into one, in
+    the order of ``files``.
     """
 
     place: BucketKey
     directory: str
     files: tuple[AppendFile, ...]
     numbers: tuple[int, int]
+    sorted_files: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +68,14 @@ class AppendCompactor:
 
     ``name_prefix`` begins the names of all files that it creates, and of no other files.
     ``columns`` are the table's; files of the ``layout`` have ids, too, if the table tracks rows.
-    ``mappings`` are by id of an older schema.
+    ``mappings`` are by id of an older schema. ``order`` is that of parts that are sorted.
     """
 
     name_prefix: str
     columns: pa.Schema
     layout: NewFileLayout
     mappings: Mapping[int, tuple[FieldMapping, ...]]
+    order: RowOrder | None = None
 
     def compact(self, native: AppendPart, task_key: str) -> list[Fragment]:
         """The fragment of a part; see ``PartCompactor``.
@@ -80,14 +86,18 @@ class AppendCompactor:
             NotSupportedError: a file has INT96 timestamps that cannot be read rightly.
         """
         names, files = PaimonTaskFiles(self.layout, task_key), self.layout.files
-        target = names.data_path(self.name_prefix, native.directory)
+        new_path = partial(names.data_path, self.name_prefix, native.directory)
+        inputs, count = self._inputs(native), native.sorted_files
         try:
-            written = concatenate(files.filesystem, self._inputs(native), target, files)
+            if self.order is not None and count:
+                found = sort_files(files.filesystem, inputs, self.order, count, new_path, files)
+                return [_fragment(native, found)]
+            written = concatenate(files.filesystem, inputs, new_path(), files)
+            return [_fragment(native, [written] if written else [])]
         except BaseException:
             with contextlib.suppress(OSError):
                 names.remove()
             raise
-        return [_fragment(native, written)]
 
     def _inputs(self, part: AppendPart) -> Iterator[InputFile]:
         filesystem = self.layout.files.filesystem
@@ -108,17 +118,15 @@ class AppendCompactor:
             yield InputFile(file.path, file.row_count, deleted, mappings)
 
 
-def _fragment(part: AppendPart, written: WrittenFile | None) -> Fragment:
-    added = []
-    if written is not None:
-        numbers = {"numbers": list(part.numbers)}
-        added.append(bucket_file_document(written, part.place) | numbers)
+def _fragment(part: AppendPart, written: Sequence[WrittenFile]) -> Fragment:
+    numbers = {"numbers": list(part.numbers)}
+    added = [bucket_file_document(each, part.place) | numbers for each in written]
     files = [file.ordinal for file in part.files]
     return Fragment(
         {"compacted": {"files": files, "added": added, "changelog": []}},
         files_added=len(added),
         files_removed=len(files),
-        bytes_added=0 if written is None else written.size,
+        bytes_added=sum(each.size for each in written),
         bytes_removed=sum(file.size for file in part.files),
-        rows_carried=0 if written is None else written.rows,
+        rows_carried=sum(each.rows for each in written),
     )

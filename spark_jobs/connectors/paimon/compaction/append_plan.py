@@ -21,18 +21,27 @@ from spark_jobs.connectors.paimon.compaction.append_files import Candidates
 from spark_jobs.connectors.paimon.compaction.options import CompactionOptions
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of, numbers_of
-from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes, new_file_layout
-from spark_jobs.connectors.shared.compaction.bins import BucketFile, ordered_bins, settled_bins
+from spark_jobs.connectors.shared.compaction.asked_order import asked_order
+from spark_jobs.connectors.shared.compaction.bins import (
+    BucketFile,
+    all_in_bins,
+    ordered_bins,
+    settled_bins,
+)
 from spark_jobs.connectors.shared.compaction.plan import PlannedPart
-from spark_jobs.contract.compaction import CompactedPartition
+from spark_jobs.contract.compaction import CompactedPartition, CompactSpec
 from spark_jobs.spi.compaction import WantedPartition
+from spark_jobs.spi.tables import TableHandle
 
 
 def append_parts(
     table: PinnedTable, options: CompactionOptions, wanted: WantedPartition
 ) -> Iterator[PlannedPart]:
-    """The parts of an append table's plan, bucket by bucket; each becomes one file, or none.
+    """The parts of an append table's plan, bucket by bucket.
+
+    Each becomes one file, or none; if all rows of the table are sorted, several.
 
     Raises:
         CatalogError: METADATA_UNREADABLE.
@@ -41,27 +50,32 @@ def append_parts(
     candidates = Candidates(table, options)
     for place, indexes in _buckets(table, wanted).items():
         files = [candidates.file(index) for index in indexes]
-        if table.has_buckets:
+        if options.sorts and options.is_full:
+            bins = all_in_bins(files, options)
+        elif table.has_buckets:
             bins = ordered_bins(files, options)
         else:
             bins = settled_bins([file for file in files if file.is_candidate], options)
         for each in bins:
-            yield _part(table, place, each)
+            yield _part(table, place, each, options)
 
 
 def append_compactor(
-    table: PinnedTable,
+    handle: TableHandle,
+    spec: CompactSpec,
     filesystem: pafs.FileSystem,
-    options: CompactionOptions,
+    target_file_size: int,
     prefixes: NamePrefixes,
 ) -> AppendCompactor:
     """What executors need; new files have names with ``prefixes``, which no others have."""
-    layout = new_file_layout(table, filesystem, options.target_file_size)
+    table = pinned_table(handle)
+    layout = new_file_layout(table, filesystem, target_file_size)
     return AppendCompactor(
         name_prefix=prefixes.data,
         columns=layout.files.schema,
         layout=layout.of_tracked_rows() if table.tracks_rows else layout,
         mappings=table.mappings,
+        order=asked_order(handle, spec, layout.files.schema),
     )
 
 
@@ -78,7 +92,12 @@ def _buckets(table: PinnedTable, wanted: WantedPartition) -> Mapping[BucketKey, 
     return {place: files for place, files in by_place.items() if asked[place.partition]}
 
 
-def _part(table: PinnedTable, place: BucketKey, files: tuple[BucketFile, ...]) -> PlannedPart:
+def _part(
+    table: PinnedTable,
+    place: BucketKey,
+    files: tuple[BucketFile, ...],
+    options: CompactionOptions,
+) -> PlannedPart:
     located = [table.located_entries[file.index] for file in files]
     vectors = [table.vectors.get(entry.file.file_name) for _, entry in located]
     numbers = [numbers_of(entry) for _, entry in located]
@@ -96,12 +115,14 @@ def _part(table: PinnedTable, place: BucketKey, files: tuple[BucketFile, ...]) -
         for file, (path, entry), vector in zip(files, located, vectors, strict=True)
     )
     rows = sum(file.live_rows for file in files)
+    size = sum(file.live_size for file in files)
+    count = options.count_of(size) if options.sorts else 0
     expected = CompactedPartition(
         values={},
         files_before=len(files),
-        files_after=1 if rows else 0,
+        files_after=max(count, 1) if rows else 0,
         bytes_before=sum(file.size for file in described),
-        bytes_after=sum(file.live_size for file in files) if rows else 0,
+        bytes_after=size if rows else 0,
         rows=rows,
         vectors_removed=sum(vector is not None for vector in vectors),
         indexes_lost=sum(
@@ -114,5 +135,6 @@ def _part(table: PinnedTable, place: BucketKey, files: tuple[BucketFile, ...]) -
         directory=table.bucket_directory(place),
         files=described,
         numbers=(low, high) if table.has_buckets else (0, 0),
+        sorted_files=count,
     )
     return PlannedPart(place.partition, tuple(file.index for file in files), native, expected)

@@ -25,6 +25,7 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes
+from spark_jobs.connectors.shared.compaction.asked_order import asked_terms
 from spark_jobs.connectors.shared.compaction.plan import (
     DEFAULT_SIZE,
     GroupSize,
@@ -33,7 +34,7 @@ from spark_jobs.connectors.shared.compaction.plan import (
     planned_groups,
 )
 from spark_jobs.contract.compaction import CompactSpec
-from spark_jobs.formats.paimon.compaction import refuse_uncompactable
+from spark_jobs.formats.paimon.compaction import refuse_uncompactable, refuse_unsortable
 from spark_jobs.spi.compaction import (
     CompactionPlan,
     GroupCommit,
@@ -81,11 +82,14 @@ class PaimonCompaction:
 
         Raises:
             NotSupportedError: the table, a file or an option is not supported; gives the reason.
+            AnalysisError: COLUMN_NOT_FOUND, TYPE_MISMATCH: the order that is asked for.
             CatalogError: METADATA_UNREADABLE.
         """
         self._metadata.require_writable(table)
         target = pinned_table(table)
         refuse_uncompactable(table.name, target.options)
+        refuse_unsortable(table.name, spec, target.schema.primary_keys, target.options)
+        asked_terms(table, spec)
         self._metadata.plan_files(table)
         options = CompactionOptions.of(target, spec)
         keys, limits = target.schema.partition_keys, Limits.of(spec)
@@ -109,7 +113,7 @@ class PaimonCompaction:
         filesystem = self._filesystem
         real: Compactor
         if target.keyed is None:
-            real = append_compactor(target, filesystem, options, prefixes)
+            real = append_compactor(table, spec, filesystem, options.target_file_size, prefixes)
         else:
             real = keyed_compactor(target, target.keyed, filesystem, options, prefixes)
         return PaimonPartCompactor(real, filesystem, prefixes)

@@ -12,11 +12,15 @@ from spark_jobs.formats.paimon.compaction import CompactionThresholds
 
 @dataclass(frozen=True, slots=True)
 class CompactionOptions(FileSizes):
-    """The options of one compaction; ``deleted_share`` is from 0 to 1, as in ``CompactSpec``."""
+    """The options of one compaction; ``deleted_share`` is from 0 to 1, as in ``CompactSpec``.
+
+    ``sorts``: the rows of new files are sorted.
+    """
 
     deleted_share: float
     sorted_runs: int
     include_pending: bool
+    sorts: bool
 
     @classmethod
     def of(cls, table: PinnedTable, spec: CompactSpec) -> CompactionOptions:
@@ -35,4 +39,5 @@ class CompactionOptions(FileSizes):
             deleted_share=found.deleted_share,
             sorted_runs=found.sorted_runs,
             include_pending=spec.include_pending,
+            sorts=spec.asked_order is not None,
         )

@@ -6,9 +6,12 @@ import math
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from spark_jobs.contract.compaction import CompactMode
+
+# More rows are sorted by several tasks, each for itself.
+_SORTED_BYTES: Final = 4 * 2**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,15 @@ class FileSizes:
     def is_full(self) -> bool:
         """Whether all is rewritten that is not yet as a compaction leaves it."""
         return self.mode == "full"
+
+    @property
+    def sorted_bytes(self) -> int:
+        """How much one task sorts at most, if everything is rewritten."""
+        return max(self.target_file_size, _SORTED_BYTES)
+
+    def count_of(self, size: int) -> int:
+        """The number of files of about the target size that have so many bytes, at least one."""
+        return max(1, round(size / self.target_file_size))
 
     def is_small(self, size: int) -> bool:
         """Whether a file of so many bytes is small."""
@@ -91,6 +103,19 @@ class _Bin:
         files = sorted((f for item in self.items for f in item.files), key=lambda each: each.order)
         order = (False, math.inf, number)
         return _Item(tuple(files), order, self.size, is_flawed=False, is_new=True)
+
+
+def all_in_bins(files: Sequence[BucketFile], sizes: FileSizes) -> Iterator[Files]:
+    """All files by age, in bins of up to ``sizes.sorted_bytes``, whose rows are then sorted."""
+    current = _Bin()
+    for file in sorted(files, key=lambda each: each.order):
+        item = _item(file)
+        if current.items and current.size + item.size > sizes.sorted_bytes:
+            yield current.as_item().files
+            current = _Bin()
+        current.add(item)
+    if current.items:
+        yield current.as_item().files
 
 
 def ordered_bins(files: Sequence[BucketFile], sizes: FileSizes) -> Iterator[Files]:

@@ -37,7 +37,13 @@ _SPECS: Final = (
 _KINDS: Final = (
     *("merge", "merge", "merge", "statement", "merge by Java", "statement by Java"),
     *("append by pyiceberg", "roll back", "schema", "spec", "rewrite_data_files"),
-    *("rewrite_manifests", "delete by value", "compact"),
+    *("rewrite_manifests", "delete by value", "compact", "compact", "sort order"),
+)
+_ORDERS: Final = (
+    "UNORDERED",
+    "ORDERED BY {v} DESC NULLS FIRST, id",
+    "LOCALLY ORDERED BY days({at}) ASC NULLS LAST, {p} DESC",
+    "LOCALLY ORDERED BY bucket(3, id), truncate(1, {p}), {m}",
 )
 # Fields by whose values rows are deleted, one or several at a time.
 _KEYS: Final = (("id",), ("p",), ("v", "d"), ("m",), ("at", "p", "id"), ("d",), ("extra", "v"))
@@ -107,6 +113,7 @@ class History:
             "rewrite_manifests": lambda: self._call("rewrite_manifests('{u}')"),
             "delete by value": self._delete_by_value,
             "compact": self._compact,
+            "sort order": self._change_order,
         }
         acts[self._deck.pop()]()
 
@@ -150,9 +157,21 @@ class History:
         self.model.rows = statement.meaning(self.model.rows, source, k)
 
     def _compact(self) -> None:
-        mode = self.chance.choice(("minor", "full", "full"))
-        self._did("compact", f"compact, {mode}")
-        self._request(CompactSpec(mode=mode, min_files=2))
+        mode, columns = self.chance.choice(("minor", "full", "full")), self.model.columns
+        asked: dict[str, tuple[str, ...]] = self.chance.choice(
+            (
+                {},
+                {"sort_by": (f"{columns['p']} DESC", "id NULLS LAST")},
+                {"zorder_by": (columns["v"], columns["m"], columns["at"])},
+            )
+        )
+        self._did("compact", f"compact, {mode} {asked}")
+        self._request(CompactSpec(mode=mode, min_files=2, **asked))
+
+    def _change_order(self) -> None:
+        text = self.chance.choice(_ORDERS)
+        self._did("sort order", text)
+        self._sql(f"ALTER TABLE {{t}} WRITE {text}", **self.model.columns)
 
     def _request(self, statement: Any, *sources: Source) -> None:
         request = JobRequest(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -321,7 +320,8 @@ def test_lost_indexes_are_counted(connector: Connector) -> None:
 def test_a_failed_part_leaves_no_file(connector: Connector, warehouse: Path, harm: str) -> None:
     filled(connector, files=3, options=MARKS)
     delete(connector, [20])
-    loaded = pinned_table(connector.metadata.load_table(NAME))
+    handle = connector.metadata.load_table(NAME)
+    loaded = pinned_table(handle)
     options = CompactionOptions.of(loaded, FULL)
     (part,) = append_parts(loaded, options, lambda _: True)
     harmed = Path(part.native.files[-1].path)
@@ -333,8 +333,8 @@ def test_a_failed_part_leaves_no_file(connector: Connector, warehouse: Path, har
         harmed.unlink()
     before = data_files(warehouse)
     # Every file is written at once.
-    tiny, prefixes = replace(options, target_file_size=1), NamePrefixes.of(loaded, "token")
-    compactor = append_compactor(loaded, pafs.LocalFileSystem(), tiny, prefixes)
+    prefixes = NamePrefixes.of(loaded, "token")
+    compactor = append_compactor(handle, FULL, pafs.LocalFileSystem(), 1, prefixes)
 
     with pytest.raises(CatalogError, match=harmed.name) as raised:
         compactor.compact(part.native, "task")
