@@ -16,7 +16,7 @@ from airflow_provider_merge.operators._shared.values import (
     whole_number,
 )
 from airflow_provider_merge.templates import has_template, is_template
-from spark_jobs.contract.compaction import CompactMode, CompactSpec
+from spark_jobs.contract.compaction import CompactMode, CompactSpec, Manifests
 from spark_jobs.contract.request import JobOptions
 
 _SIZES = ("target_file_size", "max_bytes")
@@ -46,6 +46,8 @@ class CompactOperator(DryRunOperator):
     :param max_partitions: compact at most so many partitions in one run
     :param include_pending: true: merge also records that batch readers do not see yet, and so make
         them visible
+    :param manifests: of an Iceberg table: ``rewrite`` them behind the compaction, clustered by
+        partition, or ``only`` them; default: ``keep`` them as they are
     """
 
     template_fields: Sequence[str] = (
@@ -61,6 +63,7 @@ class CompactOperator(DryRunOperator):
         "max_bytes",
         "max_partitions",
         "include_pending",
+        "manifests",
     )
     template_fields_renderers: ClassVar[dict[str, str]] = {
         **DryRunOperator.template_fields_renderers,
@@ -89,6 +92,7 @@ class CompactOperator(DryRunOperator):
         max_bytes: str | None = None,
         max_partitions: int | str | None = None,
         include_pending: bool | str = False,
+        manifests: str = "keep",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -103,6 +107,7 @@ class CompactOperator(DryRunOperator):
         self.max_bytes = max_bytes
         self.max_partitions = max_partitions
         self.include_pending = include_pending
+        self.manifests = manifests
         self.check_parameters()
 
     def statement(self) -> CompactSpec:
@@ -118,6 +123,7 @@ class CompactOperator(DryRunOperator):
             max_bytes=byte_size("max_bytes", self.max_bytes),
             max_partitions=whole_number("max_partitions", self.max_partitions),
             include_pending=flag("include_pending", self.include_pending),
+            manifests=cast("Manifests", text("manifests", self.manifests) or "keep"),
         )
 
     def _partitions(self) -> tuple[dict[str, str], ...]:

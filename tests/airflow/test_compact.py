@@ -56,6 +56,8 @@ REPORT = CompactionReport(
         ({"small_file_share": 70}, "small_file_share: 70 is not a number from 0 to 1"),
         ({"deleted_share": "20%"}, "deleted_share: '20%' is not a number from 0 to 1"),
         ({"include_pending": "maybe"}, "include_pending: 'maybe' is neither true nor false"),
+        ({"manifests": "some"}, "manifests: 'some' is not one of: keep, rewrite, only"),
+        ({"manifests": "only", "partitions": [{}]}, "partitions: has no effect if manifests is"),
         ({"dry_run": "perhaps"}, "dry_run: 'perhaps' is neither"),
         ({"partitions": {"day": 1}}, "partitions: expected a list of partitions, found dict"),
         ({"partitions": []}, "partitions: is empty"),
@@ -80,6 +82,7 @@ def test_parameters_become_the_statement():
         "max_bytes": "10 gb",
         "max_partitions": "7",
         "include_pending": "true",
+        "manifests": "rewrite",
     }
     operator = CompactOperator(**TARGET, **parameters, session_time_zone="Europe/Paris")
     assert operator.statement() == CompactSpec(
@@ -93,6 +96,7 @@ def test_parameters_become_the_statement():
         max_bytes="10 gb",
         max_partitions=7,
         include_pending=True,
+        manifests="rewrite",
     )
     assert operator.job_options() == JobOptions(session_time_zone="Europe/Paris")
     assert set(parameters) <= set(operator.template_fields)

@@ -54,6 +54,11 @@ class Compactor:
         operation_id = f"compaction-{uuid.uuid4().hex}"
         result = compact(grouped, self._spec, _FULL, operation_id=operation_id)
         note(compaction=result.error.code if result.error else result.status)
+        if result.error is not None:
+            # No later try looks for what it did; its note would keep snapshots.
+            table = self._connector.metadata.load_table(NAME)
+            assert self._connector.compaction is not None
+            self._connector.compaction.end(table, operation_id)
 
 
 class Expiry:

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from airflow_provider_merge.metadata.model import TableSchema
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import TableName
-from spark_jobs.formats.paimon.compaction import CompactionThresholds, refuse_uncompactable
+from spark_jobs.formats.paimon.compaction import (
+    CompactionThresholds,
+    refuse_manifests,
+    refuse_uncompactable,
+)
 from spark_jobs.formats.paimon.refused_options import Use, refuse_options
 
 
@@ -52,6 +56,7 @@ class PaimonDefinition:
         """
         options = self.schema.options
         refuse_uncompactable(self.name, options)
+        refuse_manifests(self.name, spec)
         CompactionThresholds.of(spec, options, has_primary_key=bool(self.schema.primary_keys))
 
     def _refuse_options(self, use: Use) -> None:
