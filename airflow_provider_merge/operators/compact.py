@@ -17,7 +17,7 @@ from airflow_provider_merge.operators._shared.values import (
     whole_number,
 )
 from airflow_provider_merge.templates import has_template, is_template
-from spark_jobs.contract.compaction import CompactMode, CompactSpec
+from spark_jobs.contract.compaction import CompactMode, CompactSpec, Manifests
 from spark_jobs.contract.request import JobOptions
 
 _SIZES = ("target_file_size", "max_bytes")
@@ -50,6 +50,8 @@ class CompactOperator(DryRunOperator):
     :param sort_by: list of columns that sort the rows of new files, each perhaps with ASC or DESC,
         and NULLS FIRST or NULLS LAST, behind it; with ``full``, everything is rewritten
     :param zorder_by: list of columns by whose z-value rows are sorted, in place of ``sort_by``
+    :param manifests: of an Iceberg table: ``rewrite`` them behind the compaction, clustered by
+        partition, or ``only`` them; default: ``keep`` them as they are
     """
 
     template_fields: Sequence[str] = (
@@ -67,6 +69,7 @@ class CompactOperator(DryRunOperator):
         "include_pending",
         "sort_by",
         "zorder_by",
+        "manifests",
     )
     template_fields_renderers: ClassVar[dict[str, str]] = {
         **DryRunOperator.template_fields_renderers,
@@ -97,6 +100,7 @@ class CompactOperator(DryRunOperator):
         include_pending: bool | str = False,
         sort_by: Sequence[str] | None = None,
         zorder_by: Sequence[str] | None = None,
+        manifests: str = "keep",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -113,6 +117,7 @@ class CompactOperator(DryRunOperator):
         self.include_pending = include_pending
         self.sort_by = sort_by
         self.zorder_by = zorder_by
+        self.manifests = manifests
         self.check_parameters()
 
     def statement(self) -> CompactSpec:
@@ -130,6 +135,7 @@ class CompactOperator(DryRunOperator):
             include_pending=flag("include_pending", self.include_pending),
             sort_by=names("sort_by", self.sort_by),
             zorder_by=names("zorder_by", self.zorder_by),
+            manifests=cast("Manifests", text("manifests", self.manifests) or "keep"),
         )
 
     def _partitions(self) -> tuple[dict[str, str], ...]:

@@ -12,6 +12,7 @@ from spark_jobs.contract.inserts import PartitionSpec, require_partition
 from spark_jobs.contract.sizes import parse_size
 
 CompactMode = Literal["minor", "full"]
+Manifests = Literal["keep", "rewrite", "only"]
 
 # Files above this are more than a task can be expected to write in one go.
 LARGEST_TARGET: Final = 8 * 2**30
@@ -45,6 +46,7 @@ class CompactSpec:
     ``include_pending``: records that batch readers do not see yet are merged, and so seen.
     ``sort_by`` sorts the rows of new files by columns, each with ASC or DESC and NULLS FIRST or
     NULLS LAST behind it; ``zorder_by`` by their z-value. ``full`` then rewrites everything.
+    ``manifests``: ``rewrite`` those of an Iceberg table after the compaction, or ``only`` them.
     """
 
     partitions: tuple[PartitionSpec, ...] = ()
@@ -59,6 +61,7 @@ class CompactSpec:
     include_pending: bool = False
     sort_by: tuple[str, ...] = ()
     zorder_by: tuple[str, ...] = ()
+    manifests: Manifests = "keep"
     kind: ClassVar[str] = "compact"
 
     def __post_init__(self) -> None:
@@ -66,6 +69,11 @@ class CompactSpec:
             require_partition(partition, f"partitions[{index}]")
         modes = get_args(CompactMode)
         require(self.mode in modes, "mode", f"{self.mode!r} is not one of: {', '.join(modes)}")
+        choices = get_args(Manifests)
+        problem = f"{self.manifests!r} is not one of: {', '.join(choices)}"
+        require(self.manifests in choices, "manifests", problem)
+        is_whole = self.manifests != "only" or not self.partitions
+        require(is_whole, "partitions", "has no effect if manifests is 'only'")
         for name in ("target_file_size", "max_bytes"):
             _require_size(name, getattr(self, name))
         target = self.target_file_size
@@ -149,7 +157,8 @@ class CompactionReport:
     fields count all that were compacted, over all tries of the operation, as in
     ``CompactedPartition``. ``snapshots`` are those that were made. ``partitions_failed`` were left
     as they are, ``partitions_left`` were worth compacting, but beyond the limits of this run.
-    ``changelog_files`` counts new ones.
+    ``changelog_files`` counts new ones. ``manifests_before`` were rewritten to, or kept as,
+    ``manifests_after``; ``deletes_removed`` are delete files that applied to nothing.
     """
 
     partitions: tuple[CompactedPartition, ...] = ()
@@ -165,6 +174,9 @@ class CompactionReport:
     indexes_lost: int = 0
     changelog_files: int = 0
     snapshots: tuple[int, ...] = ()
+    manifests_before: int = 0
+    manifests_after: int = 0
+    deletes_removed: int = 0
 
 
 def _require_size(name: str, text: str | None) -> None:

@@ -15,6 +15,7 @@ from spark_jobs.contract import codec
 from spark_jobs.contract.compaction import PARTITION_COUNTS, CompactedPartition
 
 COMPACTION: Final = "merge.compaction"
+MANIFESTS: Final = "merge.manifests"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,7 @@ class GroupRecord:
 
     def to_property(self) -> dict[str, str]:
         """The property of the snapshot that holds the record, as JSON."""
-        text = json.dumps(codec.encode(self), separators=(",", ":"), ensure_ascii=False)
-        return {COMPACTION: text}
+        return {COMPACTION: _text(self)}
 
     @classmethod
     def of_properties(cls, properties: Mapping[str, str]) -> GroupRecord:
@@ -69,8 +69,39 @@ class GroupRecord:
         Raises:
             RequestError: REQUEST_INVALID if another version of this project wrote it.
         """
-        try:
-            document = json.loads(properties.get(COMPACTION, "{}"))
-        except (ValueError, RecursionError) as error:
-            raise codec.invalid(COMPACTION, f"not a JSON document: {error}") from None
-        return codec.decode(cls, document, COMPACTION)
+        return codec.decode(cls, _document(properties, COMPACTION), COMPACTION)
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestRecord:
+    """What a rewrite of manifests did: their numbers, and that of delete files that it removed."""
+
+    before: int = 0
+    after: int = 0
+    deletes_removed: int = 0
+
+    def to_property(self) -> dict[str, str]:
+        """The property of the snapshot that holds the record, as JSON."""
+        return {MANIFESTS: _text(self)}
+
+    @classmethod
+    def of_properties(cls, properties: Mapping[str, str]) -> ManifestRecord | None:
+        """The record in the properties of a snapshot; None: it rewrote no manifests.
+
+        Raises:
+            RequestError: REQUEST_INVALID if another version of this project wrote it.
+        """
+        if MANIFESTS not in properties:
+            return None
+        return codec.decode(cls, _document(properties, MANIFESTS), MANIFESTS)
+
+
+def _text(record: GroupRecord | ManifestRecord) -> str:
+    return json.dumps(codec.encode(record), separators=(",", ":"), ensure_ascii=False)
+
+
+def _document(properties: Mapping[str, str], name: str) -> Any:
+    try:
+        return json.loads(properties.get(name, "{}"))
+    except (ValueError, RecursionError) as error:
+        raise codec.invalid(name, f"not a JSON document: {error}") from None

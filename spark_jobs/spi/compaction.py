@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from spark_jobs.contract.compaction import CompactedPartition, CompactSpec
+from spark_jobs.contract.compaction_record import ManifestRecord
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.spi.writes import Fragment, always_wanted
 
@@ -102,6 +103,15 @@ class GroupCommit:
     require_wanted: Callable[[], None] = always_wanted
 
 
+@dataclass(frozen=True, slots=True)
+class ManifestCommit:
+    """How a rewrite of manifests is published; as ``GroupCommit``."""
+
+    operation_id: str
+    properties: Callable[[ManifestRecord], Mapping[str, str]]
+    require_wanted: Callable[[], None] = always_wanted
+
+
 class PartCompactor(Protocol):
     """The executor half: must not import a table library. Picklable."""
 
@@ -171,6 +181,27 @@ class ConnectorCompaction(Protocol):
 
         The driver does not know of all files: tasks that succeeded before another one failed wrote
         some too.
+        """
+        ...
+
+    def planned_manifests(self, table: TableHandle) -> ManifestRecord:
+        """What a rewrite of the manifests of the pinned snapshot would do.
+
+        Raises:
+            NotSupportedError: the format has none to rewrite, or this table's are not.
+            CatalogError: METADATA_UNREADABLE.
+        """
+        ...
+
+    def rewrite_manifests(
+        self, table: TableHandle, commit: ManifestCommit
+    ) -> tuple[CommittedSnapshot | None, ManifestRecord]:
+        """Write the manifests of the latest snapshot anew; None: they are as that leaves them.
+
+        Raises:
+            CommitError: COMMIT_OUTCOME_UNKNOWN, COMMIT_CONFLICT (nothing was published).
+            InternalError: STORAGE_UNAVAILABLE (nothing was published).
+            JobError: as ``planned_manifests``, or raised by ``require_wanted``.
         """
         ...
 

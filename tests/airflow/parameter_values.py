@@ -131,6 +131,7 @@ _VALUES: dict[str, Any] = {
     "isolation": "snapshot",
     "last_writer_wins": True,
     "limit": 5,
+    "manifests": "rewrite",
     "max_age": 90,
     "max_bytes": "3 gb",
     "max_deletes": 4,

@@ -57,6 +57,8 @@ REPORT = CompactionReport(
         ({"small_file_share": 70}, "small_file_share: 70 is not a number from 0 to 1"),
         ({"deleted_share": "20%"}, "deleted_share: '20%' is not a number from 0 to 1"),
         ({"include_pending": "maybe"}, "include_pending: 'maybe' is neither true nor false"),
+        ({"manifests": "some"}, "manifests: 'some' is not one of: keep, rewrite, only"),
+        ({"manifests": "only", "partitions": [{}]}, "partitions: has no effect if manifests is"),
         ({"dry_run": "perhaps"}, "dry_run: 'perhaps' is neither"),
         ({"sort_by": "a"}, "sort_by: expected a list of names of columns"),
         ({"sort_by": ["a", "n.x"]}, "sort_by[1]: n.x is a nested field"),
@@ -86,6 +88,7 @@ def test_parameters_become_the_statement():
         "max_partitions": "7",
         "include_pending": "true",
         "sort_by": ["a", "b DESC NULLS FIRST"],
+        "manifests": "rewrite",
     }
     operator = CompactOperator(**TARGET, **parameters, session_time_zone="Europe/Paris")
     assert operator.statement() == CompactSpec(
@@ -100,6 +103,7 @@ def test_parameters_become_the_statement():
         max_partitions=7,
         include_pending=True,
         sort_by=("a", "b DESC NULLS FIRST"),
+        manifests="rewrite",
     )
     assert operator.job_options() == JobOptions(session_time_zone="Europe/Paris")
     assert {*parameters, "zorder_by"} <= set(operator.template_fields)

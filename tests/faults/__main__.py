@@ -1,9 +1,9 @@
 """``make test-faults N=…``: faults until N have been run with this commit; it goes on where it was.
 
-``COMPACT=1``: those of compactions, ``ICEBERG=1``: those of commits to Iceberg, each with
-a ledger of their own. ``DAYS=10``: the clocks of drivers are so many days behind, and one that is
-ahead takes care of the table between their tries. Prints each fault that was not survived, and the
-summary.
+``COMPACT=1``: those of compactions, ``ICEBERG=1``: those of commits to Iceberg, or of compactions
+there, each with a ledger of their own. ``DAYS=10``: the clocks of drivers are so many days behind,
+and one that is ahead takes care of the table between their tries. Prints each fault that was not
+survived, and the summary.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from tests.faults.compaction_matrix import CompactionMatrix
 from tests.faults.drivers import Drivers, running_drivers
 from tests.faults.iceberg import WORKS as ICEBERG
 from tests.faults.iceberg import IcebergMatrix
+from tests.faults.iceberg_compactions import IcebergCompactionMatrix
 from tests.faults.matrix import TABLE, WORKS, Matrix
 from tests.judge.iceberg_server import iceberg_rest_catalog, iceberg_toolchain
 from tests.judge.judge import read_with_java
@@ -54,7 +55,8 @@ def main() -> int:
     parser.add_argument("--days", type=float, default=0, help="how wrong the clocks are")
     chosen = parser.parse_args()
     commit, started = _commit(), time.monotonic()
-    ledger = "compactions" if chosen.compactions else "iceberg" if chosen.iceberg else "runs"
+    kinds = ["iceberg"] * chosen.iceberg + ["compactions"] * chosen.compactions
+    ledger = "-".join(kinds) or "runs"
     ledger_path = _FOLDER / f"{ledger}.jsonl"
     runs = _earlier(ledger_path, commit)
     _FOLDER.mkdir(exist_ok=True)
@@ -89,6 +91,9 @@ def _matrices(
 ) -> list[tuple[Matrix | CompactionMatrix, Iterable[str]]]:
     if chosen.iceberg:
         server = stack.enter_context(iceberg_rest_catalog(iceberg_toolchain()))
+        if chosen.compactions:
+            compacted = (IcebergCompactionMatrix.on(drivers, folder, e) for e in (None, server))
+            return [(matrix, matrix.works) for matrix in compacted]
         return [(IcebergMatrix.on(drivers, folder, each), ICEBERG) for each in (None, server)]
 
     def read(warehouse: Path) -> list[dict[str, object]]:

@@ -7,15 +7,14 @@ leaves behind is in the way, and the orphan search finds it.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.faults.compactions import OPERATION, PARTITIONS, Compaction, new_table, rows_of
+from tests.faults.compactions import OPERATION, PARTITIONS, Compaction, rows_of
 from tests.faults.drivers import Drivers
-from tests.faults.looking import look
-from tests.faults.matrix import TABLE, Fault, faults_of
+from tests.faults.matrix import Fault, faults_of
 
 WORKS = {
     "compaction": Compaction(),
@@ -33,6 +32,7 @@ class CompactionMatrix:
     drivers: Drivers
     folder: Path
     read: Callable[[Path], list[dict[str, Any]]] | None = None
+    works: Mapping[str, Compaction] = field(default_factory=lambda: WORKS)
 
     def faults(self, work: str) -> Iterator[Fault]:
         """All faults of a work."""
@@ -45,7 +45,7 @@ class CompactionMatrix:
         Raises:
             AssertionError: rows are lost, doubled or wrong, or the next try does not finish.
         """
-        work, warehouse = WORKS[fault.work], self._fresh(fault.work)
+        work, warehouse = self.works[fault.work], self._fresh(fault.work)
         if fault.kills:
             how = {"torn": fault.kind == "killed within", "acts": fault.kind == "killed after"}
             died = self._do("die compacting", fault.work, warehouse, step=fault.step, how=how)
@@ -53,7 +53,7 @@ class CompactionMatrix:
         else:
             acts = fault.kind == "answer lost after"
             self._do("fail compacting", fault.work, warehouse, step=fault.step, acts=acts)
-        left = look(warehouse, TABLE)
+        left = work.look(warehouse)
         others = left.rows != rows_of(work, others=False)
         expected = rows_of(work, others=others)
         assert left.rows == expected, fault
@@ -62,19 +62,19 @@ class CompactionMatrix:
         self._require_done(fault, warehouse, expected, report)
         found, lost = self._do("find orphans", fault.work, warehouse)["value"]
         assert not lost, (fault, lost)
-        assert look(warehouse, TABLE).rows == expected, fault
+        assert work.look(warehouse).rows == expected, fault
         done = left.made_by.count(OPERATION)
         return f"{done} of {PARTITIONS}", f"{found} orphans"
 
     def _require_done(
         self, fault: Fault, warehouse: Path, expected: list[dict[str, Any]], report: dict[str, Any]
     ) -> None:
-        after = look(warehouse, TABLE)
+        after = self.works[fault.work].look(warehouse)
         assert after.rows == expected, fault
         assert after.made_by.count(OPERATION) == PARTITIONS, (fault, after.made_by)
         assert not [guard for guard in after.guards if OPERATION in guard], fault
         assert after.live <= after.on_disk, fault
-        if not WORKS[fault.work].meets_others:
+        if not self.works[fault.work].meets_others:
             assert len(after.live) == PARTITIONS, fault
             clean = self._clean(fault.work)
             assert {n: report[n] for n in _COUNTED} == {n: clean[n] for n in _COUNTED}, fault
@@ -90,7 +90,7 @@ class CompactionMatrix:
         return dict(report)
 
     def _do(self, what: str, work: str, warehouse: Path, **more: Any) -> Any:
-        return self.drivers.do(what, warehouse, compaction=asdict(WORKS[work]), **more)
+        return self.drivers.do(what, warehouse, compaction=asdict(self.works[work]), **more)
 
     @property
     def _warehouse(self) -> Path:
@@ -100,7 +100,7 @@ class CompactionMatrix:
         seed = self.folder / f"seed {work}"
         if not seed.exists():
             seed.mkdir()
-            new_table(seed, WORKS[work])
+            self.works[work].new_table(seed)
         return seed
 
     def _fresh(self, work: str) -> Path:

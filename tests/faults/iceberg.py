@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -92,10 +93,10 @@ class IcebergWork(Work):
         """Another engine appends OTHER, unless it did already."""
         table = self.library(warehouse).load_table((NAME.database, NAME.table))
         if len(table.snapshots()) == 1:
-            table.append(_rows([OTHER]))
+            table.append(rows_as_table([OTHER]))
 
-    def new_table(self, warehouse: Path) -> None:
-        """A table with the rows OLD: one file in each of two partitions."""
+    def new_table(self, warehouse: Path, rows: Sequence[Row] = OLD) -> None:
+        """A table with the rows OLD, one file in each of two partitions, or with others."""
         from pyiceberg.exceptions import NoSuchTableError
 
         catalog, name = self.library(warehouse), (NAME.database, NAME.table)
@@ -107,7 +108,8 @@ class IcebergWork(Work):
         table = catalog.create_table(name, _SCHEMA, properties=properties)
         with table.update_spec() as spec:
             spec.add_identity("p")
-        table.append(_rows(OLD))
+        if rows:
+            table.append(rows_as_table(rows))
 
     def look(self, warehouse: Path) -> Seen:
         """The table now, as pyiceberg sees it."""
@@ -124,8 +126,33 @@ class IcebergWork(Work):
         )
 
 
-def _rows(rows: list[Row]) -> pa.Table:
-    return pa.Table.from_pylist(rows, schema=_SCHEMA)
+def rows_as_table(rows: Sequence[Row]) -> pa.Table:
+    """The rows as pyiceberg takes them."""
+    return pa.Table.from_pylist(list(rows), schema=_SCHEMA)
+
+
+def files_of(root: Path) -> set[str]:
+    """The files of a table, but for metadata files, probes of the clock and half written notes."""
+    files = {str(each) for each in root.rglob("*") if each.is_file()}
+    ignored = (".metadata.json", ".clock", ".tmp", ".crc")
+    return {each for each in files if not each.endswith(ignored)}
+
+
+def needed_files(table: Any) -> set[str]:
+    """What the snapshots of a table need, as pyiceberg reads their manifests."""
+    found = set()
+    for snapshot in table.snapshots():
+        found.add(path_of(snapshot.manifest_list))
+        for manifest in snapshot.manifests(table.io):
+            found.add(path_of(manifest.manifest_path))
+            entries = manifest.fetch_manifest_entry(table.io, discard_deleted=True)
+            found.update(path_of(each.data_file.file_path) for each in entries)
+    return found
+
+
+def path_of(location: str) -> str:
+    """The path of a location in the local file system."""
+    return "/" + location.removeprefix("file:").lstrip("/")
 
 
 def _maker(snapshot: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.faults.drivers import Drivers
-from tests.faults.iceberg import IcebergMatrix, IcebergWork
+from tests.faults.iceberg import IcebergMatrix, IcebergWork, files_of, needed_files, path_of
 from tests.faults.merges import OLD
 from tests.judge.iceberg_server import IcebergRest
 from tests.support.paimon_tables import NAME
@@ -48,27 +48,11 @@ class Expiries:
 
     def unneeded(self, warehouse: Path) -> set[str]:
         """The files that nothing needs; checks that those are there which something needs."""
-        needed = set(_needed(self.table))
-        root = Path(_path(self.table.location()))
-        files = {str(each) for each in root.rglob("*") if each.is_file()}
+        needed = needed_files(self.table)
+        files = files_of(Path(path_of(self.table.location())))
         assert needed <= files
         assert self.table.scan().to_arrow().num_rows == len(OLD)
-        # Probes of the clock and half written notes are nobody's.
-        ignored = (".metadata.json", ".clock", ".tmp", ".crc")
-        return {each for each in files - needed if not each.endswith(ignored)}
-
-
-def _needed(table: Any) -> Any:
-    for snapshot in table.snapshots():
-        yield _path(snapshot.manifest_list)
-        for manifest in snapshot.manifests(table.io):
-            yield _path(manifest.manifest_path)
-            for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
-                yield _path(entry.data_file.file_path)
-
-
-def _path(location: str) -> str:
-    return "/" + location.removeprefix("file:").lstrip("/")
+        return files - needed
 
 
 @pytest.fixture(params=["rest", "sql"])

@@ -24,9 +24,9 @@ from spark_jobs.contract.request import JobRequest
 from spark_jobs.engine.job.maintenance_job import MaintenanceJob
 from spark_jobs.engine.runtime.leftovers import leftovers_of
 from spark_jobs.errors import JobError
-from tests.faults import compactions
 from tests.faults.compactions import Compaction
 from tests.faults.iceberg import IcebergWork
+from tests.faults.iceberg_compactions import IcebergCompaction
 from tests.faults.looking import look
 from tests.faults.merges import Work, new_table, opened, run, run_until_done
 from tests.faults.storage import Steps, die_at, fail_at
@@ -157,11 +157,11 @@ def _compacts(warehouse: Path, work: Compaction, seen: Callable[..., None] | Non
 
     def between() -> None:
         if work.meets_others and seen is not None:
-            compactions.change_by_others(warehouse)
+            work.change_by_others(warehouse)
 
     if seen is not None:
         Steps(warehouse, seen).watch()
-    result = compactions.run(warehouse, 2 if seen is None else 1, between)
+    result = work.run(warehouse, 2 if seen is None else 1, between)
     report = None if result.compaction is None else asdict(result.compaction)
     return [result.status, str(result.error), report]
 
@@ -173,7 +173,8 @@ def _compaction_steps(warehouse: Path, work: Compaction) -> list[list[str]]:
 
 
 def _obey_compaction(what: str, warehouse: Path, command: dict[str, Any]) -> Any:
-    work = Compaction(**command["compaction"])
+    made = command["compaction"]
+    work = (IcebergCompaction if "server" in made else Compaction)(**made)
     if what == "compaction steps":
         return _answer(*_forked(lambda: _compaction_steps(warehouse, work)))
     if what == "die compacting":
@@ -185,7 +186,7 @@ def _obey_compaction(what: str, warehouse: Path, command: dict[str, Any]) -> Any
     if what == "find orphans":
 
         def found() -> Any:
-            count, left = compactions.orphans_left(warehouse)
+            count, left = work.orphans_left(warehouse)
             return count, sorted(left)
 
         return _answer(*_forked(found))
@@ -288,7 +289,7 @@ def _used_modules() -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         for work in (Compaction(marks=True), Compaction(has_key=True)):
             (Path(folder) / str(work)).mkdir()
-            compactions.new_table(Path(folder) / str(work), work)
+            work.new_table(Path(folder) / str(work))
             _compacts(Path(folder) / str(work), work, None)
     return sorted(sys.modules)
 

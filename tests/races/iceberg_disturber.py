@@ -13,11 +13,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table.snapshots import ancestors_of
 
-from tests.races.iceberg_table import made_anew
+from tests.races.iceberg_table import RaceCatalog, made_anew
 from tests.races.journal import journal_of
 from tests.races.racer import take_part
 from tests.support.faketime import mend_sleep
@@ -62,7 +61,7 @@ def race(catalog: Any, plan: dict[str, Any]) -> None:
 @contextmanager
 def opened(plan: dict[str, Any]) -> Iterator[Callable[[dict[str, Any]], None]]:
     """Its races on the table of a catalog."""
-    yield partial(race, load_catalog("rest", type="rest", uri=plan["uri"], token=plan["token"]))
+    yield partial(race, RaceCatalog.of(plan).opened())
 
 
 if __name__ == "__main__":

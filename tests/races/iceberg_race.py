@@ -24,12 +24,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
-from pyiceberg.catalog import load_catalog
 from pyiceberg.table.snapshots import ancestors_of
 
-from tests.judge.iceberg_server import IcebergRest, iceberg_rest_catalog, iceberg_toolchain
+from tests.judge.iceberg_server import iceberg_rest_catalog, iceberg_toolchain
 from tests.races.checker import Report
-from tests.races.iceberg_table import made_anew, table_of
+from tests.races.iceberg_table import RaceCatalog, made_anew, table_of
 from tests.races.racer import DONE, READY
 from tests.races.statements import KEYS, PARTITIONS, Row, Statement, as_rows
 from tests.support.faketime import clock
@@ -37,15 +36,16 @@ from tests.support.paimon_tables import NAME
 
 _ROOT = Path(__file__).resolve().parents[2]
 WHO = ("ours", "ours", "pyiceberg", "spark")
-_DISTURBER = "disturber"
+# Who takes part besides the writers, and the programs that they are.
+_OTHERS = {"disturber": "iceberg_disturber"}
 _GRACE_SECONDS = 60
 _LONGEST_SECONDS = 150.0
 _SAMPLE = 25
-_KEY = "merge.operation-id"
+KEY = "merge.operation-id"
 
 
 @dataclass
-class _Story:
+class Story:
     """What a journal says of one statement: ``ends`` of its attempts, None for a success."""
 
     statement: Statement
@@ -58,19 +58,27 @@ class _Story:
 
 @dataclass(frozen=True)
 class Writers:
-    """Processes that are ready to race on tables of ``server``; ``folder`` takes their journals."""
+    """Processes that are ready to race on tables of a catalog; ``folder`` takes their journals."""
 
-    server: IcebergRest
+    catalog: RaceCatalog
     folder: Path
     processes: Mapping[str, subprocess.Popen[str]]
 
     @classmethod
     @contextmanager
-    def ready(cls, server: IcebergRest, folder: Path, days: float = 0) -> Iterator[Self]:
-        """One of each of ``WHO`` and one that disturbs them, for as long as the context lasts.
+    def ready(
+        cls,
+        catalog: RaceCatalog,
+        folder: Path,
+        days: float = 0,
+        who: Sequence[str] = WHO,
+        others: Mapping[str, str] = _OTHERS,
+    ) -> Iterator[Self]:
+        """One of each of ``who`` and of ``others``, for as long as the context lasts.
 
-        ``days``: the clocks of ours are so many days ahead, or behind. (Iceberg lets no snapshot be
-        older than its table was changed: other writers then fail.)
+        ``others``: the names of their programs. ``days``: the clocks of ours are so many days
+        ahead, or behind. (Iceberg lets no snapshot be older than its table was changed: other
+        writers then fail.)
 
         Raises:
             RuntimeError: one of them broke off.
@@ -78,8 +86,8 @@ class Writers:
         (folder / "workspace").mkdir()
         with ExitStack() as stack:
             processes = {}
-            for number, by in enumerate((*WHO, _DISTURBER)):
-                program = "iceberg_disturber" if by == _DISTURBER else "iceberg_writer"
+            for number, by in enumerate((*who, *others)):
+                program = others.get(by, "iceberg_writer")
                 command = [sys.executable, "-W", "ignore", "-m", f"tests.races.{program}"]
                 wrong = days * (-1) ** number if by == "ours" else 0
                 process = subprocess.Popen(
@@ -92,14 +100,13 @@ class Writers:
                 )
                 processes[f"{by}-{number}"] = stack.enter_context(process)
                 stack.callback(_closed, process)
-            writers = cls(server, folder, processes)
+            writers = cls(catalog, folder, processes)
             for name in processes:
                 by = name.partition("-")[0]
                 writers._tell(
                     name,
                     by=by,
-                    uri=server.uri,
-                    token=server.secret,
+                    **catalog.plan,
                     workspace=str(folder / "workspace"),
                     folder=str(folder / name),
                 )
@@ -161,7 +168,7 @@ class IcebergRace:
 
     def run(self, seconds: float) -> Report:
         """Let the writers race, then check what they left; raises as ``Writers.race``."""
-        first = self._new_table()
+        first = new_table(self.writers.catalog, marks=self.marks)
         title = f"{self.seed}-{'marked' if self.marks else 'copied'}"
         journals = self.writers.race(
             title,
@@ -173,20 +180,9 @@ class IcebergRace:
         )
         return self._checked(journals, first)
 
-    @property
-    def _catalog(self) -> Any:
-        return load_catalog("rest", **self.writers.server.properties)
-
-    def _new_table(self) -> list[Row]:
-        catalog = self._catalog
-        catalog.create_namespace_if_not_exists(NAME.database)
-        rows = [(n, n, p) for n in range(0, KEYS, 2) for p in range(PARTITIONS)]
-        made_anew(catalog, marks=self.marks).append(table_of(rows))
-        return rows
-
     def _checked(self, journals: Sequence[Path], first: list[Row]) -> Report:
-        stories, recreations = _stories(journals), _recreations(journals)
-        table = self._catalog.load_table((NAME.database, NAME.table))
+        stories, recreations = stories_of(journals), _recreations(journals)
+        table = self.writers.catalog.opened().load_table((NAME.database, NAME.table))
         report = Report(snapshots=len(table.snapshots()) - 1, statements=len(stories))
         report.disturbances.update(["recreation"] * len(recreations))
         made = _replayed(table, stories, first, report)
@@ -201,7 +197,7 @@ class IcebergRace:
                 report.surprises.add(f"{story.by}: {story.text}")
             found = made.get(operation_id, [])
             is_gone = not found and any(over > story.began for over in recreations)
-            if not is_gone and not _is_told(story, found, last):
+            if not is_gone and not is_told(story, found, last):
                 report.problems.append(
                     f"{story.by}: {operation_id} ({story.statement.kind}) ended with {last}, "
                     f"snapshot {story.snapshot}, but made {found}"
@@ -209,7 +205,16 @@ class IcebergRace:
         return report
 
 
-def _is_told(story: _Story, found: Sequence[int], last: str | None) -> bool:
+def new_table(catalog: RaceCatalog, *, marks: bool) -> list[Row]:
+    """Make the table of a race; its rows."""
+    library = catalog.opened()
+    library.create_namespace_if_not_exists(NAME.database)
+    rows = [(n, n, p) for n in range(0, KEYS, 2) for p in range(PARTITIONS)]
+    made_anew(library, marks=marks).append(table_of(rows))
+    return rows
+
+
+def is_told(story: Story, found: Sequence[int], last: str | None) -> bool:
     """Whether the writer knows what it did."""
     if last is not None:
         is_open = last not in ("COMMIT_CONFLICT",)
@@ -221,7 +226,7 @@ def _is_told(story: _Story, found: Sequence[int], last: str | None) -> bool:
 
 
 def _replayed(
-    table: Any, stories: Mapping[str, _Story], first: list[Row], report: Report
+    table: Any, stories: Mapping[str, Story], first: list[Row], report: Report
 ) -> dict[str, list[int]]:
     """The snapshots of each operation; all of the table's are compared with what they must be."""
     made: dict[str, list[int]] = {}
@@ -230,7 +235,7 @@ def _replayed(
     for index, snapshot in enumerate(snapshots):
         number, operation = snapshot.snapshot_id, snapshot.summary.operation.value
         before = rows[snapshot.parent_snapshot_id]
-        maker = snapshot.summary.get(_KEY)
+        maker = snapshot.summary.get(KEY)
         story = stories.get(maker)
         if operation == "replace":
             report.compacted += 1
@@ -261,15 +266,16 @@ def _look_at_line(table: Any, report: Report) -> None:
         report.disturbances["rollback"] += 1
 
 
-def _stories(journals: Sequence[Path]) -> dict[str, _Story]:
-    stories: dict[str, _Story] = {}
+def stories_of(journals: Sequence[Path]) -> dict[str, Story]:
+    """What each statement did, by its operation."""
+    stories: dict[str, Story] = {}
     for line in (line for path in journals for line in path.read_text().splitlines()):
         entry = json.loads(line)
         if "disturbed" in entry:
             continue
         if "statement" in entry:
             values = {**entry["statement"], "ids": tuple(entry["statement"]["ids"])}
-            story = _Story(Statement(**values), entry["by"], [], entry["began"])
+            story = Story(Statement(**values), entry["by"], [], entry["began"])
             stories[entry["operation"]] = story
             continue
         story = stories[entry["operation"]]
@@ -307,7 +313,7 @@ def main() -> int:
     with (
         iceberg_rest_catalog(iceberg_toolchain()) as server,
         tempfile.TemporaryDirectory() as folder,
-        Writers.ready(server, Path(folder), chosen.days) as writers,
+        Writers.ready(RaceCatalog.on_server(server), Path(folder), chosen.days) as writers,
     ):
         while left > 0:
             seconds = min(left, longest)

@@ -22,17 +22,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_jobs.connectors.iceberg.format.deletes import deleted_positions
+from spark_jobs.connectors.iceberg.format.deletes import DeletedRows
 from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
-from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.properties import OPERATION_ID
-from spark_jobs.contract.request import CatalogSpec, TableName
+from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, JobError
-from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.spi.writes import MergeWrite, Operation
 from tests.judge.iceberg_spark import CATALOG, IcebergSpark, IcebergSparkError
-from tests.races.iceberg_table import SCHEMA, table_of
+from tests.races.iceberg_table import SCHEMA, RaceCatalog, table_of
 from tests.races.journal import journal_of
 from tests.races.racer import take_part
 from tests.races.statements import MODULUS, Statement, random_append, random_statement
@@ -63,9 +61,7 @@ class Ours:
     statement = staticmethod(random_statement)
 
     def __init__(self, plan: dict[str, Any]) -> None:
-        options = {"type": "rest", "uri": plan["uri"]}
-        spec = CatalogSpec("iceberg", plan["workspace"], options)
-        self._connector: Connector = open_connector(spec, {"token": plan["token"]})
+        self._connector = RaceCatalog.of(plan).connector(plan["workspace"])
 
     def attempt(self, statement: Statement, operation_id: str) -> int | None:
         """The new snapshot; None if there is nothing to change."""
@@ -133,7 +129,7 @@ def _live_rows(table: TableHandle, file: PlannedFile) -> list[tuple[int, int, in
     """Position, id and value of each."""
     filesystem = table.native.storage.filesystem
     deletes = scanned_file(table.native, table.name, file.ordinal).deletes
-    gone = set(deleted_positions(filesystem, deletes).tolist())
+    gone = set(DeletedRows(filesystem).positions(deletes).tolist())
     read = pq.ParquetFile(file.path, filesystem=filesystem).read(columns=["id", "v"]).to_pydict()
     pairs = enumerate(zip(read["id"], read["v"], strict=True))
     return [(n, *pair) for n, pair in pairs if n not in gone]
@@ -147,9 +143,7 @@ class Pyiceberg:
     statement = staticmethod(random_append)
 
     def __init__(self, plan: dict[str, Any]) -> None:
-        from pyiceberg.catalog import load_catalog
-
-        self._catalog = load_catalog("rest", type="rest", uri=plan["uri"], token=plan["token"])
+        self._catalog = RaceCatalog.of(plan).opened()
 
     def attempt(self, statement: Statement, operation_id: str) -> int | None:
         """None: the head may already be somebody else's."""
@@ -176,8 +170,7 @@ class Spark:
         return chosen(chance, partitions)
 
     def __init__(self, plan: dict[str, Any]) -> None:
-        properties = {"type": "rest", "uri": plan["uri"], "token": plan["token"]}
-        self._spark = IcebergSpark(Path(plan["folder"]), properties)
+        self._spark = IcebergSpark(Path(plan["folder"]), RaceCatalog.of(plan).java)
         self._warm_up()
 
     def _warm_up(self) -> None:

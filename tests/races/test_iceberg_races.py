@@ -11,6 +11,7 @@ from tests.judge.iceberg_server import IcebergRest
 from tests.judge.iceberg_spark import JARS
 from tests.judge.toolchain import JudgeMissingError, fetched_jar
 from tests.races.iceberg_race import WHO, IcebergRace, Writers, shares
+from tests.races.iceberg_table import RaceCatalog
 
 _SECONDS = 12.0
 _LEAST_CONFLICTS = 0.2
@@ -25,7 +26,9 @@ def writers(
             fetched_jar(jar)
     except JudgeMissingError as missing:
         pytest.skip(f"no Spark with Iceberg: {missing}")
-    with Writers.ready(iceberg_rest, tmp_path_factory.mktemp("races")) as ready:
+    with Writers.ready(
+        RaceCatalog.on_server(iceberg_rest), tmp_path_factory.mktemp("races")
+    ) as ready:
         # The first statements of a process take several times as long as others.
         assert IcebergRace(ready, seed=1).run(3.0).problems == []
         yield ready

@@ -13,6 +13,7 @@ from unittest import mock
 
 import pyarrow as pa
 
+from spark_jobs.connectors.iceberg.compaction.compaction import IcebergCompaction
 from spark_jobs.connectors.paimon.compaction.compaction import PaimonCompaction
 from spark_jobs.connectors.shared.compaction.plan import GroupSize
 from spark_jobs.contract.compaction import CompactSpec
@@ -68,9 +69,11 @@ def compact(
 
 def in_groups_of(connector: Connector, partitions: int) -> Connector:
     """The connector, whose compactions publish at most so many partitions at once."""
-    found = connector.compaction
+    found, size = connector.compaction, GroupSize(partitions=partitions)
+    if isinstance(found, IcebergCompaction):
+        iceberg = IcebergCompaction(found._catalog, found._metadata, found._notes, size)
+        return replace(connector, compaction=iceberg)
     assert isinstance(found, PaimonCompaction)
-    size = GroupSize(partitions=partitions)
     compaction = PaimonCompaction(found._metadata, found._filesystem, found._snapshots, size)
     return replace(connector, compaction=compaction)
 

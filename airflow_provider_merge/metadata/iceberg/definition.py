@@ -50,5 +50,6 @@ class IcebergDefinition:
         Raises:
             NotSupportedError: gives the reason.
         """
-        refuse_uncompactable(self.name, self.metadata)
-        CompactionThresholds.of(spec, self.metadata.properties)
+        if spec.manifests != "only":
+            refuse_uncompactable(self.name, self.metadata)
+            CompactionThresholds.of(spec, self.metadata.properties)

@@ -225,6 +225,11 @@ def _compaction_table(result: JobResult, report: CompactionReport) -> str:
         f"{report.bytes_before:,} bytes {verb} {report.files_after:,} of {report.bytes_after:,}"
     )
     lines.append("  " + _cells(report, _COMPACTED))
+    if report.manifests_before:
+        lines.append(
+            f"  manifests: {report.manifests_before:,} {verb} {report.manifests_after:,}, without "
+            f"{report.deletes_removed:,} delete files that applied to nothing"
+        )
     if report.partitions_left:
         left = f"{report.partitions_left:,} {'would be left' if is_dry else 'left'}"
         lines.append(f"  partitions beyond the limits of the run: {left}")

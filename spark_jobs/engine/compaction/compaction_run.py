@@ -9,14 +9,21 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from spark_jobs.contract.compaction import CompactedPartition, CompactSpec
+from spark_jobs.contract.compaction_record import ManifestRecord
+from spark_jobs.contract.properties import metrics_property
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.sizes import parse_size
 from spark_jobs.engine.compaction.group_run import GroupRuns
-from spark_jobs.engine.compaction.tally import GroupRecords, Tally
+from spark_jobs.engine.compaction.tally import GroupRecords, Tally, metrics_of
 from spark_jobs.engine.compaction.wanted import Restricted, WantedPartitions
 from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.errors import CommitError, ErrorCode, JobError
-from spark_jobs.spi.compaction import CompactionGroup, CompactionPlan, WantedPartition
+from spark_jobs.spi.compaction import (
+    CompactionGroup,
+    CompactionPlan,
+    ManifestCommit,
+    WantedPartition,
+)
 from spark_jobs.spi.connector import ConnectorMetadata
 from spark_jobs.spi.tables import TableHandle
 
@@ -55,6 +62,24 @@ class CompactionRun:
             plan = self._plan(table, unlimited, Restricted(self.wanted, set(current.conflicts)))
         for key, expected in current.conflicts.items():
             self.tally.leave(key, expected, _overtaken(table.name))
+
+    def rewrite_manifests(self, table: TableHandle) -> None:
+        """Write the manifests of the latest snapshot anew, unless an earlier try has.
+
+        Raises:
+            JobError: they cannot be read or published, or the run was given up.
+        """
+        if self.tally.manifests is not None:
+            return
+        groups = self.groups
+
+        def properties(record: ManifestRecord) -> dict[str, str]:
+            return {**self.common, **metrics_property(metrics_of(())), **record.to_property()}
+
+        commit = ManifestCommit(groups.operation_id, properties, groups.require_wanted)
+        groups.compaction.begin(table, groups.operation_id)
+        with groups.progress.phase("manifests"), paused_collector():
+            self.tally.rewrote(*groups.compaction.rewrite_manifests(table, commit))
 
     def _first_plan(self, table: TableHandle) -> CompactionPlan:
         """The plan for what earlier tries have left, of the partitions and of the limits."""

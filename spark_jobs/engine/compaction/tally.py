@@ -10,7 +10,7 @@ from spark_jobs.contract.compaction import (
     CompactedPartition,
     CompactionReport,
 )
-from spark_jobs.contract.compaction_record import GroupRecord, PartitionRecord
+from spark_jobs.contract.compaction_record import GroupRecord, ManifestRecord, PartitionRecord
 from spark_jobs.contract.partition_names import partition_key
 from spark_jobs.contract.properties import metrics_property
 from spark_jobs.contract.result import Metrics
@@ -53,7 +53,8 @@ class Tally:
     """What was compacted, by the partition's key, and why partitions were left as they are.
 
     ``complete`` are the keys of partitions in which nothing is left to do for this operation;
-    ``left`` counts those beyond the limits; ``rounds`` are those of this try.
+    ``left`` counts those beyond the limits; ``rounds`` are those of this try. ``manifests``: what
+    a rewrite of them did.
     """
 
     done: dict[str, CompactedPartition] = field(default_factory=dict)
@@ -64,6 +65,7 @@ class Tally:
     changelog_files: int = 0
     left: int = 0
     rounds: int = 1
+    manifests: ManifestRecord | None = None
 
     @classmethod
     def of(cls, commits: Iterable[CommittedSnapshot], partition_keys: Sequence[str]) -> Tally:
@@ -77,6 +79,7 @@ class Tally:
             record = GroupRecord.of_properties(commit.properties)
             tally.snapshots.append(commit.snapshot_id)
             tally.changelog_files += record.changelog_files
+            tally.manifests = ManifestRecord.of_properties(commit.properties) or tally.manifests
             for each in record.partitions:
                 partition = each.partition(partition_keys)
                 tally._add(partition_key(partition.values), partition)
@@ -95,6 +98,12 @@ class Tally:
         self.changelog_files += done.changelog_files
         for key, partition in done.partitions.items():
             self._add(key, partition)
+
+    def rewrote(self, snapshot: CommittedSnapshot | None, record: ManifestRecord) -> None:
+        """Count a rewrite of manifests; without a snapshot, there was nothing to do."""
+        self.manifests = record
+        if snapshot is not None:
+            self.snapshots.append(snapshot.snapshot_id)
 
     def leave(self, key: str, expected: CompactedPartition, error: JobError) -> None:
         """Note why a partition was left as it is, at least in part."""
@@ -115,6 +124,7 @@ class Tally:
             partitions_left=self.left,
             changelog_files=self.changelog_files,
             snapshots=tuple(self.snapshots),
+            **manifest_counts(self.manifests),
         )
 
     @property
@@ -125,6 +135,17 @@ class Tally:
     def _add(self, key: str, partition: CompactedPartition) -> None:
         before = self.done.get(key)
         self.done[key] = partition if before is None else before.plus(partition)
+
+
+def manifest_counts(record: ManifestRecord | None) -> dict[str, int]:
+    """The fields of a report about manifests."""
+    if record is None:
+        return {}
+    return {
+        "manifests_before": record.before,
+        "manifests_after": record.after,
+        "deletes_removed": record.deletes_removed,
+    }
 
 
 def report_of(

@@ -21,7 +21,7 @@ from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.analysis.text_rules import require_plain_texts
 from spark_jobs.engine.compaction.compaction_run import CompactionRun
 from spark_jobs.engine.compaction.group_run import GroupRuns
-from spark_jobs.engine.compaction.tally import Tally, report_of
+from spark_jobs.engine.compaction.tally import Tally, manifest_counts, report_of
 from spark_jobs.engine.compaction.wanted import WantedPartitions
 from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.runtime.collector import paused_collector
@@ -32,6 +32,7 @@ from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.permission import Permission
 from spark_jobs.errors import JobError, NotSupportedError, error_of
+from spark_jobs.spi.compaction import CompactionPlan
 
 if TYPE_CHECKING:
     from spark_jobs.spi.compaction import ConnectorCompaction
@@ -83,8 +84,11 @@ class CompactionJob(RequestJob):
         lease = log.lease(scratch)
         run = self._run(compaction, table, wanted, tally, lease, fence)
         try:
-            run.run(table)
+            if self.spec.manifests != "only":
+                run.run(table)
             error = self._incomplete(tally)
+            if self.spec.manifests != "keep" and error is None:
+                run.rewrite_manifests(table)
         except JobError as failure:
             error = failure
         finally:
@@ -134,8 +138,12 @@ class CompactionJob(RequestJob):
         self, compaction: ConnectorCompaction, table: TableHandle, wanted: WantedPartitions
     ) -> JobResult:
         """The result of a dry run, which only plans."""
+        manifests, plan = None, CompactionPlan(())
         with self.progress.phase("plan"), paused_collector():
-            plan = compaction.plan(table, self.spec, wanted)
+            if self.spec.manifests != "only":
+                plan = compaction.plan(table, self.spec, wanted)
+            if self.spec.manifests != "keep":
+                manifests = compaction.planned_manifests(table)
         found: dict[str, CompactedPartition] = {}
         for group in plan.groups:
             for key, each in group.expected.items():
@@ -145,6 +153,7 @@ class CompactionJob(RequestJob):
             found.values(),
             partitions_compacted=len(found),
             partitions_left=plan.partitions_left,
+            **manifest_counts(manifests),
         )
         return replace(
             OperationLog.ended(self.request, "dry_run", Metrics(seconds=self.progress.seconds)),

@@ -16,6 +16,8 @@ from spark_jobs.formats.iceberg.transforms import VOID, is_sortable
 
 TARGET_FILE_SIZE: Final = "write.target-file-size-bytes"
 _DEFAULT_TARGET: Final = str(512 * 2**20)
+_MANIFEST_SIZE: Final = "commit.manifest.target-size-bytes"
+_DEFAULT_MANIFEST: Final = str(8 * 2**20)
 _MIN_FILES: Final = 5
 _SMALL_SHARE: Final = 0.75
 _DELETED_SHARE: Final = 0.3
@@ -73,11 +75,22 @@ def refuse_uncompactable(name: TableName, metadata: Any) -> None:
             )
 
 
-def _size(properties: Mapping[str, str]) -> int:
-    text = properties.get(TARGET_FILE_SIZE, _DEFAULT_TARGET).strip()
+def target_manifest_size(properties: Mapping[str, str]) -> int:
+    """The size of manifests that are written anew, in bytes.
+
+    Raises:
+        NotSupportedError: the property is not a positive number.
+    """
+    return _size(properties, _MANIFEST_SIZE, _DEFAULT_MANIFEST)
+
+
+def _size(
+    properties: Mapping[str, str], name: str = TARGET_FILE_SIZE, default: str = _DEFAULT_TARGET
+) -> int:
+    text = properties.get(name, default).strip()
     if not (text.isascii() and text.isdecimal() and 0 < len(text) <= _DIGITS and int(text)):
         raise NotSupportedError(
-            f"Property {TARGET_FILE_SIZE}: {text[:100]!r} is not a positive number.",
+            f"Property {name}: {text[:100]!r} is not a positive number.",
             "Correct the table's property.",
         )
     return int(text)

@@ -98,6 +98,25 @@ def refuse_unsortable(
     raise NotSupportedError(f"{parameter}: {name} {reason}.", f"Leave {parameter} out.")
 
 
+def refuse_manifests(name: TableName, spec: CompactSpec) -> None:
+    """Refuse to rewrite manifests.
+
+    Raises:
+        NotSupportedError: ``spec`` asks for it.
+    """
+    if spec.manifests != "keep":
+        raise manifests_refusal(name)
+
+
+def manifests_refusal(name: TableName) -> NotSupportedError:
+    """Why the manifests of a table are not rewritten."""
+    return NotSupportedError(
+        f"{name} is a Paimon table, whose manifests each commit merges by its options: there is "
+        "none to rewrite.",
+        "Leave manifests out.",
+    )
+
+
 def highest_level(options: Mapping[str, str]) -> int:
     """The last level of the buckets of a table with a primary key.
 

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from spark_jobs.contract.properties import OPERATION_ID, STATEMENT
+from spark_jobs.contract.request import TableName
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
@@ -20,7 +21,7 @@ from tests.support.iceberg_changes import deleted, inserted, updated
 
 @dataclass
 class DirectWrite:
-    """A write of ``db.t`` that has begun on its latest snapshot; ``reads``: it needs all files."""
+    """A write of a table that has begun on its latest snapshot; ``reads``: it needs all files."""
 
     connector: Connector
     operation_id: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -29,9 +30,10 @@ class DirectWrite:
     statement: str = "merge"
     rewrite_share: float | None = None
     reads: bool = True
+    name: TableName = NAME
 
     def __post_init__(self) -> None:
-        self.table: TableHandle = self.connector.metadata.load_table(NAME)
+        self.table: TableHandle = self.connector.metadata.load_table(self.name)
         self.connector.metadata.require_writable(self.table)
         self.files = self.connector.metadata.plan_files(self.table)
         write = MergeWrite(

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 
 from spark_jobs.avro import open_manifest
 from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile, avro_value
+from spark_jobs.connectors.iceberg.commit.manifest_clusters import Cluster, ManifestRewrite
 from spark_jobs.connectors.iceberg.format.schema import IcebergType
 from spark_jobs.connectors.iceberg.format.values import bound_bytes, partition_value
 from spark_jobs.connectors.iceberg.table.manifests import (
@@ -107,6 +108,25 @@ class SnapshotFiles:
             for members in bins:
                 found += self._merged(members) if len(members) > 1 else members
         return found
+
+    def clustered(self, rewrite: ManifestRewrite) -> list[Mapping[str, Any]]:
+        """Write the new manifests of a rewrite; the entries of the list."""
+        return [*rewrite.kept, *(self._of(each, rewrite.removed) for each in rewrite.clusters)]
+
+    def _of(self, cluster: Cluster, removed: Collection[str]) -> dict[str, Any]:
+        spec_id, content, shape, files = cluster
+        schema = self._schema(spec_id) if shape is None else shape.schema
+        header = self._header(spec_id, content) if shape is None else shape.header
+        records = [
+            self._deleted(entry, record)
+            if entry.path in removed
+            else _existing(entry, record, listed)
+            for entry, record, listed in files
+        ]
+        records = [_completed(schema, each) for each in records]
+        places = [each.entry.partition for each in files]
+        listed = {"partitions": self._summary(spec_id, places), "content": content}
+        return self._stored(spec_id, schema, header, records, listed)
 
     def _merged(self, members: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         schemas: dict[str, list[Mapping[str, Any]]] = defaultdict(list)

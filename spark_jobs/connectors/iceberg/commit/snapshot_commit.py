@@ -17,6 +17,7 @@ from spark_jobs.connectors.iceberg.commit.asked_commit import asked
 from spark_jobs.connectors.iceberg.commit.base_notes import Base
 from spark_jobs.connectors.iceberg.commit.changes import Changes
 from spark_jobs.connectors.iceberg.commit.gap import snapshots_since, summary_of
+from spark_jobs.connectors.iceberg.commit.manifest_clusters import ManifestRewrite
 from spark_jobs.connectors.iceberg.commit.new_manifests import SnapshotFiles
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
@@ -76,8 +77,11 @@ class SnapshotCommits:
         changes: Changes,
         recorded: Mapping[str, str],
         require_wanted: Callable[[], None],
+        rewrite: ManifestRewrite | None = None,
     ) -> CommittedSnapshot | None:
         """Publish ``changes`` after ``latest``; None if another writer was faster.
+
+        ``rewrite``: they are those of a rewrite of manifests, which is planned for ``latest``.
 
         Raises:
             CommitError: COMMIT_OUTCOME_UNKNOWN; COMMIT_CONFLICT: a file is gone.
@@ -88,7 +92,7 @@ class SnapshotCommits:
             snapshot_id = int(latest.metadata.new_snapshot_id())
             files = SnapshotFiles(latest, snapshot_id)
             try:
-                snapshot = _snapshot(latest, files, changes, recorded, snapshot_id)
+                snapshot = _snapshot(latest, files, changes, recorded, snapshot_id, rewrite)
             except BaseException:
                 files.discard()
                 raise
@@ -127,13 +131,11 @@ def _snapshot(
     changes: Changes,
     recorded: Mapping[str, str],
     snapshot_id: int,
+    rewrite: ManifestRewrite | None,
 ) -> Any:
     from pyiceberg.table.snapshots import Operation, Snapshot, Summary
 
-    new = [*files.manifests(changes.added, DATA), *files.manifests(changes.deletes, DELETES)]
-    kept = _kept(latest, files, changes)
-    with reading_metadata(latest.place):
-        entries = files.merged([*new, *kept])
+    entries = _listed(latest, files, changes) if rewrite is None else files.clustered(rewrite)
     before = summary_of(latest.snapshot)
     summary = {**changes.summary(before), **recorded}
     fields: dict[str, Any] = {
@@ -147,6 +149,14 @@ def _snapshot(
         "schema-id": latest.metadata.current_schema_id,
     }
     return Snapshot(**fields)
+
+
+def _listed(latest: PinnedTable, files: SnapshotFiles, changes: Changes) -> list[Mapping[str, Any]]:
+    """The manifests of the head, with those of the changes."""
+    new = [*files.manifests(changes.added, DATA), *files.manifests(changes.deletes, DELETES)]
+    kept = _kept(latest, files, changes)
+    with reading_metadata(latest.place):
+        return files.merged([*new, *kept])
 
 
 def _specs(metadata: Any) -> tuple[int, int]:

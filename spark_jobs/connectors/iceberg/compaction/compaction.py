@@ -10,7 +10,9 @@ from typing import NamedTuple
 from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
 from spark_jobs.connectors.iceberg.commit.find_commit import find_commits
 from spark_jobs.connectors.iceberg.commit.gap import Gap
+from spark_jobs.connectors.iceberg.commit.manifest_clusters import planned_rewrite
 from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
+from spark_jobs.connectors.iceberg.compaction.manifests import rewrite_manifests
 from spark_jobs.connectors.iceberg.compaction.part_compactor import (
     IcebergPartCompactor,
     remove_new_files,
@@ -28,10 +30,12 @@ from spark_jobs.connectors.shared.compaction.plan import (
     planned_groups,
 )
 from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.compaction_record import ManifestRecord
 from spark_jobs.formats.iceberg.compaction import refuse_uncompactable
 from spark_jobs.spi.compaction import (
     CompactionPlan,
     GroupCommit,
+    ManifestCommit,
     PartCompactor,
     PartResult,
     PublishedGroup,
@@ -120,6 +124,29 @@ class IcebergCompaction:
                 with suppress(OSError):
                     remove_new_files(target.storage.filesystem, result.fragments)
         return group
+
+    def planned_manifests(self, table: TableHandle) -> ManifestRecord:
+        """What a rewrite of the manifests of the pinned snapshot would do.
+
+        Raises:
+            NotSupportedError: the table, a file or a property is not supported; gives the reason.
+            CatalogError: METADATA_UNREADABLE.
+            InternalError: STORAGE_UNAVAILABLE.
+        """
+        self._metadata.require_writable(table)
+        return planned_rewrite(pinned_table(table)).record
+
+    def rewrite_manifests(
+        self, table: TableHandle, commit: ManifestCommit
+    ) -> tuple[CommittedSnapshot | None, ManifestRecord]:
+        """Write the manifests of the latest snapshot anew; None: they are as that leaves them.
+
+        Raises:
+            CommitError: COMMIT_OUTCOME_UNKNOWN, COMMIT_CONFLICT (nothing was published).
+            JobError: as ``planned_manifests``, or raised by ``require_wanted``.
+        """
+        self._metadata.require_writable(table)
+        return rewrite_manifests(SnapshotCommits(self._catalog, self._metadata, table), commit)
 
     def abandon(self, table: TableHandle, compactor: PartCompactor) -> None:
         """Remove every file that tasks wrote with ``compactor``; none of them is published."""

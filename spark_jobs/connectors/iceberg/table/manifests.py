@@ -218,9 +218,15 @@ def live_of(records: Iterable[Mapping[str, Any]]) -> Iterator[NamedFile]:
 
 def partition_fields(schema: Any) -> Sequence[Mapping[str, Any]]:
     """The fields of partitions in the Avro schema of a manifest."""
-    file = next(each["type"] for each in schema["fields"] if each["name"] == "data_file")
-    partition = next(each["type"] for each in file["fields"] if each["name"] == "partition")
+    fields = data_file_fields(schema)
+    partition = next(each["type"] for each in fields if each["name"] == "partition")
     return list(partition["fields"])
+
+
+def data_file_fields(schema: Any) -> Sequence[Mapping[str, Any]]:
+    """The fields of files in the Avro schema of a manifest."""
+    file = next(each["type"] for each in schema["fields"] if each["name"] == "data_file")
+    return list(file["fields"])
 
 
 def _is_decimal(kind: Any) -> bool:

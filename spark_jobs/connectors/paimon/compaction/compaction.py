@@ -34,10 +34,17 @@ from spark_jobs.connectors.shared.compaction.plan import (
     planned_groups,
 )
 from spark_jobs.contract.compaction import CompactSpec
-from spark_jobs.formats.paimon.compaction import refuse_uncompactable, refuse_unsortable
+from spark_jobs.contract.compaction_record import ManifestRecord
+from spark_jobs.formats.paimon.compaction import (
+    manifests_refusal,
+    refuse_manifests,
+    refuse_uncompactable,
+    refuse_unsortable,
+)
 from spark_jobs.spi.compaction import (
     CompactionPlan,
     GroupCommit,
+    ManifestCommit,
     PartCompactor,
     PartResult,
     PublishedGroup,
@@ -90,6 +97,7 @@ class PaimonCompaction:
         refuse_uncompactable(table.name, target.options)
         refuse_unsortable(table.name, spec, target.schema.primary_keys, target.options)
         asked_terms(table, spec)
+        refuse_manifests(table.name, spec)
         self._metadata.plan_files(table)
         options = CompactionOptions.of(target, spec)
         keys, limits = target.schema.partition_keys, Limits.of(spec)
@@ -140,6 +148,17 @@ class PaimonCompaction:
             behind.identifier,
         )
         return publication.run(results)
+
+    def planned_manifests(self, table: TableHandle) -> ManifestRecord:
+        """Refuse: Paimon's commits merge manifests."""
+        raise manifests_refusal(table.name)
+
+    def rewrite_manifests(
+        self, table: TableHandle, commit: ManifestCommit
+    ) -> tuple[CommittedSnapshot | None, ManifestRecord]:
+        """Refuse: Paimon's commits merge manifests."""
+        del commit
+        raise manifests_refusal(table.name)
 
     def abandon(self, table: TableHandle, compactor: PartCompactor) -> None:
         """Remove every file that tasks wrote with ``compactor``; none of them is published."""

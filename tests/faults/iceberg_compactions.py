@@ -1,0 +1,125 @@
+"""The same compactions of an Iceberg table, whose catalog is a file of SQLite or a REST server."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.spi.connector import Connector
+from tests.connectors.iceberg.direct import DirectWrite
+from tests.faults.compaction_matrix import CompactionMatrix
+from tests.faults.compactions import CHANGED, COMMITS, NEW, PARTITIONS, Compaction, found_orphans
+from tests.faults.drivers import Drivers
+from tests.faults.iceberg import IcebergWork, files_of, needed_files, path_of, rows_as_table
+from tests.faults.looking import Seen
+from tests.faults.matrix import Fault
+from tests.judge.iceberg_server import IcebergRest
+from tests.support.optional_packages import require_package
+from tests.support.paimon_tables import NAME
+
+
+@dataclass(frozen=True)
+class IcebergCompaction(Compaction):
+    """``server`` is the address of a REST catalog, which lets in who has the ``token``."""
+
+    server: str = ""
+    token: str = ""
+
+    @property
+    def _work(self) -> IcebergWork:
+        return IcebergWork("", 0, marks=True, server=self.server, token=self.token)
+
+    def _table(self, warehouse: Path) -> Any:
+        return self._work.library(warehouse).load_table((NAME.database, NAME.table))
+
+    def new_table(self, warehouse: Path) -> None:
+        """As Paimon's; rows are marked by a file of position deletes for each data file."""
+        self._work.new_table(warehouse, rows=[])
+        for commit in range(COMMITS):
+            numbers = range(4 * commit, 4 * commit + 4)
+            rows = [{"id": 10 * n + p, "v": f"v{n}", "p": p} for n in numbers for p in (0, 1)]
+            self._table(warehouse).append(rows_as_table(rows))
+        if self.marks:
+            credentials = {"token": self.token} if self.server else {}
+            connector = open_connector(self.catalog(warehouse), credentials)
+            write = DirectWrite(connector, rewrite_share=1.0, name=NAME)
+            for file in range(COMMITS * PARTITIONS):
+                write.delete(file, 0)
+            write.publish()
+
+    def change_by_others(self, warehouse: Path) -> None:
+        """A file of the second partition is rewritten by pyiceberg, and one comes."""
+        table = self._table(warehouse)
+        table.overwrite(rows_as_table([CHANGED, NEW]), f"id = {CHANGED['id']}")
+
+    def opened(self, warehouse: Path) -> Connector:
+        """The connector, all of whose changes and commits are visible to audit hooks."""
+        return self._work.opened(warehouse)
+
+    def catalog(self, warehouse: Path) -> CatalogSpec:
+        """The catalog for a job; the token is left out."""
+        return self._work.catalog(warehouse)
+
+    def look(self, warehouse: Path) -> Seen:
+        """The table now, as pyiceberg sees it."""
+        return self._work.look(warehouse)
+
+    def orphans_left(self, warehouse: Path) -> tuple[int, set[str]]:
+        """How many files the orphan search removes, and which it should have, too."""
+        table = self._table(warehouse)
+        root = Path(path_of(table.location()))
+        found = found_orphans(self.opened(warehouse), root)
+        return found, files_of(root) - needed_files(table)
+
+
+WORKS = {
+    "compaction": IcebergCompaction(),
+    "compaction with deletes beside others": IcebergCompaction(marks=True, meets_others=True),
+}
+
+
+@dataclass
+class IcebergCompactionMatrix(CompactionMatrix):
+    """Faults of compactions of Iceberg tables; ``place`` is the folder of the catalog."""
+
+    place: Path = Path()
+    reports: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def on(
+        cls, drivers: Drivers, folder: Path, server: IcebergRest | None
+    ) -> IcebergCompactionMatrix:
+        """On a catalog of SQLite in ``folder``, or on a server."""
+        if server is None:
+            require_package("sqlalchemy")
+        address = {"server": server.uri, "token": server.secret} if server else {}
+        works = {name: replace(work, **address) for name, work in WORKS.items()}
+        return cls(drivers, folder, works=works, place=server.folder if server else folder / "lake")
+
+    def run(self, fault: Fault) -> tuple[str, str]:
+        """As ``CompactionMatrix.run``."""
+        # Its table is at the path of the others.
+        self._clean(fault.work)
+        return super().run(fault)
+
+    @property
+    def _warehouse(self) -> Path:
+        return self.place
+
+    def _clean(self, work: str) -> dict[str, Any]:
+        """The report of a run without faults."""
+        if work not in self.reports:
+            _, _, report = self._do("try compacting", work, self._fresh(work))["value"]
+            self.reports[work] = dict(report)
+        return self.reports[work]
+
+    def _fresh(self, work: str) -> Path:
+        """A new table, always at one and the same path."""
+        shutil.rmtree(self.place, ignore_errors=True)
+        self.place.mkdir()
+        self.works[work].new_table(self.place)
+        return self.place
