@@ -378,6 +378,8 @@ class JobRequest:
             for name in _ADDED_TO_STATEMENTS:
                 if not document["statement"].get(name, True):
                     del document["statement"][name]
+        if document["statement"].get("manifests") == "keep":
+            del document["statement"]["manifests"]
         for source in document["sources"]:
             for name in _ADDED_TO_SOURCES:
                 if source.get(name, "") is None:

@@ -99,6 +99,8 @@ class Ours:
         except JobError as error:
             if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
                 writes.abort_merge(table, handle)
+                # Each attempt notes its base anew; that of one given up would keep snapshots.
+                writes.release_guard(table, operation_id)
             if error.code is ErrorCode.COMMIT_CONFLICT:
                 raise ConflictError(error.message) from error
             raise
