@@ -50,8 +50,8 @@ class CompactOperator(DryRunOperator):
     :param sort_by: list of columns that sort the rows of new files, each perhaps with ASC or DESC,
         and NULLS FIRST or NULLS LAST, behind it; with ``full``, everything is rewritten
     :param zorder_by: list of columns by whose z-value rows are sorted, in place of ``sort_by``
-    :param manifests: of an Iceberg table: ``rewrite`` them behind the compaction, clustered by
-        partition, or ``only`` them; default: ``keep`` them as they are
+    :param manifests: ``rewrite`` the table's manifests behind the compaction, clustered by
+        partition, or ``only`` them, if its format has such; default: ``keep`` them as they are
     """
 
     template_fields: Sequence[str] = (

@@ -2,47 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
-
-from airflow_provider_merge.operators._shared.maintenance import RemovingOperator
-from airflow_provider_merge.operators._shared.values import flag, text, whole_number
+from airflow_provider_merge.operators._shared.maintenance import MoveOperator
 from spark_jobs.contract.maintenance import RollbackSpec, SetCurrentSnapshotSpec
 
 
-class _MoveOperator(RemovingOperator):
-    template_fields: Sequence[str] = (
-        *RemovingOperator.template_fields,
-        "snapshot_id",
-        "tag",
-        "force",
-    )
-    _spec: ClassVar[type[RollbackSpec | SetCurrentSnapshotSpec]]
-
-    def __init__(
-        self,
-        *,
-        snapshot_id: int | str | None = None,
-        tag: str | None = None,
-        force: bool | str = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.snapshot_id = snapshot_id
-        self.tag = tag
-        self.force = force
-        self.check_parameters()
-
-    def statement(self) -> RollbackSpec | SetCurrentSnapshotSpec:
-        """The statement from rendered parameters."""
-        return self._spec(
-            whole_number("snapshot_id", self.snapshot_id),
-            text("tag", self.tag),
-            flag("force", self.force),
-        )
-
-
-class RollbackOperator(_MoveOperator):
+class RollbackOperator(MoveOperator):
     """Rolls ``target`` back to a snapshot: drops all later snapshots.
 
     :param snapshot_id: the snapshot that becomes the latest one
@@ -54,7 +18,7 @@ class RollbackOperator(_MoveOperator):
     _spec = RollbackSpec
 
 
-class SetCurrentSnapshotOperator(_MoveOperator):
+class SetCurrentSnapshotOperator(MoveOperator):
     """Sets ``target``, a table or a branch of it, to any snapshot that the table has.
 
     To go back in the target's own history, use ``RollbackOperator``.

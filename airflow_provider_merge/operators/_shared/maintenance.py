@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
-from airflow_provider_merge.operators._shared.values import flag
+from airflow_provider_merge.operators._shared.values import flag, text, whole_number
 from airflow_provider_merge.templates import has_template
-from spark_jobs.contract.maintenance import MaintenanceStatement
+from spark_jobs.contract.maintenance import (
+    MaintenanceStatement,
+    RollbackSpec,
+    SetCurrentSnapshotSpec,
+)
 
 
 class MaintenanceOperator(TableOperator):
@@ -52,3 +56,37 @@ class RemovingOperator(MaintenanceOperator, DryRunOperator):
     """A maintenance operator that removes something, with a dry run."""
 
     template_fields: Sequence[str] = (*MaintenanceOperator.template_fields, "dry_run")
+
+
+class MoveOperator(RemovingOperator):
+    """Makes another snapshot the latest one."""
+
+    template_fields: Sequence[str] = (
+        *RemovingOperator.template_fields,
+        "snapshot_id",
+        "tag",
+        "force",
+    )
+    _spec: ClassVar[type[RollbackSpec | SetCurrentSnapshotSpec]]
+
+    def __init__(
+        self,
+        *,
+        snapshot_id: int | str | None = None,
+        tag: str | None = None,
+        force: bool | str = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.snapshot_id = snapshot_id
+        self.tag = tag
+        self.force = force
+        self.check_parameters()
+
+    def statement(self) -> RollbackSpec | SetCurrentSnapshotSpec:
+        """The statement from rendered parameters."""
+        return self._spec(
+            whole_number("snapshot_id", self.snapshot_id),
+            text("tag", self.tag),
+            flag("force", self.force),
+        )
