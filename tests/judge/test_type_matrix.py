@@ -89,6 +89,7 @@ AVRO = pytest.param("avro", marks=pytest.mark.extended)
 ORC = pytest.param("orc", marks=pytest.mark.extended)
 
 
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize("file_format", ["parquet", "orc", AVRO])
 def test_supported_types(spark, warehouse, file_format):
     """Columns in conditions with constants, assigned, carried, nested, joined and inserted."""
@@ -140,6 +141,7 @@ def test_supported_types(spark, warehouse, file_format):
 
 
 # Partition values are in no file.
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize("file_format", ["parquet", ORC, AVRO])
 def test_partition_values(spark, warehouse, file_format):
     """A table partitioned by all types that can be: conditions, joins, new and moved rows."""

@@ -1,7 +1,7 @@
 """Whole logs of all tasks that have succeeded so far in this run: nothing in them alarms.
 
-It runs last, on what the other tests have made, and on a task of each operator on one of the
-formats: the other one has its turn with ``MERGE_TESTS_TURN=1``.
+It runs last, on what the other tests have made, and on one of the groups of operators on one of the
+formats: another one has its turn with ``MERGE_TESTS_TURN=1``.
 """
 
 from __future__ import annotations
@@ -33,13 +33,15 @@ _ALARMS = re.compile(r"Traceback|Exception|ERROR|WARN|BrokenPipe|XCom not found|
 _LEVELS = {"warning", "error", "critical"}
 
 DAG = "quiet"
-_FORMATS = ("paimon_default", "iceberg_quiet")
 # Branches of Paimon tables have histories of their own.
-NO_BRANCHES = {
-    *("CreateBranchOperator", "DeleteBranchOperator", "FastForwardOperator"),
-    *("CherryPickOperator", "SetCurrentSnapshotOperator"),
-}
-FORMATS = _FORMATS if EVERYTHING else (_FORMATS[part(2)],)
+_GROUPS = (
+    ("paimon_default", "statements"),
+    ("iceberg_quiet", "care"),
+    ("iceberg_quiet", "statements"),
+    ("paimon_default", "care"),
+    ("iceberg_quiet", "branches"),
+)
+GROUPS = _GROUPS if EVERYTHING else (_GROUPS[part(5)],)
 _DAG = """
 from datetime import datetime
 
@@ -68,77 +70,92 @@ from airflow_provider_merge.operators.tags import CreateTagOperator, DeleteTagOp
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.operators.update import UpdateOperator
 
-TABLE = "shop.quiet"
 ROWS = "(SELECT CAST(id AS BIGINT) AS id, '1' AS p FROM range({0}))"
 
 
-def tasks(catalog_conn_id):
-    common = {"catalog_conn_id": catalog_conn_id}
-    of_table = {**common, "target": TABLE}
-    chain(
+def begun(table, common):
+    return [
         CreateTableOperator(task_id="create", **common,
-            sql=f"CREATE TABLE IF NOT EXISTS {TABLE} (id BIGINT, p STRING) PARTITIONED BY (p)"),
+            sql=f"CREATE TABLE {table} (id BIGINT, p STRING) PARTITIONED BY (p)"),
         InsertIntoOperator(task_id="insert", **common,
-            sql=f"INSERT INTO {TABLE} SELECT * FROM {ROWS.format(3)}"),
-        CreateTagOperator(task_id="tag", tag="kept", **of_table),
+            sql=f"INSERT INTO {table} SELECT * FROM {ROWS.format(3)}"),
+        CreateTagOperator(task_id="tag", tag="kept", target=table, **common),
+    ]
+
+
+def statements(table, common):
+    of_table = {**common, "target": table}
+    return [
         MergeIntoOperator(task_id="merge", **common,
-            sql=f"MERGE INTO {TABLE} AS t USING {ROWS.format(4)} AS s ON t.id = s.id "
+            sql=f"MERGE INTO {table} AS t USING {ROWS.format(4)} AS s ON t.id = s.id "
             "WHEN MATCHED AND s.id = 0 THEN DELETE WHEN NOT MATCHED THEN INSERT *"),
-        UpdateOperator(task_id="update", sql=f"UPDATE {TABLE} SET id = 7 WHERE id = 1", **common),
+        UpdateOperator(task_id="update", sql=f"UPDATE {table} SET id = 7 WHERE id = 1", **common),
         DeleteFromOperator(task_id="delete", where="id = 2", **of_table),
         StatementsOperator(task_id="list", **common, statements=[
-            sql_statement("one", f"DELETE FROM {TABLE} WHERE id = 3"),
-            sql_statement("two", f"INSERT INTO {TABLE} SELECT * FROM {ROWS.format(2)}")]),
-        QueryOperator(task_id="query", sql=f"SELECT count(*) AS n FROM {TABLE}", **common),
-        *care(of_table),
+            sql_statement("one", f"DELETE FROM {table} WHERE id = 3"),
+            sql_statement("two", f"INSERT INTO {table} SELECT * FROM {ROWS.format(2)}")]),
+        QueryOperator(task_id="query", sql=f"SELECT count(*) AS n FROM {table}", **common),
         InsertOverwriteOperator(task_id="overwrite", mode="static", **common,
-            sql=f"INSERT OVERWRITE {TABLE} PARTITION (p = '2') SELECT id FROM {ROWS.format(2)}"),
+            sql=f"INSERT OVERWRITE {table} PARTITION (p = '2') SELECT id FROM {ROWS.format(2)}"),
         DropPartitionsOperator(task_id="drop", partitions=[{"p": "2"}], **of_table),
         TruncateTableOperator(task_id="truncate", **of_table),
+    ]
+
+
+def care(table, common):
+    of_table = {**common, "target": table}
+    return [
+        InsertIntoOperator(task_id="more", **common,
+            sql=f"INSERT INTO {table} SELECT * FROM {ROWS.format(2)}"),
+        CompactOperator(task_id="compact", mode="full", **of_table),
+        ExpireSnapshotsOperator(task_id="expire", retain_max=1, retain_min=1, **of_table),
+        RemoveOrphanFilesOperator(task_id="orphans", **of_table),
         RollbackOperator(task_id="back", tag="kept", force=True, **of_table),
-        *(branches(catalog_conn_id, of_table) if catalog_conn_id != "paimon_default" else ()),
         DeleteTagOperator(task_id="untag", tag="kept", **of_table),
-        TableCareOperator(task_id="care", tables=TABLE, **common),
-    )
+        TableCareOperator(task_id="of_all", tables=table, **common),
+    ]
 
 
-def branches(group, of_table):
-    staged = "{{ ti.xcom_pull('" + group + ".staged')['snapshot_id'] }}"
+def branches(table, common):
+    of_table = {**common, "target": table}
+    staged = "{{ ti.xcom_pull(ti.task_id.partition('.')[0] + '.staged')['snapshot_id'] }}"
     return [
         CreateBranchOperator(task_id="branch", branch="audit", **of_table),
-        InsertIntoOperator(task_id="staged", catalog_conn_id=group,
-            sql=f"INSERT INTO {TABLE} SELECT * FROM {ROWS.format(5)}"),
+        InsertIntoOperator(task_id="staged", **common,
+            sql=f"INSERT INTO {table} SELECT * FROM {ROWS.format(5)}"),
         SetCurrentSnapshotOperator(task_id="current", tag="kept", force=True, **of_table),
         CherryPickOperator(task_id="pick", snapshot_id=staged, **of_table),
         FastForwardOperator(task_id="forward", to="main",
-            **{**of_table, "target": "shop.`quiet$branch_audit`"}),
+            **{**of_table, "target": f"shop.`quiet_branches$branch_audit`"}),
         DeleteBranchOperator(task_id="unbranch", branch="audit", **of_table),
     ]
 
 
-def care(of_table):
-    return [
-        CompactOperator(task_id="compact", mode="full", **of_table),
-        ExpireSnapshotsOperator(task_id="expire", retain_max=1, retain_min=1, **of_table),
-        RemoveOrphanFilesOperator(task_id="orphans", **of_table),
-    ]
+KINDS = {"statements": statements, "care": care, "branches": branches}
+
+
+def tasks(conn_id, name):
+    table, common = f"shop.quiet_{name}", {"catalog_conn_id": conn_id}
+    chain(*begun(table, common), *KINDS[name](table, common))
 
 
 with DAG("quiet", schedule=None, start_date=datetime(2024, 1, 1)):
-    for conn_id in CONNECTIONS:
-        task_group(group_id=conn_id)(tasks)(conn_id)
+    chain(*[
+        task_group(group_id=f"{conn_id}_{name}")(tasks)(conn_id, name)
+        for conn_id, name in GROUPS
+    ])
 """
 
 
 @pytest.fixture
 def every_kind(server, tmp_path):
-    """A run with a task of each operator, on both formats, that has succeeded."""
+    """The operators of a run with the tasks of the groups, which have succeeded."""
     extra = {"type": "sql", "init_catalog_tables": "true"}
     extra |= {"warehouse": str(tmp_path), "workspace": str(tmp_path)}
     iceberg = {"connection_id": "iceberg_quiet", "conn_type": "lakehouse_iceberg"}
     iceberg |= {"host": f"sqlite:///{tmp_path}/catalog.db", "extra": json.dumps(extra)}
     server.client.call("POST", "/connections", iceberg)
-    server.add_dag(DAG, f"CONNECTIONS = {FORMATS!r}\n{_DAG}")
+    server.add_dag(DAG, f"GROUPS = {GROUPS!r}\n{_DAG}")
     server.client.trigger(DAG, "all")
     server.client.ended(DAG, "all")
     tasks = server.client.tasks(DAG, "all")
@@ -148,13 +165,14 @@ def every_kind(server, tmp_path):
         if each["state"] == "failed"
     ]
     assert {each["state"] for each in tasks} == {"success"}, "\n".join(logs)
-    return [(each["task_id"].partition(".")[0], each["operator_name"]) for each in tasks]
+    return [each["operator_name"] for each in tasks]
+
+
+def test_each_operator_is_in_a_group():
+    assert set(re.findall(r"(\w+Operator)\(", _DAG)) == operators()
 
 
 def test_nothing_alarms(server, every_kind):
-    for each in FORMATS:
-        missing = operators() - kinds_of(every_kind, each)
-        assert missing == (NO_BRANCHES if each == "paimon_default" else set())
     known = re.compile("|".join(KNOWN))
     read, alarming = set(), []
     for path in sorted((server.folder / "home" / "logs").rglob("attempt=*.log*")):
@@ -182,10 +200,6 @@ def operators():
         for each in found
         if isinstance(each, type) and issubclass(each, BaseOperator) and each.__module__ in modules
     }
-
-
-def kinds_of(tasks, group):
-    return {kind for name, kind in tasks if name == group}
 
 
 def _is_of_a_success(events):

@@ -40,7 +40,7 @@ def writers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Writers]
         yield found
 
 
-@pytest.mark.by_turns(2)
+@pytest.mark.by_turns(4)
 def test_care_beside_writers_loses_nothing(
     writers: Writers, capsys: pytest.CaptureFixture[str]
 ) -> None:
