@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.contract.access_rights import named_denials, writing_workspace
 from spark_jobs.contract.operation_files import change_path
 from spark_jobs.engine.runtime.fence import Fence
-from spark_jobs.errors import CatalogError, ErrorCode
-from spark_jobs.storage.files import read_file, remove_file, replace_file
+from spark_jobs.storage.files import remove_file, replace_file
+from spark_jobs.storage.notes import read_note
 
 if TYPE_CHECKING:
     from spark_jobs.contract.request import JobRequest
     from spark_jobs.spi.storage import WarehouseStorage
+
+
+_REMEDY: Final = "Look at the table's tags, branches and snapshots; then delete the file."
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +35,8 @@ class OperationNote:
 
     def read(self) -> Mapping[str, Any] | None:
         """What an earlier try of the same work has noted; None: nothing."""
-        try:
-            with named_denials():
-                document = json.loads(read_file(self.fence.storage.filesystem, self._path))
-            found: Mapping[str, Any] = document["change"]
-            return found if document["digest"] == self.digest else None
-        except FileNotFoundError:
-            return None
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise CatalogError(
-                ErrorCode.METADATA_UNREADABLE,
-                f"The note {self._path} is not readable: {error}",
-                "Look at the table's tags, branches and snapshots; then delete the file.",
-            ) from error
+        with named_denials():
+            return read_note(self.fence.storage.filesystem, self._path, self._change, _REMEDY)
 
     def write(self, change: Mapping[str, Any]) -> None:
         """Note a change, unless this try was given up."""
@@ -56,6 +48,10 @@ class OperationNote:
     def remove(self) -> None:
         """Remove the note, if there is one."""
         remove_file(self.fence.storage.filesystem, self._path)
+
+    def _change(self, document: Any) -> Mapping[str, Any] | None:
+        found: Mapping[str, Any] = document["change"]
+        return found if document["digest"] == self.digest else None
 
     @property
     def _path(self) -> str:

@@ -45,11 +45,6 @@ def catalog(tmp_path: Path) -> PlainCatalog:
 
 
 @pytest.fixture
-def connector(catalog: PlainCatalog) -> Connector:
-    return catalog.open()
-
-
-@pytest.fixture
 def branches(connector: Connector) -> ConnectorBranches:
     assert connector.branches is not None
     return connector.branches

@@ -37,11 +37,6 @@ def catalog(tmp_path: Path) -> PlainCatalog:
     return made(tmp_path, 2)
 
 
-@pytest.fixture
-def connector(catalog: PlainCatalog) -> Connector:
-    return catalog.open()
-
-
 def stage(catalog: PlainCatalog, id_: int, wap_id: str | None = None) -> int:
     """A snapshot on the head, and on no branch."""
     head = table(catalog).current_snapshot().snapshot_id

@@ -32,11 +32,6 @@ def catalog(tmp_path: Path) -> PlainCatalog:
     return made
 
 
-@pytest.fixture
-def connector(catalog: PlainCatalog) -> Connector:
-    return catalog.open()
-
-
 def file_with(write: DirectWrite, id_: int) -> int:
     return next(
         e.ordinal for e in write.files if e.ranges["id"].minimum <= id_ <= e.ranges["id"].maximum

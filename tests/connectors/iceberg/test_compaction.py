@@ -46,11 +46,6 @@ def catalog(tmp_path: Path) -> PlainCatalog:
     return made(tmp_path, 6, **{"write.merge.mode": "merge-on-read"})
 
 
-@pytest.fixture
-def connector(catalog: PlainCatalog) -> Connector:
-    return catalog.open()
-
-
 def compaction(connector: Connector) -> ConnectorCompaction:
     assert connector.compaction is not None
     return connector.compaction

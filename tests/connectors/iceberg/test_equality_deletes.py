@@ -131,11 +131,6 @@ def catalog(tmp_path: Path) -> PlainCatalog:
     return catalog
 
 
-@pytest.fixture
-def connector(catalog: PlainCatalog) -> Connector:
-    return catalog.open()
-
-
 def test_several_columns_are_compared_together(catalog: PlainCatalog, connector: Connector) -> None:
     delete_by_value(
         connector,

@@ -43,11 +43,6 @@ def catalog(tmp_path: Path) -> PlainCatalog:
     return made(tmp_path, 5)
 
 
-@pytest.fixture
-def connector(catalog: PlainCatalog) -> Connector:
-    return catalog.open()
-
-
 def test_old_snapshots_go_with_what_only_they_need(
     catalog: PlainCatalog, connector: Connector
 ) -> None:

@@ -40,11 +40,6 @@ def catalog(tmp_path: Path) -> PlainCatalog:
     return made(tmp_path, 5)
 
 
-@pytest.fixture
-def connector(catalog: PlainCatalog) -> Connector:
-    return catalog.open()
-
-
 Meanwhile = Callable[[PlainCatalog], Any]
 
 

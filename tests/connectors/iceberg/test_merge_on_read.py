@@ -25,11 +25,6 @@ def catalog(tmp_path: Path) -> PlainCatalog:
     return made
 
 
-@pytest.fixture
-def connector(catalog: PlainCatalog) -> Connector:
-    return catalog.open()
-
-
 def table_of(catalog: PlainCatalog) -> Any:
     return catalog.library().load_table(("db", "t"))
 

@@ -57,11 +57,6 @@ def catalog(tmp_path: Path) -> PlainCatalog:
     return catalog
 
 
-@pytest.fixture
-def connector(catalog: PlainCatalog) -> Connector:
-    return catalog.open()
-
-
 def aged(catalog: PlainCatalog, days: float = 3) -> None:
     """All files of the table are so old."""
     for each in root(catalog).rglob("*"):

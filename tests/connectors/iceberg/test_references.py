@@ -41,11 +41,6 @@ def catalog(tmp_path: Path) -> PlainCatalog:
     return made(tmp_path)
 
 
-@pytest.fixture
-def connector(catalog: PlainCatalog) -> Connector:
-    return catalog.open()
-
-
 def roll_back(connector: Connector, spec: RollbackSpec, dag_id: str = "d") -> Any:
     return care(connector).roll_back(NAME, spec, dag_id=dag_id, dry_run=False)
 

@@ -29,11 +29,6 @@ def catalog(tmp_path: Path) -> PlainCatalog:
     return made
 
 
-@pytest.fixture
-def connector(catalog: PlainCatalog) -> Connector:
-    return catalog.open()
-
-
 def test_properties_that_would_be_disobeyed(catalog: PlainCatalog, connector: Connector) -> None:
     for name, value in {
         "write.location-provider.impl": "org.example.Elsewhere",

@@ -37,11 +37,6 @@ def catalog(tmp_path: Path) -> PlainCatalog:
     return made(tmp_path, 6, **{"write.merge.mode": "merge-on-read"})
 
 
-@pytest.fixture
-def connector(catalog: PlainCatalog) -> Connector:
-    return catalog.open()
-
-
 def rewrite(
     connector: Connector, require_wanted: Callable[[], None] = lambda: None
 ) -> tuple[CommittedSnapshot | None, ManifestRecord]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 
 import pyarrow.fs as pafs
 
@@ -15,11 +16,9 @@ from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.contract.lifetimes import ABANDONED_AFTER
 from spark_jobs.contract.operation_files import FOLDER, base_path, operation_of_base
-from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.storage import WarehouseStorage
-from spark_jobs.storage.files import read_file, remove_file, replace_file
-
-_LONGEST = 4096
+from spark_jobs.storage.files import remove_file, replace_file
+from spark_jobs.storage.notes import read_note
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +89,12 @@ class BaseNotes:
         return [AtWork(name, base, since) for name, base, since in bases if base is not None]
 
     def _read(self, path: str, table: PinnedTable) -> Base | None:
-        try:
-            document = json.loads(read_file(self.storage.filesystem, path, _LONGEST))
-            if document["table"] != str(table.metadata.table_uuid):
-                return None
-            found = document["snapshot_id"]
-            return Base(None if found is None else int(found), int(document["sequence_number"]))
-        except FileNotFoundError:
-            return None
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise CatalogError(
-                ErrorCode.METADATA_UNREADABLE,
-                f"The note {path} is not readable: {error}",
-                "Look for the operation's snapshot by hand; then delete the file.",
-            ) from error
+        return read_note(
+            self.storage.filesystem,
+            path,
+            lambda document: _base(document, table),
+            "Look for the operation's snapshot by hand; then delete the file.",
+        )
 
     def remove(self, operation_id: str) -> None:
         """Remove the note, if there is one."""
@@ -111,3 +102,10 @@ class BaseNotes:
 
     def _path(self, operation_id: str) -> str:
         return f"{self.storage.root}/{base_path(operation_id)}"
+
+
+def _base(document: Any, table: PinnedTable) -> Base | None:
+    if document["table"] != str(table.metadata.table_uuid):
+        return None
+    found = document["snapshot_id"]
+    return Base(None if found is None else int(found), int(document["sequence_number"]))

@@ -13,7 +13,6 @@ import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.lifetimes import ABANDONED_AFTER
-from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.formats.paimon.metadata_files import (
     FIRST_SNAPSHOT,
     consumer_document,
@@ -22,10 +21,9 @@ from spark_jobs.formats.paimon.metadata_files import (
     guard_path,
     next_snapshot,
 )
-from spark_jobs.storage.files import read_file, remove_file, replace_file
+from spark_jobs.storage.files import remove_file, replace_file
+from spark_jobs.storage.notes import read_note
 
-# The longest consumer file, in bytes.
-_LONGEST = 4096
 _GUARDS = entry_name("consumer", guard_name(""))
 
 
@@ -61,16 +59,12 @@ class BaseGuard:
         Raises:
             CatalogError: METADATA_UNREADABLE: the file is not a consumer.
         """
-        try:
-            return next_snapshot(json.loads(read_file(self.filesystem, self.path, _LONGEST)))
-        except FileNotFoundError:
-            return None
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise CatalogError(
-                ErrorCode.METADATA_UNREADABLE,
-                f"The consumer file {self.path} is not readable: {error}",
-                "Look for the operation's snapshot by hand; then delete the file.",
-            ) from error
+        return read_note(
+            self.filesystem,
+            self.path,
+            next_snapshot,
+            "Look for the operation's snapshot by hand; then delete the file.",
+        )
 
     def release(self) -> None:
         """Remove the guard, if there is one."""
