@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Final, Literal, get_args
 
 from spark_jobs.contract.checks import require
@@ -72,8 +72,8 @@ class CompactSpec:
         choices = get_args(Manifests)
         problem = f"{self.manifests!r} is not one of: {', '.join(choices)}"
         require(self.manifests in choices, "manifests", problem)
-        is_whole = self.manifests != "only" or not self.partitions
-        require(is_whole, "partitions", "has no effect if manifests is 'only'")
+        if self.manifests == "only":
+            self._require_nothing_else()
         for name in ("target_file_size", "max_bytes"):
             _require_size(name, getattr(self, name))
         target = self.target_file_size
@@ -97,6 +97,12 @@ class CompactSpec:
             "is given beside sort_by, and rows have one order",
             "Leave one of them out.",
         )
+
+    def _require_nothing_else(self) -> None:
+        for each in fields(self):
+            is_given = getattr(self, each.name) != each.default
+            problem = "has no effect if manifests is 'only'"
+            require(each.name == "manifests" or not is_given, each.name, problem)
 
     @property
     def asked_order(self) -> tuple[OrderParameter, tuple[str, ...]] | None:

@@ -11,7 +11,7 @@ from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.errors import AnalysisError, ErrorCode
 
 _TERM: Final = re.compile(
-    r"\s*(?P<column>`(?:[^`]|``)+`|[^`\s](?:[^`]*?[^`\s])??)"
+    r"\s*(?P<column>`(?:[^`]|``)+`|[^`\s]+)"
     r"(?:\s+(?P<direction>ASC|DESC))?(?:\s+NULLS\s+(?P<nulls>FIRST|LAST))?\s*",
     re.IGNORECASE,
 )
@@ -64,8 +64,9 @@ def _term(field: str, text: str) -> SortTerm:
     require(
         found is not None,
         field,
-        f"{text!r} is not the name of a column",
-        "Write a column, perhaps with ASC or DESC, and NULLS FIRST or NULLS LAST, behind it.",
+        f"{text!r} does not name one column and its order",
+        "Write a column, perhaps with ASC or DESC, and NULLS FIRST or NULLS LAST, behind it; "
+        "in backticks, if its name has a space.",
     )
     assert found is not None  # noqa: S101 - required above
     column = found["column"]
