@@ -11,7 +11,7 @@ from spark_jobs.errors import RequestError
 
 
 def parse_table_name(text: Any, field: str) -> TableName:
-    """The table behind ``db.table``.
+    """The table behind ``db.table``, or ``catalog.db.table``.
 
     Raises:
         RequestError: REQUEST_INVALID, naming ``field``.

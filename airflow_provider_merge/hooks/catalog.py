@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook, Connection
 
@@ -11,10 +11,12 @@ from airflow_provider_merge.hooks.connections import missing, require_type
 from airflow_provider_merge.hooks.iceberg import IcebergHook
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.metadata.definition import TableDefinition
-from airflow_provider_merge.metadata.page_facts import PageFacts
 from airflow_provider_merge.metadata.reader import TableReader
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
+
+if TYPE_CHECKING:
+    from airflow_provider_merge.metadata.page_facts import PageFacts
 
 
 class CatalogHook(Protocol):
@@ -25,6 +27,14 @@ class CatalogHook(Protocol):
 
         Raises:
             RequestError: REQUEST_INVALID, naming the connection and the field.
+        """
+        ...
+
+    def require_catalog(self, table: TableName) -> None:
+        """Check that what the table's name calls its catalog is this connection's.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the connection's field.
         """
         ...
 

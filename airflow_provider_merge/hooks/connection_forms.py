@@ -8,6 +8,8 @@ from spark_jobs.contract.locations import WAREHOUSE_SCHEMES
 from spark_jobs.formats.iceberg.options import CATALOGS, REST
 from spark_jobs.formats.paimon.options import FILESYSTEM, METASTORES
 
+# What SQL calls the catalog: spark.sql.catalog.<name> of a cluster.
+SPARK_CATALOG_NAME: Final = "spark-catalog-name"
 # An absolute path, or a URI of a scheme that jobs open.
 _LOCATION: Final = f"^(/|({'|'.join(WAREHOUSE_SCHEMES)})://).*$"
 _TEXT: Final = {"type": ["string", "null"]}
@@ -52,7 +54,7 @@ def paimon_form() -> dict[str, Any]:
             "uri": _field("Metastore URI", "For a rest metastore; without a password."),
             "endpoint": _field("Object store endpoint", _ENDPOINT),
             "region": _field("Object store region", "Such as eu-central-1."),
-            **_pages(),
+            **_of_all(),
             "options": {
                 "label": "Further catalog options",
                 "description": 'A JSON object such as {"fs.s3.path-style-access": "true"}.',
@@ -118,13 +120,17 @@ def iceberg_form() -> dict[str, Any]:
             ),
             "client.region": _field("AWS region", "Of Glue and S3, such as eu-central-1."),
             "s3.endpoint": _field("Object store endpoint", _ENDPOINT),
-            **_pages(),
+            **_of_all(),
         },
     }
 
 
-def _pages() -> dict[str, Any]:
+def _of_all() -> dict[str, Any]:
     return {
+        SPARK_CATALOG_NAME: _field(
+            "Name in SQL",
+            "What SQL files call this catalog in front of a table, as in lake.shop.orders.",
+        ),
         "ui_url": _field(
             "Page of a snapshot",
             "A task's link opens it, with {database}, {table} and {snapshot_id}, such as "

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 from airflow.providers.common.compat.sdk import BaseHook, Connection
 
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.hooks.connection_forms import SPARK_CATALOG_NAME
 from airflow_provider_merge.hooks.connection_pages import ConnectionPages
 from airflow_provider_merge.hooks.connections import own_connection
 from airflow_provider_merge.hooks.metadata_reads import MetadataReads
@@ -62,6 +64,22 @@ class ConnectionHook(ConnectionPages, MetadataReads, BaseHook):
     def credentials(self) -> dict[str, str]:
         """The catalog options that are secret, or may be, by the names that the library has."""
         return self._settings().credentials()
+
+    def require_catalog(self, table: TableName) -> None:
+        """Check that what the table's name calls its catalog is this connection's.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the connection's field.
+        """
+        own = str(self._connection().extra_dejson.get(SPARK_CATALOG_NAME) or "").strip()
+        if table.catalog in ("", own):
+            return
+        problem = f"is {own!r}" if own else "is empty"
+        raise invalid(
+            f"connection {self.catalog_conn_id!r}, {SPARK_CATALOG_NAME}",
+            f"{problem}, and {table.written} is in the catalog {table.catalog}",
+            f"Write {table}, or {table.catalog} into the connection's extra, {SPARK_CATALOG_NAME}.",
+        )
 
     def workspace_options(self) -> dict[str, Any]:
         """Arguments of the fsspec file system of the workspace; holds secrets."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow_provider_merge.hooks.connection_hook import ConnectionHook
 from airflow_provider_merge.hooks.iceberg_connection import (
@@ -14,7 +14,6 @@ from airflow_provider_merge.hooks.iceberg_connection import (
 )
 from airflow_provider_merge.metadata.iceberg.catalogs import IcebergCatalog
 from airflow_provider_merge.metadata.iceberg.definition import IcebergDefinition
-from airflow_provider_merge.metadata.iceberg.page_facts import IcebergPageFacts
 from airflow_provider_merge.metadata.iceberg.table import IcebergTable
 from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.storage.files import remove
@@ -28,6 +27,10 @@ from spark_jobs.contract.result import JobResult
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.formats.iceberg.options import storage_options
 from spark_jobs.formats.iceberg.reserved import is_reserved
+
+if TYPE_CHECKING:
+    from airflow_provider_merge.metadata.iceberg.page_facts import IcebergPageFacts
+
 
 _SHOWN: Final = 10
 _NO_WORKSPACE: Final = (
@@ -70,6 +73,7 @@ class IcebergHook(ConnectionHook):
             RequestError: the name or the connection is invalid.
         """
         target = name if isinstance(name, TableName) else parse_table_name(name, "table")
+        self.require_catalog(target)
         catalog = self._catalog
         with reaching(catalog.place):
             return IcebergTable.of(target, catalog.load(target))
@@ -82,6 +86,9 @@ class IcebergHook(ConnectionHook):
 
     def page_facts(self, table: IcebergTable) -> IcebergPageFacts:
         """What the pages about tables show besides."""
+        # Not for every DAG file that is parsed.
+        from airflow_provider_merge.metadata.iceberg.page_facts import IcebergPageFacts
+
         return IcebergPageFacts(table)
 
     def recorded_result(self, target: TableName, operation_id: str) -> JobResult | None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from airflow.providers.common.compat.sdk import Connection
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.hooks.connection_forms import SPARK_CATALOG_NAME
 from airflow_provider_merge.hooks.masked_secrets import masked
 from airflow_provider_merge.secret_names import holds_secret
 from airflow_provider_merge.storage.storage_arguments import storage_arguments
@@ -137,7 +138,7 @@ class IcebergConnection:
             NotSupportedError: a catalog that is not opened.
         """
         extra = dict(self.connection.extra_dejson)
-        for name in (WORKSPACE, *PAGES):
+        for name in (WORKSPACE, SPARK_CATALOG_NAME, *PAGES):
             extra.pop(name, None)
         if extra.pop(FILE_IO, _FILE_IOS[0]) not in _FILE_IOS:
             raise self._invalid(FILE_IO, "names a class of your own, which opens no files here")

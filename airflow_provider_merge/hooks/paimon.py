@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_merge.hooks.connection_hook import ConnectionHook
 from airflow_provider_merge.hooks.paimon_connection import (
@@ -13,7 +13,6 @@ from airflow_provider_merge.hooks.paimon_connection import (
 )
 from airflow_provider_merge.metadata.paimon.definition import PaimonDefinition
 from airflow_provider_merge.metadata.paimon.folders import names_in
-from airflow_provider_merge.metadata.paimon.page_facts import PaimonPageFacts
 from airflow_provider_merge.metadata.paimon.rest_catalog import RestCatalog
 from airflow_provider_merge.metadata.paimon.snapshots import PaimonSnapshots
 from airflow_provider_merge.metadata.paimon.table import PaimonTable
@@ -34,6 +33,10 @@ from spark_jobs.formats.paimon.options import (
     WAREHOUSE,
 )
 from spark_jobs.formats.paimon.reserved import is_reserved
+
+if TYPE_CHECKING:
+    from airflow_provider_merge.metadata.paimon.page_facts import PaimonPageFacts
+
 
 _SHOWN = 10
 
@@ -70,6 +73,7 @@ class PaimonHook(ConnectionHook):
         """
         warehouse = self.catalog_spec().warehouse
         target = name if isinstance(name, TableName) else parse_table_name(name, "table")
+        self.require_catalog(target)
         server = self._server()
         location = server.location(target) if server else None
         with reaching(warehouse):
@@ -94,6 +98,9 @@ class PaimonHook(ConnectionHook):
 
     def page_facts(self, table: PaimonTable) -> PaimonPageFacts:
         """What the pages about tables show besides."""
+        # Not for every DAG file that is parsed.
+        from airflow_provider_merge.metadata.paimon.page_facts import PaimonPageFacts
+
         return PaimonPageFacts(table)
 
     def recorded_result(self, target: TableName, operation_id: str) -> JobResult | None:

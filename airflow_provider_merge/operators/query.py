@@ -16,6 +16,7 @@ from airflow_provider_merge.links import QuarantineLink, SparkApplicationLink
 from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
 from airflow_provider_merge.operators._shared.configured_limits import configured_limits
 from airflow_provider_merge.operators._shared.inlets import announce_sources
+from airflow_provider_merge.operators._shared.named_catalogs import of_connection
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id, task_origin
 from airflow_provider_merge.operators._shared.outcome import forget_rows, job_outcome
 from airflow_provider_merge.operators._shared.pages import pages_of_result
@@ -157,7 +158,7 @@ class QueryOperator(SqlOperator, SparkJobOperator):
     def _request(self, context: Context, hook: CatalogHook) -> JobRequest:
         name, sources = self._query()
         options = JobOptions()
-        return JobRequest(
+        request = JobRequest(
             operation_id=task_operation_id(context),
             target=None,
             catalog=hook.catalog_spec(),
@@ -167,6 +168,7 @@ class QueryOperator(SqlOperator, SparkJobOperator):
             origin=task_origin(context, self.retries or 0),
             text_limits=configured_limits(),
         )
+        return of_connection(request, hook)
 
     def _query(self) -> tuple[str, tuple[Source, ...]]:
         """The name of the source that is the query, and all sources, from rendered parameters."""

@@ -7,11 +7,12 @@ Spark temporary view that the job makes of the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from airflow_provider_merge.sql.grammar import StatementReader
+from airflow_provider_merge.sql.lexer import Token
 from airflow_provider_merge.sql.select import read_query
 from airflow_provider_merge.sql.settings import OverwritePolicy
 from airflow_provider_merge.sql.text import SqlText
@@ -131,15 +132,23 @@ def _refuse_table_qualifiers(text: SqlText, views: Views) -> None:
     for index in range(len(tokens) - 4):
         parts = tokens[index : index + 5]
         dotted = parts[1].is_symbol(".") and parts[3].is_symbol(".")
-        named = parts[0].is_name and parts[2].is_name and not tokens[index - 1].is_symbol(".")
+        first = index - 2 if _is_catalog(tokens[index - 2 : index], views.catalog) else index
+        named = parts[0].is_name and parts[2].is_name and not tokens[first - 1].is_symbol(".")
         if not (dotted and named and (parts[4].is_name or parts[4].is_symbol("*"))):
             continue
         table = (parts[0].name.lower(), parts[2].name.lower())
         if table in views.tables and table[0] not in views.aliases:
-            qualifier = f"{parts[0].text}.{parts[2].text}"
+            qualifier = "".join(token.text for token in tokens[first : index + 3])
             raise text.error(
-                parts[0].start,
+                tokens[first].start,
                 f"{qualifier}.{parts[4].text} names the table with its database",
                 f"Give {qualifier} an alias, and write alias.{parts[4].text}.",
                 ErrorCode.REQUEST_INVALID,
             )
+
+
+def _is_catalog(tokens: Sequence[Token], catalog: str) -> bool:
+    """Whether this is the name of the text's catalog, and a dot."""
+    return bool(catalog and len(tokens) == 2) and (
+        tokens[0].name == catalog and tokens[1].is_symbol(".")
+    )

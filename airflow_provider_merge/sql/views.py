@@ -37,6 +37,8 @@ class Views:
         self.scope: Scope = {name.lower(): name for name in source_names}
         self.tables: set[tuple[str, str]] = set()
         self.aliases: set[str] = set()
+        # Of the names with three parts.
+        self.catalog = ""
         self._given = tuple(self.scope.values())
         self._database = database
         self._views: dict[TableName, str] = {}
@@ -76,29 +78,43 @@ class Views:
         return self.new_name(token.name)
 
     def table(self, parts: Sequence[Token]) -> TableName:
-        """The table behind a name of one or two parts.
+        """The table behind a name of one to three parts.
 
         Raises:
             RequestError: REQUEST_INVALID, when no table has such a name, or there is no database.
         """
         start = parts[0].start
-        if len(parts) > 2:
+        if len(parts) > 3:
             raise self.sql.error(
                 start,
                 f"{_dotted(parts)} has {len(parts)} parts",
-                "Write database.table: the catalog is that of the connection.",
+                "Write database.table, or catalog.database.table; a namespace of several levels "
+                "in one pair of backticks.",
                 ErrorCode.REQUEST_INVALID,
             )
         if len(parts) == 1 and not self._database:
             raise self._no_database(parts[0])
-        database = parts[0].name if len(parts) == 2 else self._database or ""
+        database = parts[-2].name if len(parts) > 1 else self._database or ""
+        catalog = self._one_catalog(parts[0]) if len(parts) == 3 else ""
         try:
-            table = TableName(database, parts[-1].name)
+            table = TableName(database, parts[-1].name, catalog)
         except RequestError as error:
             remedy = "Files are read through a source: sources={'name': file_source(...)}."
             raise self.sql.error(start, error.message, remedy, error.code) from None
         self.tables.add((table.database.lower(), table.table.lower()))
         return table
+
+    def _one_catalog(self, token: Token) -> str:
+        """The name of a catalog, which is the one that the text has named before, if it has."""
+        if self.catalog not in ("", token.name):
+            raise self.sql.error(
+                token.start,
+                f"{token.text} is another catalog than {self.catalog}, and a statement has one",
+                "Read tables of other catalogs through a source.",
+                ErrorCode.REQUEST_INVALID,
+            )
+        self.catalog = token.name
+        return token.name
 
     def refuse_time_travel(self, index: int) -> None:
         """Refuse a version or timestamp behind a table's name, which ends before ``index``.

@@ -2,7 +2,8 @@
 
 Supported field types: ``str``, ``int``, ``float``, ``bool``, ``Literal`` of strings, ``X | None``,
 ``tuple[X, ...]``, ``Mapping[str, X]``, ``Any`` (any JSON data), dataclasses, and unions of
-dataclasses that carry their JSON tag in a class variable ``kind``. An error names the JSON path
+dataclasses that carry their JSON tag in a class variable ``kind``. Fields that take no part in
+comparison are left out. An error names the JSON path
 (``$.statement.cases[1].action``).
 """
 
@@ -28,7 +29,7 @@ def encode(value: Any) -> Any:
         document: dict[str, Any] = {}
         if kind := kind_of(type(value)):
             document["kind"] = kind
-        for field in dataclasses.fields(value):
+        for field in document_fields(type(value)):
             document[field.name] = encode(getattr(value, field.name))
         return document
     if isinstance(value, Mapping):
@@ -61,7 +62,12 @@ def _within(path: str, name: str) -> str:
 def field_types(cls: type) -> dict[str, Any]:
     """The resolved annotations of a dataclass's fields, in declaration order."""
     hints = typing.get_type_hints(cls)
-    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+    return {field.name: hints[field.name] for field in document_fields(cls)}
+
+
+def document_fields(cls: type) -> list[dataclasses.Field[Any]]:
+    """The fields of a dataclass that its JSON has: those that take part in comparison."""
+    return [field for field in dataclasses.fields(cls) if field.compare]
 
 
 def kind_of(cls: type) -> str | None:
@@ -167,7 +173,7 @@ def _decode_dataclass(cls: type, value: Any, path: str) -> Any:
         for name, annotation in annotations.items()
         if name in value
     }
-    for field in dataclasses.fields(cls):
+    for field in document_fields(cls):
         if field.name not in arguments and is_required(field):
             raise invalid(_within(path, field.name), "missing")
     try:

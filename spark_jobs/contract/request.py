@@ -35,6 +35,8 @@ Isolation = Literal["serializable", "snapshot"]
 AfterEndedTry = Literal["fail", "skip", "run"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PART = re.compile(r"`(?:[^`]|``)+`|[^.`]+")
+_DOTTED = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern})){{1,2}}")
 _OPERATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 # Fields that the first version of requests did not have.
 _ADDED_TO_SOURCES = ("on_bad_rows", "quarantine", "max_bad_rows")
@@ -51,10 +53,15 @@ MAX_NEW_PARTITIONS: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class TableName:
-    """``database.table``, as the catalog knows it."""
+    """``database.table``, as the catalog knows it.
+
+    ``catalog`` is what the text that names the table calls its catalog, if it does. Who builds a
+    request checks it; requests are without it.
+    """
 
     database: str
     table: str
+    catalog: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         for name in ("database", "table"):
@@ -71,18 +78,22 @@ class TableName:
 
     @classmethod
     def parse(cls, text: str) -> TableName:
-        """The name in ``database.table``, with or without backticks.
+        """The name in ``database.table`` or ``catalog.database.table``, perhaps in backticks.
 
         Raises:
-            RequestError: REQUEST_INVALID if the text does not have exactly two parts.
+            RequestError: REQUEST_INVALID if the text does not have two or three parts.
         """
-        names = [unquoted(part) for part in re.findall(r"`(?:[^`]|``)+`|[^.`]+", text)]
-        rebuilt = re.fullmatch(r"(`(?:[^`]|``)+`|[^.`]+)\.(`(?:[^`]|``)+`|[^.`]+)", text.strip())
-        if rebuilt is None or len(names) != 2:
+        if _DOTTED.fullmatch(text.strip()) is None:
             raise RequestError(
                 ErrorCode.REQUEST_INVALID, f"{text!r} is not a table name", "Write database.table."
             )
-        return cls(names[0].strip(), names[1].strip())
+        *catalog, database, table = (unquoted(each).strip() for each in _PART.findall(text))
+        return cls(database, table, *catalog)
+
+    @property
+    def written(self) -> str:
+        """The name with its catalog, if it was written so."""
+        return f"{self.catalog}.{self}" if self.catalog else str(self)
 
     @property
     def without_branch(self) -> str:

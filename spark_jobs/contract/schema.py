@@ -68,7 +68,7 @@ def _object(cls: type, definitions: dict[str, Schema]) -> Schema:
         properties["kind"] = {"const": kind}
         required.append("kind")
     annotations = codec.field_types(cls)
-    for field in dataclasses.fields(cls):
+    for field in codec.document_fields(cls):
         properties[field.name] = _type(annotations[field.name], definitions)
         if codec.is_required(field):
             required.append(field.name)

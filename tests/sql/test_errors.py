@@ -96,7 +96,11 @@ INVALID = {
         "MERGE INTO d.t USING e.T ON a WHEN MATCHED THEN DELETE",
         "line 1, column 22: target and source are both called T",
     ),
-    "three parts": ("DELETE FROM c.d.t", "line 1, column 13: c.d.t has 3 parts"),
+    "four parts": ("DELETE FROM c.n.d.t", "line 1, column 13: c.n.d.t has 4 parts"),
+    "two catalogs": (
+        "INSERT INTO c.d.t SELECT * FROM e.d.t",
+        "line 1, column 33: e is another catalog than c, and a statement has one",
+    ),
     "no database": ("DELETE FROM t", "line 1, column 13: t is neither"),
     "files": (
         "DELETE FROM d.t WHERE a IN (SELECT a FROM parquet.`/x/y`)",

@@ -254,6 +254,7 @@ QUALIFIED = {
     "with an alias": "DELETE FROM d.t AS x WHERE `d`.t.a = 1",
     "in a subquery": "DELETE FROM d.t WHERE a IN (SELECT d.a.x FROM d.a)",
     "star": "DELETE FROM d.t WHERE a IN (SELECT d.a.* FROM d.a)",
+    "with a catalog": "DELETE FROM c.d.t WHERE c.d.t.a = 1",
 }
 
 
@@ -269,3 +270,18 @@ def test_a_struct_field_is_no_table():
     assert delete("DELETE FROM d.t AS d WHERE d.t.a = 1 AND x.y.z = 2").where == (
         "d.t.a = 1 AND x.y.z = 2"
     )
+
+
+def test_a_name_with_a_catalog_is_the_table_without_it():
+    found = read(
+        "MERGE INTO c.d.t AS t USING (SELECT * FROM c.d.a JOIN d.a AS x USING (id)) AS s "
+        "ON t.id = s.id WHEN MATCHED THEN DELETE"
+    )
+    assert (found.target, found.target.catalog) == (TableName("d", "t"), "c")
+    table, query = found.sources
+    assert (table, table.table.catalog) == (TableSource("d__a", TableName("d", "a")), "c")
+    assert query.query == "SELECT * FROM d__a AS a JOIN d__a AS x USING (id)"
+
+
+def test_a_struct_field_of_a_column_named_like_the_catalog():
+    assert delete("DELETE FROM c.d.t WHERE c.x.y = 1").where == "c.x.y = 1"

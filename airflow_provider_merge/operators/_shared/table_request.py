@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.operators._shared.configured_limits import configured_limits, limited
+from airflow_provider_merge.operators._shared.named_catalogs import of_connection
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id, task_origin
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.table_names import parse_table_name
@@ -89,7 +90,7 @@ class TableRequestOperator(SparkJobOperator):
             RequestError: REQUEST_INVALID, naming the parameter.
         """
         dry_run = self.is_dry_run()
-        return JobRequest(
+        request = JobRequest(
             operation_id=task_operation_id(context, statement=statement, dry_run=dry_run),
             target=self.target_table(),
             catalog=hook.catalog_spec(),
@@ -101,6 +102,7 @@ class TableRequestOperator(SparkJobOperator):
             after_ended_try=cast("AfterEndedTry", self.after_ended_try),
             text_limits=configured_limits(),
         )
+        return of_connection(request, hook)
 
     def job_options(self) -> JobOptions:
         """The options of the request, from rendered parameters.
