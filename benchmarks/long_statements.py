@@ -1,9 +1,10 @@
 """Statements with thousands of constants, terms or branches, beside plain Spark, and their checks.
 
-``.venv-spark/bin/python -m benchmarks.long_statements [--runs N] [--only WORD]``. The table has
-100,000 rows in one file, so nearly all time goes into the text. Plain Spark filters, joins or
-inserts with the same text, and writes Parquet files without a commit. The first run of each side,
-which warms the JVM up, does not count.
+``.venv-spark/bin/python -m benchmarks.long_statements [--runs N] [--only WORD] [--cold]``. The
+table has 100,000 rows in one file, so nearly all time goes into the text. Plain Spark filters, joins
+or inserts with the same text, and writes Parquet files without a commit. The first run of each side,
+which warms the JVM up, does not count; with ``--cold`` it is the one that counts, each in a new
+process, as in a task.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import argparse
 import shutil
 import statistics
+import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -122,36 +125,61 @@ def _medians(runs: int, *sides: Callable[[], tuple[float, float]]) -> list[tuple
     ]
 
 
+def _in_new_process(runs: int, name: str, side: str) -> tuple[float, ...]:
+    """The medians of the first run of ``side`` in new processes."""
+    command = [sys.executable, "-m", "benchmarks.long_statements", "--only", name, "--first", side]
+    figures = []
+    for _ in range(runs):
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        figures.append(tuple(map(float, done.stdout.splitlines()[-1].split())))
+    return tuple(map(statistics.median, zip(*figures, strict=True)))
+
+
 def main() -> None:
     """Print the seconds of both sides and their ratio, and those of the parser in Airflow."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--only", default="", help="only works whose name has this word")
+    parser.add_argument("--cold", action="store_true")
+    parser.add_argument("--first", choices=["plain", "ours"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    works = [work for work in _works() if arguments.only in work.name]
+    if arguments.cold:
+        for work in works:
+            sides = [_in_new_process(arguments.runs, work.name, s) for s in ("plain", "ours")]
+            _show(work, *sides)
+        return
     master = ROOT / f"long-{uuid.uuid4().hex}"
     ids = list(range(_ROWS))
     append(master, _TABLE, pa.table({"id": ids, "v": [f"v{each}" for each in ids]}))
     spark = session("2g", {"spark.sql.ansi.enabled": "true"})
     spark.read.parquet(*files_of(master, _TABLE)).createOrReplaceTempView("t")
-    for work in _works():
-        if arguments.only not in work.name:
-            continue
-        started = time.perf_counter()
-        parse_statement(work.statement)
-        parsing = time.perf_counter() - started
-        plain, ours = _medians(
-            arguments.runs,
-            lambda work=work: _measured(spark, lambda: _plain(spark, work.plain)),  # type: ignore[misc]
-            lambda work=work: _measured(spark, lambda: _ours(spark, master, work.statement)),  # type: ignore[misc]
-        )
-        print(
-            f"{work.name}: {ours[0]:.2f} s, plain Spark {plain[0]:.2f} s, ratio "
-            f"{ours[0] / plain[0]:.2f}; before the first row {ours[1]:.2f} s, plain Spark "
-            f"{plain[1]:.2f} s, ratio {ours[1] / plain[1]:.2f}; parsed in Airflow in "
-            f"{parsing:.2f} s",
-            flush=True,
-        )
+    for work in works:
+
+        def plain(work: Work = work) -> tuple[float, float]:
+            return _measured(spark, lambda: _plain(spark, work.plain))
+
+        def ours(work: Work = work) -> tuple[float, float]:
+            return _measured(spark, lambda: _ours(spark, master, work.statement))
+
+        if arguments.first:
+            print(*(plain if arguments.first == "plain" else ours)())
+        else:
+            _show(work, *_medians(arguments.runs, plain, ours))
     shutil.rmtree(master)
+
+
+def _show(work: Work, plain: tuple[float, ...], ours: tuple[float, ...]) -> None:
+    started = time.perf_counter()
+    parse_statement(work.statement)
+    parsing = time.perf_counter() - started
+    print(
+        f"{work.name}: {ours[0]:.2f} s, plain Spark {plain[0]:.2f} s, ratio "
+        f"{ours[0] / plain[0]:.2f}; before the first row {ours[1]:.2f} s, plain Spark "
+        f"{plain[1]:.2f} s, ratio {ours[1] / plain[1]:.2f}; parsed in Airflow in "
+        f"{parsing:.2f} s",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":
