@@ -11,7 +11,7 @@ from spark_jobs.contract.compaction_order import OrderParameter, sort_terms
 from spark_jobs.contract.inserts import PartitionSpec, require_partition
 from spark_jobs.contract.sizes import parse_size
 
-CompactMode = Literal["minor", "full"]
+CompactMode = Literal["minor", "full", "deletes"]
 Manifests = Literal["keep", "rewrite", "only"]
 
 # Files above this are more than a task can be expected to write in one go.
@@ -36,7 +36,8 @@ class CompactSpec:
 
     ``partitions`` are specs of the partitions to compact; empty: all. An empty spec is all of a
     table that has no partition columns, and of no other. ``mode`` ``minor`` rewrites
-    what is worth it, ``full`` all that is not yet as a compaction leaves it. Sizes are texts with a
+    what is worth it, ``full`` all that is not yet as a compaction leaves it; ``deletes``: only the
+    position deletes of data files that have ``min_files`` files of them. Sizes are texts with a
     unit (``128 mb``). ``target_file_size``: the size of new files. ``min_files``: ``minor`` puts
     files together from this number on. ``small_file_share``: the share (0 to 1) of the target size
     below which a file is small. ``deleted_share``: the share of a file's rows above which marked
@@ -74,6 +75,8 @@ class CompactSpec:
         require(self.manifests in choices, "manifests", problem)
         is_whole = self.manifests != "only" or not self.partitions
         require(is_whole, "partitions", "has no effect if manifests is 'only'")
+        is_free = self.mode != "deletes" or self.asked_order is None
+        require(is_free, "mode", "'deletes' sorts no rows", "Leave sort_by and zorder_by out.")
         for name in ("target_file_size", "max_bytes"):
             _require_size(name, getattr(self, name))
         target = self.target_file_size
@@ -125,7 +128,8 @@ def require_named(partitions: Sequence[PartitionSpec], keys: Sequence[str]) -> N
 class CompactedPartition:
     """What a compaction did, or would do, in one partition.
 
-    ``values`` has the text of each partition column, None for NULL. ``files_before`` and
+    ``values`` has the text of each partition column, None for NULL; it is empty for files that are
+    in no partition of today, as an older partition spec placed them. ``files_before`` and
     ``bytes_before`` are of the files that were read and removed, ``files_after`` and
     ``bytes_after`` of those that replace them; of a dry run, the latter are estimates.
     ``rows`` are those of the new files (of a dry run: of the old ones, without marked rows).
