@@ -39,7 +39,7 @@ def planned_deletes(
         root = table.storage.path(data_location(table))
     current = table.metadata.default_spec_id
     for indexes in _together(table):
-        files = [table.files[index] for index in indexes]
+        files = [table.lean_files[index] for index in indexes]
         entry = files[0].entry
         is_placed = entry.spec_id == current
         values = named_partition(table, current, entry.partition) if is_placed else {}
@@ -69,15 +69,15 @@ def _together(table: PinnedTable) -> Iterator[list[int]]:
             path = leaders[path]
         return path
 
-    marked = [index for index, file in enumerate(table.files) if file.deletes]
+    marked = [index for index, file in enumerate(table.lean_files) if file.deletes]
     for index in marked:
-        paths = [each.path for each in table.files[index].deletes]
+        paths = [each.path for each in table.lean_files[index].deletes]
         for path in paths:
             leaders.setdefault(path, path)
             leaders[leader(path)] = leader(paths[0])
     groups: dict[str, list[int]] = defaultdict(list)
     for index in marked:
-        groups[leader(table.files[index].deletes[0].path)].append(index)
+        groups[leader(table.lean_files[index].deletes[0].path)].append(index)
     yield from groups.values()
 
 
@@ -87,9 +87,9 @@ def _part(
     files = tuple(
         MarkedFile(
             index,
-            table.files[index].entry.path,
-            table.files[index].entry.row_count,
-            folder_of_new_version(root, table.files[index].path),
+            table.lean_files[index].entry.path,
+            table.lean_files[index].entry.row_count,
+            folder_of_new_version(root, table.lean_files[index].path),
         )
         for index in indexes
     )

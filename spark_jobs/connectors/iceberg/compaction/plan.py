@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from spark_jobs.connectors.iceberg.compaction.part_compactor import FileOrder, IcebergPart, PartFile
+from spark_jobs.connectors.iceberg.format.file_columns import Constants
 from spark_jobs.connectors.iceberg.format.schema import arrow_type
 from spark_jobs.connectors.iceberg.read.planning import named_partition
-from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
+from spark_jobs.connectors.iceberg.read.scanned_files import scanned
 from spark_jobs.connectors.iceberg.table.live_files import PartitionKey, partition_key
 from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
@@ -126,7 +127,7 @@ def planned_parts(
 def _is_moved(table: PinnedTable, file: BucketFile) -> bool:
     """Whether the rows of a file go to partitions of the current spec."""
     current = table.metadata.default_spec_id
-    is_older = table.files[file.index].entry.spec_id != current
+    is_older = table.lean_files[file.index].entry.spec_id != current
     return is_older and current not in table.unpartitioned
 
 
@@ -137,7 +138,7 @@ def _partitions(table: PinnedTable) -> Iterator[tuple[Mapping[str, Any], list[in
     """
     current = table.metadata.default_spec_id
     found: dict[PartitionKey | None, list[int]] = defaultdict(list)
-    for index, file in enumerate(table.files):
+    for index, file in enumerate(table.lean_files):
         is_placed = file.entry.spec_id == current and current not in table.unpartitioned
         found[partition_key(current, file.entry.partition) if is_placed else None].append(index)
     for key, indexes in found.items():
@@ -148,7 +149,7 @@ def _moved_bins(
     table: PinnedTable, files: Sequence[BucketFile], options: CompactionOptions
 ) -> Iterator[Files]:
     """The bins of files of older specs: partition by partition, as these go to few others."""
-    entries = [table.files[file.index].entry for file in files]
+    entries = [table.lean_files[file.index].entry for file in files]
     chosen = [
         replace(file, order=(str(partition_key(entry.spec_id, entry.partition)), *file.order))
         for file, entry in zip(files, entries, strict=True)
@@ -160,7 +161,7 @@ def _moved_bins(
 
 
 def _file(table: PinnedTable, index: int, options: CompactionOptions) -> BucketFile:
-    file = table.files[index]
+    file = table.lean_files[index]
     entry, number = file.entry, file.entry.sequence_number
     written = number if entry.file_sequence_number is None else entry.file_sequence_number
     # A compaction gives its files the number of the snapshot that it began with. The deletes of
@@ -196,8 +197,8 @@ def _part(
     files: tuple[BucketFile, ...],
     options: CompactionOptions,
 ) -> PlannedPart:
-    live = [table.files[file.index] for file in files]
-    described = tuple(_described(name, table, file.index) for file in files)
+    live = [table.lean_files[file.index] for file in files]
+    described = tuple(_described(name, table, (file.index for file in files)))
     rows = sum(file.live_rows for file in files)
     size = sum(file.live_size for file in files)
     is_moved = _is_moved(table, files[-1])
@@ -222,8 +223,13 @@ def _part(
     return PlannedPart(tuple(values.values()), indexes, native, expected)
 
 
-def _described(name: TableName, table: PinnedTable, index: int) -> PartFile:
-    scanned, entry = scanned_file(table, name, index), table.files[index].entry
-    return PartFile(
-        index, scanned.path, entry.size, entry.row_count, scanned.deletes, scanned.constants
-    )
+def _described(name: TableName, table: PinnedTable, indexes: Iterable[int]) -> Iterator[PartFile]:
+    """The files of a part; equal constants are one object."""
+    known: dict[str, Constants] = {}
+    for index in indexes:
+        file = table.lean_files[index]
+        entry, found = file.entry, scanned(table, name, index, file)
+        # As text: 0.0 equals -0.0.
+        key = str(partition_key(entry.spec_id, entry.partition))
+        constants = known.setdefault(key, found.constants)
+        yield PartFile(index, found.path, entry.size, entry.row_count, found.deletes, constants)

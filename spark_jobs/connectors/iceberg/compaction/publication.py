@@ -46,7 +46,7 @@ class CompactedPart:
     def of(cls, table: PinnedTable, result: PartResult) -> CompactedPart:
         """The part with this ``result``; ``table`` is as it was when the part was planned."""
         documents = [fragment.document["compacted"] for fragment in result.fragments]
-        before = [table.files[index] for each in documents for index in each["files"]]
+        before = [table.lean_files[index] for each in documents for index in each["files"]]
         after = [
             _added(table, before, file, each["order"])
             for each in documents
@@ -202,7 +202,7 @@ def _dangling(
     number = base.snapshot.sequence_number if base.snapshot else 0
     applied: dict[str, ManifestEntry] = {}
     needed: set[str] = set()
-    for file in latest.files:
+    for file in latest.lean_files:
         if file.entry.path in removed:
             applied |= {each.path: each for each in file.all_deletes}
         else:

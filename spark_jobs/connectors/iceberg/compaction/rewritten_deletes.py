@@ -31,10 +31,10 @@ class RewrittenDeletes:
     def of(cls, table: PinnedTable, result: PartResult) -> RewrittenDeletes:
         """The part with this ``result``; ``table`` is as it was when the part was planned."""
         documents = [fragment.document["compacted"] for fragment in result.fragments]
-        before = [table.files[index] for each in documents for index in each["files"]]
+        before = [table.lean_files[index] for each in documents for index in each["files"]]
         after = []
         for document in (file for each in documents for file in each["added"]):
-            marked = table.files[document["file"]]
+            marked = table.lean_files[document["file"]]
             number = max(each.sequence_number for each in marked.deletes)
             after.append(new_delete_file(table, document, marked.entry).of_number(number))
         return cls(result, before, after)
