@@ -34,7 +34,7 @@ class CompactOperator(DryRunOperator):
         partition column selects all partitions with its values; of a table without partition
         columns ``[{}]``; default: all partitions
     :param mode: ``minor`` (default) rewrites what is worth it, ``full`` all that is not yet as a
-        compaction leaves it
+        compaction leaves it, ``deletes`` only position deletes
     :param session_time_zone: the zone in which values of partitions are read
     :param target_file_size: the size of new files with a unit, such as ``128 mb``; default: the
         table's option, as of the other thresholds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Final, Literal, get_args
 
@@ -11,12 +11,17 @@ from spark_jobs.contract.compaction_order import OrderParameter, sort_terms
 from spark_jobs.contract.inserts import PartitionSpec, require_partition
 from spark_jobs.contract.sizes import parse_size
 
-CompactMode = Literal["minor", "full"]
+CompactMode = Literal["minor", "full", "deletes"]
 Manifests = Literal["keep", "rewrite", "only"]
 
 # Files above this are more than a task can be expected to write in one go.
 LARGEST_TARGET: Final = 8 * 2**30
 
+
+# What has an effect on compactions of deletes alone.
+_OF_DELETES: Final = frozenset(
+    ("mode", "partitions", "min_files", "max_bytes", "max_partitions", "manifests")
+)
 
 # The counts of a partition, of which a report has the sums.
 PARTITION_COUNTS: Final = (
@@ -36,7 +41,8 @@ class CompactSpec:
 
     ``partitions`` are specs of the partitions to compact; empty: all. An empty spec is all of a
     table that has no partition columns, and of no other. ``mode`` ``minor`` rewrites
-    what is worth it, ``full`` all that is not yet as a compaction leaves it. Sizes are texts with a
+    what is worth it, ``full`` all that is not yet as a compaction leaves it; ``deletes``: only the
+    position deletes of data files that have ``min_files`` files of them. Sizes are texts with a
     unit (``128 mb``). ``target_file_size``: the size of new files. ``min_files``: ``minor`` puts
     files together from this number on. ``small_file_share``: the share (0 to 1) of the target size
     below which a file is small. ``deleted_share``: the share of a file's rows above which marked
@@ -73,7 +79,9 @@ class CompactSpec:
         problem = f"{self.manifests!r} is not one of: {', '.join(choices)}"
         require(self.manifests in choices, "manifests", problem)
         if self.manifests == "only":
-            self._require_nothing_else()
+            self._require_alone("manifests is 'only'", {"manifests"})
+        if self.mode == "deletes":
+            self._require_alone("mode is 'deletes'", _OF_DELETES)
         for name in ("target_file_size", "max_bytes"):
             _require_size(name, getattr(self, name))
         target = self.target_file_size
@@ -98,11 +106,12 @@ class CompactSpec:
             "Leave one of them out.",
         )
 
-    def _require_nothing_else(self) -> None:
+    def _require_alone(self, problem: str, effective: Collection[str]) -> None:
+        """Check that no parameter but those that are ``effective`` is given."""
         for each in fields(self):
             is_given = getattr(self, each.name) != each.default
-            problem = "has no effect if manifests is 'only'"
-            require(each.name == "manifests" or not is_given, each.name, problem)
+            is_right = each.name in effective or not is_given
+            require(is_right, each.name, f"has no effect if {problem}", "Leave it out.")
 
     @property
     def asked_order(self) -> tuple[OrderParameter, tuple[str, ...]] | None:
@@ -131,7 +140,8 @@ def require_named(partitions: Sequence[PartitionSpec], keys: Sequence[str]) -> N
 class CompactedPartition:
     """What a compaction did, or would do, in one partition.
 
-    ``values`` has the text of each partition column, None for NULL. ``files_before`` and
+    ``values`` has the text of each partition column, None for NULL; it is empty for files that are
+    in no partition of today, as an older partition spec placed them. ``files_before`` and
     ``bytes_before`` are of the files that were read and removed, ``files_after`` and
     ``bytes_after`` of those that replace them; of a dry run, the latter are estimates.
     ``rows`` are those of the new files (of a dry run: of the old ones, without marked rows).

@@ -22,7 +22,7 @@ MANIFESTS: Final = "merge.manifests"
 class PartitionRecord:
     """What was done in one partition.
 
-    ``values`` are those of ``CompactedPartition``, in the order of the partition columns;
+    ``values`` are those of ``CompactedPartition``, in the order of the partition columns, or none;
     ``counts`` are in the order of ``PARTITION_COUNTS``. ``complete``: nothing else of it was to be
     compacted.
     """
@@ -44,9 +44,9 @@ class PartitionRecord:
             RequestError: REQUEST_INVALID if another version of this project wrote the record.
         """
         names, columns = PARTITION_COUNTS, tuple(columns)
-        if len(names) != len(self.counts) or len(columns) != len(self.values):
+        if len(names) != len(self.counts) or len(self.values) not in (0, len(columns)):
             raise codec.invalid(COMPACTION, "a partition has other values or counts than expected")
-        values = dict(zip(columns, self.values, strict=True))
+        values = dict(zip(columns if self.values else (), self.values, strict=True))
         counts: dict[str, Any] = dict(zip(names, self.counts, strict=True))
         return CompactedPartition(values, **counts)
 

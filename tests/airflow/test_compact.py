@@ -43,7 +43,7 @@ REPORT = CompactionReport(
 @pytest.mark.parametrize(
     ("parameters", "problem"),
     [
-        ({"mode": "tiny"}, "mode: 'tiny' is not one of: minor, full"),
+        ({"mode": "tiny"}, "mode: 'tiny' is not one of: minor, full, deletes"),
         ({"mode": 1}, "mode: expected text, found int"),
         ({"target_file_size": "128"}, "target_file_size: '128' has no unit: write 128 mb"),
         ({"target_file_size": 2**27}, "target_file_size: expected text, found int"),

@@ -23,7 +23,8 @@ from tests.contract.strategies import counts, texts
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"mode": "tiny"}, "mode: 'tiny' is not one of: minor, full"),
+        ({"mode": "deletes", "sort_by": ("a",)}, "sort_by: has no effect if mode is 'deletes'"),
+        ({"mode": "tiny"}, "mode: 'tiny' is not one of: minor, full, deletes"),
         ({"partitions": ({"day": "1"}, {"day": " "})}, "partitions[1].day: the value is empty"),
         ({"target_file_size": "128"}, "target_file_size: '128' has no unit"),
         ({"target_file_size": "0 mb"}, "target_file_size: 0 mb is not positive"),

@@ -64,17 +64,18 @@ class CompactionMatrix:
         assert not lost, (fault, lost)
         assert work.look(warehouse).rows == expected, fault
         done = left.made_by.count(OPERATION)
-        return f"{done} of {PARTITIONS}", f"{found} orphans"
+        return f"{done} of {work.groups}", f"{found} orphans"
 
     def _require_done(
         self, fault: Fault, warehouse: Path, expected: list[dict[str, Any]], report: dict[str, Any]
     ) -> None:
-        after = self.works[fault.work].look(warehouse)
+        work = self.works[fault.work]
+        after = work.look(warehouse)
         assert after.rows == expected, fault
-        assert after.made_by.count(OPERATION) == PARTITIONS, (fault, after.made_by)
+        assert after.made_by.count(OPERATION) == work.groups, (fault, after.made_by)
         assert not [guard for guard in after.guards if OPERATION in guard], fault
         assert after.live <= after.on_disk, fault
-        if not self.works[fault.work].meets_others:
+        if not work.meets_others:
             assert len(after.live) == PARTITIONS, fault
             clean = self._clean(fault.work)
             assert {n: report[n] for n in _COUNTED} == {n: clean[n] for n in _COUNTED}, fault

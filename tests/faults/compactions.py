@@ -37,12 +37,13 @@ class Compaction:
 
     ``marks``: with deletion vectors; ``has_key``: with a primary key and records that nobody has
     put into the changelog. ``meets_others``: before its first publication, somebody changes a row
-    and adds one in the second partition.
+    and adds one in the second partition. ``groups`` are published one by one.
     """
 
     marks: bool = False
     has_key: bool = False
     meets_others: bool = False
+    groups: int = PARTITIONS
 
     def new_table(self, warehouse: Path) -> None:
         """The table; where rows can be marked or buried, every fourth of a file is."""

@@ -24,10 +24,14 @@ from tests.support.paimon_tables import NAME
 
 @dataclass(frozen=True)
 class IcebergCompaction(Compaction):
-    """``server`` is the address of a REST catalog, which lets in who has the ``token``."""
+    """``server`` is the address of a REST catalog, which lets in who has the ``token``.
+
+    ``moves``: the files are of an older spec, without partitions.
+    """
 
     server: str = ""
     token: str = ""
+    moves: bool = False
 
     @property
     def _work(self) -> IcebergWork:
@@ -39,6 +43,9 @@ class IcebergCompaction(Compaction):
     def new_table(self, warehouse: Path) -> None:
         """As Paimon's; rows are marked by a file of position deletes for each data file."""
         self._work.new_table(warehouse, rows=[])
+        if self.moves:
+            with self._table(warehouse).update_spec() as spec:
+                spec.remove_field("p")
         for commit in range(COMMITS):
             numbers = range(4 * commit, 4 * commit + 4)
             rows = [{"id": 10 * n + p, "v": f"v{n}", "p": p} for n in numbers for p in (0, 1)]
@@ -47,9 +54,12 @@ class IcebergCompaction(Compaction):
             credentials = {"token": self.token} if self.server else {}
             connector = open_connector(self.catalog(warehouse), credentials)
             write = DirectWrite(connector, rewrite_share=1.0, name=NAME)
-            for file in range(COMMITS * PARTITIONS):
+            for file in range(COMMITS * (1 if self.moves else PARTITIONS)):
                 write.delete(file, 0)
             write.publish()
+        if self.moves:
+            with self._table(warehouse).update_spec() as spec:
+                spec.add_identity("p")
 
     def change_by_others(self, warehouse: Path) -> None:
         """A file of the second partition is rewritten by pyiceberg, and one comes."""
@@ -79,6 +89,7 @@ class IcebergCompaction(Compaction):
 WORKS = {
     "compaction": IcebergCompaction(),
     "compaction with deletes beside others": IcebergCompaction(marks=True, meets_others=True),
+    "compaction of older files": IcebergCompaction(moves=True, groups=1),
 }
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.drivers import Drivers
-from tests.faults.iceberg_compactions import IcebergCompactionMatrix
+from tests.faults.iceberg_compactions import WORKS, IcebergCompactionMatrix
 from tests.faults.matrix import print_survived
 from tests.judge.iceberg_server import IcebergRest
 from tests.support.turns import has_turn
@@ -34,7 +34,7 @@ def matrix(
 
 
 @pytest.mark.by_turns(2)
-@pytest.mark.parametrize("work", ["compaction", "compaction with deletes beside others"])
+@pytest.mark.parametrize("work", WORKS)
 def test_faults_at_every_step_of_a_compaction(
     matrix: IcebergCompactionMatrix, work: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

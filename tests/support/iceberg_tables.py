@@ -6,9 +6,12 @@ Sensors, triggers and hooks read metadata alone, so the data files that it names
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyiceberg.catalog import Catalog
 from pyiceberg.manifest import (
     DataFile,
@@ -98,6 +101,22 @@ class IcebergTable:
         file = self._file(partition, rows, of)
         kind = DataFileContent.EQUALITY_DELETES if by_value else DataFileContent.POSITION_DELETES
         file._data[0] = kind
+        return self._commit(file, Operation.DELETE)
+
+    def mark_positions(self, positions: Mapping[str, Sequence[int]]) -> int:
+        """Delete rows of data files of no partition by one file of deletes, which is written."""
+        rows = sorted((path, place) for path, places in positions.items() for place in places)
+        only = next(iter(positions)) if len(positions) == 1 else None
+        file = self._file((), len(rows), only)
+        table = pa.table({"file_path": [p for p, _ in rows], "pos": [n for _, n in rows]})
+        numbers = dict(zip(table.column_names, (_PATH_ID, _PATH_ID - 1), strict=True))
+        fields = [
+            each.with_metadata({"PARQUET:field_id": str(numbers[each.name])})
+            for each in table.schema
+        ]
+        path = file.file_path.removeprefix("file://")
+        pq.write_table(table.cast(pa.schema(fields)), path)
+        file._data[0] = DataFileContent.POSITION_DELETES
         return self._commit(file, Operation.DELETE)
 
     def paths(self) -> list[str]:

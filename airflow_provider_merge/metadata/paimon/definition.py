@@ -10,6 +10,7 @@ from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.formats.paimon.compaction import (
     CompactionThresholds,
+    refuse_deletes,
     refuse_manifests,
     refuse_uncompactable,
     refuse_unsortable,
@@ -59,6 +60,7 @@ class PaimonDefinition:
         refuse_uncompactable(self.name, options)
         refuse_unsortable(self.name, spec, self.schema.primary_keys, options)
         refuse_manifests(self.name, spec)
+        refuse_deletes(self.name, spec)
         CompactionThresholds.of(spec, options, has_primary_key=bool(self.schema.primary_keys))
 
     def _refuse_options(self, use: Use) -> None:

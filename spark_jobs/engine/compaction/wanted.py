@@ -22,8 +22,15 @@ class WantedPartitions:
     matched: set[int] = field(default_factory=set)
 
     def __call__(self, partition: Mapping[str, Any]) -> bool:
-        """Whether a partition, as values by column, is to be compacted."""
-        found = [index for index, spec in enumerate(self.specs) if belongs(partition, spec)]
+        """Whether a partition, as values by column, is to be compacted.
+
+        Files that are in no partition of today have no values: no spec that names any has them.
+        """
+        found = [
+            index
+            for index, spec in enumerate(self.specs)
+            if (partition or not spec) and belongs(partition, spec)
+        ]
         self.matched.update(found)
         return bool(found) or not self.specs
 

@@ -108,6 +108,20 @@ def refuse_manifests(name: TableName, spec: CompactSpec) -> None:
         raise manifests_refusal(name)
 
 
+def refuse_deletes(name: TableName, spec: CompactSpec) -> None:
+    """Refuse to rewrite files of deletes alone.
+
+    Raises:
+        NotSupportedError: ``spec`` asks for it.
+    """
+    if spec.mode == "deletes":
+        raise NotSupportedError(
+            f"{name} is a Paimon table, which has one deletion vector for each data file: there is "
+            "none to put together.",
+            "Use mode minor or full.",
+        )
+
+
 def manifests_refusal(name: TableName) -> NotSupportedError:
     """Why the manifests of a table are not rewritten."""
     return NotSupportedError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from spark_jobs.connectors.iceberg.commit.data_files import (
     NewDataFile,
@@ -14,6 +15,7 @@ from spark_jobs.connectors.iceberg.commit.data_files import (
 from spark_jobs.connectors.iceberg.table.live_files import partition_key
 from spark_jobs.connectors.iceberg.table.manifests import DATA, EQUALITY_DELETES, ManifestEntry
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.connectors.iceberg.write.file_layout import PartitionColumn
 from spark_jobs.connectors.iceberg.write.table_layout import partition_columns, row_order
 from spark_jobs.datafiles.values import decode_value
 from spark_jobs.spi.writes import Fragment
@@ -97,6 +99,12 @@ class Changes:
         return found
 
 
+def new_partition(columns: Sequence[PartitionColumn], values: Sequence[Any]) -> dict[int, Any]:
+    """The partition of a new file with these fields, from the document of its fragment."""
+    pairs = zip(columns, values, strict=True)
+    return {each.field_id: decode_value(value) for each, value in pairs}
+
+
 def _rows(files: Sequence[NewDataFile | ManifestEntry]) -> int:
     return sum(each.row_count for each in files)
 
@@ -131,8 +139,7 @@ def changes_of(table: PinnedTable, fragments: Sequence[Fragment], *, overwrites:
             values, spec = place.entry.partition, place.entry.spec_id
             order = kept_order(table, place.entry, document["assigned"])
         else:
-            new = [decode_value(each) for each in document["added"]["partition"]]
-            values = {each.field_id: value for each, value in zip(columns, new, strict=True)}
-            spec, order = spec_id, new_order
+            values, spec = new_partition(columns, document["added"]["partition"]), spec_id
+            order = new_order
         added.append(new_data_file(table, document["added"], spec, values, order))
     return Changes(added, deletes, removed, marked, overwrites)

@@ -12,6 +12,7 @@ from spark_jobs.connectors.iceberg.commit.find_commit import find_commits
 from spark_jobs.connectors.iceberg.commit.gap import Gap
 from spark_jobs.connectors.iceberg.commit.manifest_clusters import planned_rewrite
 from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
+from spark_jobs.connectors.iceberg.compaction.delete_plan import planned_deletes
 from spark_jobs.connectors.iceberg.compaction.manifests import rewrite_manifests
 from spark_jobs.connectors.iceberg.compaction.part_compactor import (
     IcebergPartCompactor,
@@ -83,7 +84,10 @@ class IcebergCompaction:
         refuse_uncompactable(table.name, target.metadata)
         names = [field.name for field in table.partitioned_by]
         options = CompactionOptions.of(table, spec)
-        parts = planned_parts(table.name, target, options, wanted)
+        if spec.mode == "deletes":
+            parts = planned_deletes(table.name, target, options.min_files, wanted)
+        else:
+            parts = planned_parts(table.name, target, options, wanted)
         return planned_groups(names, parts, Limits.of(spec), self._group_size)
 
     def begin(self, table: TableHandle, operation_id: str) -> None:
@@ -97,7 +101,7 @@ class IcebergCompaction:
         layout = new_file_layout(target, target.storage.filesystem, options.target_file_size)
         return IcebergPartCompactor(
             token=uuid.uuid4().hex,
-            files=layout.files,
+            layout=layout,
             fields=target.fields,
             names=target.name_mapping,
             order=options.order,

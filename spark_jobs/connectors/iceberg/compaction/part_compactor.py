@@ -1,5 +1,7 @@
 """The executor half of a compaction: each part becomes one file, several in order, or none.
 
+Only the rows of files of older partition specs go to several partitions.
+
 Never imports a table library.
 """
 
@@ -14,16 +16,18 @@ from typing import NamedTuple
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
+from spark_jobs.connectors.iceberg.compaction.delete_files import DeletesPart, rewrite_deletes
+from spark_jobs.connectors.iceberg.compaction.moved_rows import move_rows
 from spark_jobs.connectors.iceberg.format.deletes import DataFileDeletes, DeletedRows
 from spark_jobs.connectors.iceberg.format.file_columns import Constants, NameMapping, file_mappings
 from spark_jobs.connectors.iceberg.format.schema import IcebergField
+from spark_jobs.connectors.iceberg.write.file_layout import NewFileLayout, Partition
 from spark_jobs.connectors.shared.write.merge_sink import file_document
 from spark_jobs.connectors.shared.write.task_files import TaskFiles
 from spark_jobs.datafiles.concatenate import InputFile, concatenate
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.writer import WrittenFile
-from spark_jobs.datafiles.rolling_writer import NewFiles
 from spark_jobs.datafiles.sort_files import sort_files
 from spark_jobs.spi.writes import Fragment, RowOrder
 from spark_jobs.storage.files import remove_file
@@ -48,11 +52,13 @@ class IcebergPart:
     """Files of one partition, and where their rows go.
 
     Rows are sorted into ``sorted_files`` files; 0: into one, in the order of ``files``.
+    ``is_moved``: the files are of older specs, and their rows go to partitions of the current one.
     """
 
     folder: str
     files: tuple[PartFile, ...]
     sorted_files: int = 0
+    is_moved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +78,12 @@ class IcebergPartCompactor:
     """
 
     token: str
-    files: NewFiles
+    layout: NewFileLayout
     fields: tuple[IcebergField, ...]
     names: NameMapping | None
     order: FileOrder | None = None
 
-    def compact(self, native: IcebergPart, task_key: str) -> list[Fragment]:
+    def compact(self, native: IcebergPart | DeletesPart, task_key: str) -> list[Fragment]:
         """The fragment of a part; see ``PartCompactor``.
 
         Raises:
@@ -85,17 +91,11 @@ class IcebergPartCompactor:
             DataError: NOT_NULL_VIOLATION: a file is older than a NOT NULL of its column.
             NotSupportedError: a file has INT96 timestamps that cannot be read rightly.
         """
-        filesystem = self.files.filesystem
-        names = TaskFiles(filesystem, task_key)
-        new_path = partial(names.new_path, f"{self.token}-", native.folder, ".parquet")
-        inputs, order = self._inputs(native), self.order if native.sorted_files else None
+        names = TaskFiles(self.layout.files.filesystem, task_key)
         try:
-            if order is None:
-                written = concatenate(filesystem, inputs, new_path(), self.files)
-                return [_fragment(native, [written] if written else [], None)]
-            count = native.sorted_files
-            files = sort_files(filesystem, inputs, order.rows, count, new_path, self.files)
-            return [_fragment(native, files, order.id)]
+            if isinstance(native, DeletesPart):
+                return [self._rewritten(native, names)]
+            return [self._moved(native, names) if native.is_moved else self._joined(native, names)]
         except BaseException:
             with contextlib.suppress(OSError):
                 names.remove()
@@ -103,32 +103,61 @@ class IcebergPartCompactor:
 
     def discard(self, fragments: Sequence[Fragment]) -> None:
         """Remove the new files of fragments."""
-        remove_new_files(self.files.filesystem, fragments)
+        remove_new_files(self.layout.files.filesystem, fragments)
+
+    def _joined(self, part: IcebergPart, names: TaskFiles) -> Fragment:
+        """Rows stay in their partition."""
+        files, inputs = self.layout.files, self._inputs(part)
+        new_path = partial(names.data_path, f"{self.token}-", part.folder)
+        order = self.order if part.sorted_files else None
+        if order is None:
+            written = concatenate(files.filesystem, inputs, new_path(), files)
+            return _fragment(part, [(None, written)] if written else [], None)
+        count = part.sorted_files
+        several = sort_files(files.filesystem, inputs, order.rows, count, new_path, files)
+        return _fragment(part, [(None, each) for each in several], order.id)
+
+    def _moved(self, part: IcebergPart, names: TaskFiles) -> Fragment:
+        new_path = partial(names.data_path, f"{self.token}-")
+        order, inputs = self.order, self._inputs(part)
+        written = move_rows(inputs, self.layout, order.rows if order else None, new_path)
+        return _fragment(part, written, order.id if order else 0)
+
+    def _rewritten(self, part: DeletesPart, names: TaskFiles) -> Fragment:
+        def new_path(folder: str) -> str:
+            return names.new_path(f"{self.token}-", folder, "-deletes.parquet")
+
+        return rewrite_deletes(self.layout.files.filesystem, part, new_path)
 
     def _inputs(self, part: IcebergPart) -> Iterator[InputFile]:
-        deleted = DeletedRows(self.files.filesystem)
+        deleted = DeletedRows(self.layout.files.filesystem)
         for file in part.files:
             gone = deleted.positions(file.deletes)
             yield InputFile(file.path, file.row_count, gone, self._mappings(file))
 
     def _mappings(self, file: PartFile) -> tuple[FieldMapping, ...]:
-        filesystem = self.files.filesystem
+        filesystem = self.layout.files.filesystem
         with reading_file(file.path), filesystem.open_input_file(file.path) as stream:
             found = pq.ParquetFile(stream).schema_arrow
             return file_mappings(self.fields, found, self.names, file.constants)
 
 
 def remove_new_files(filesystem: pafs.FileSystem, fragments: Sequence[Fragment]) -> None:
-    """Remove the data files that fragments name."""
+    """Remove the new files that fragments name."""
     for fragment in fragments:
         for file in fragment.document["compacted"]["added"]:
             remove_file(filesystem, file["path"])
 
 
-def _fragment(part: IcebergPart, written: Sequence[WrittenFile], order: int | None) -> Fragment:
-    """``order`` is the sort order of the new files; None: that of the only old one."""
-    files = [file.ordinal for file in part.files]
-    added = [file_document(each) for each in written]
+def _fragment(
+    part: IcebergPart, placed: Sequence[tuple[Partition | None, WrittenFile]], order: int | None
+) -> Fragment:
+    """Of new files with their partitions; None: that of the old ones.
+
+    ``order`` is the sort order of the new files; None: that of the only old one.
+    """
+    files, written = [file.ordinal for file in part.files], [each for _, each in placed]
+    added = [file_document(each, place) for place, each in placed]
     return Fragment(
         {"compacted": {"files": files, "added": added, "order": order}},
         files_added=len(added),

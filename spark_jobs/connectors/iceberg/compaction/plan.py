@@ -1,24 +1,26 @@
 """Which files of an Iceberg table are put together. Driver only.
 
 Follows Iceberg's ``BinPackRewriteFilePlanner``: the small files of a partition, and files of whose
-rows many are deleted. Files of older partition specs stay as they are.
+rows many are deleted. As there, the files of older partition specs are one group, whose rows go to
+partitions of the current one.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from spark_jobs.connectors.iceberg.compaction.part_compactor import FileOrder, IcebergPart, PartFile
+from spark_jobs.connectors.iceberg.format.file_columns import Constants
 from spark_jobs.connectors.iceberg.format.schema import arrow_type
 from spark_jobs.connectors.iceberg.read.planning import named_partition
-from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
-from spark_jobs.connectors.iceberg.table.live_files import LiveFile, PartitionKey, partition_key
+from spark_jobs.connectors.iceberg.read.scanned_files import scanned
+from spark_jobs.connectors.iceberg.table.live_files import PartitionKey, partition_key
 from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
@@ -31,6 +33,7 @@ from spark_jobs.connectors.iceberg.write.table_layout import (
 from spark_jobs.connectors.shared.compaction.asked_order import asked_order, asked_terms
 from spark_jobs.connectors.shared.compaction.bins import (
     BucketFile,
+    Files,
     FileSizes,
     all_in_bins,
     settled_bins,
@@ -107,12 +110,13 @@ def planned_parts(
     """
     with reading_metadata(table.place):
         root = table.storage.path(data_location(table))
-    for key, indexes in _partitions(table).items():
-        values = named_partition(table, key[0], table.files[indexes[0]].entry.partition)
+    for values, indexes in _partitions(table):
         if not wanted(values):
             continue
-        files = [_file(index, table.files[index], options) for index in indexes]
-        if options.is_asked and options.is_full:
+        files = [_file(table, index, options) for index in indexes]
+        if _is_moved(table, files[0]):
+            bins = _moved_bins(table, files, options)
+        elif options.is_asked and options.is_full:
             bins = all_in_bins(files, options)
         else:
             bins = settled_bins([file for file in files if file.is_candidate], options)
@@ -120,16 +124,44 @@ def planned_parts(
             yield _part(name, table, root, values, each, options)
 
 
-def _partitions(table: PinnedTable) -> Mapping[PartitionKey, list[int]]:
-    """The indexes of the files in each partition of the current spec."""
-    found: dict[PartitionKey, list[int]] = defaultdict(list)
-    for index, file in enumerate(table.files):
-        if file.entry.spec_id == table.metadata.default_spec_id:
-            found[partition_key(file.entry.spec_id, file.entry.partition)].append(index)
-    return found
+def _is_moved(table: PinnedTable, file: BucketFile) -> bool:
+    """Whether the rows of a file go to partitions of the current spec."""
+    current = table.metadata.default_spec_id
+    is_older = table.lean_files[file.index].entry.spec_id != current
+    return is_older and current not in table.unpartitioned
 
 
-def _file(index: int, file: LiveFile, options: CompactionOptions) -> BucketFile:
+def _partitions(table: PinnedTable) -> Iterator[tuple[Mapping[str, Any], list[int]]]:
+    """The values of each partition of the current spec, and the indexes of its files.
+
+    Those of older specs are in none, and have no values.
+    """
+    current = table.metadata.default_spec_id
+    found: dict[PartitionKey | None, list[int]] = defaultdict(list)
+    for index, file in enumerate(table.lean_files):
+        is_placed = file.entry.spec_id == current and current not in table.unpartitioned
+        found[partition_key(current, file.entry.partition) if is_placed else None].append(index)
+    for key, indexes in found.items():
+        yield {} if key is None else named_partition(table, current, dict(key[1])), indexes
+
+
+def _moved_bins(
+    table: PinnedTable, files: Sequence[BucketFile], options: CompactionOptions
+) -> Iterator[Files]:
+    """The bins of files of older specs: partition by partition, as these go to few others."""
+    entries = [table.lean_files[file.index].entry for file in files]
+    chosen = [
+        replace(file, order=(str(partition_key(entry.spec_id, entry.partition)), *file.order))
+        for file, entry in zip(files, entries, strict=True)
+        if file.is_candidate
+    ]
+    for each in all_in_bins(chosen, options):
+        if len(each) >= options.min_files or any(file.is_flawed for file in each):
+            yield each
+
+
+def _file(table: PinnedTable, index: int, options: CompactionOptions) -> BucketFile:
+    file = table.lean_files[index]
     entry, number = file.entry, file.entry.sequence_number
     written = number if entry.file_sequence_number is None else entry.file_sequence_number
     # A compaction gives its files the number of the snapshot that it began with. The deletes of
@@ -143,7 +175,8 @@ def _file(index: int, file: LiveFile, options: CompactionOptions) -> BucketFile:
     live_size = math.ceil(entry.size * live_rows / entry.row_count) if entry.row_count else 0
     is_flawed = marked > 0 and marked >= options.deleted_share * entry.row_count
     if options.is_full:
-        is_flawed = bool(deletes) or not entry.row_count or not options.is_ordered(entry)
+        is_older = entry.spec_id != table.metadata.default_spec_id
+        is_flawed = is_older or not (entry.row_count and options.is_ordered(entry)) or bool(deletes)
     return BucketFile(
         index=index,
         order=(not is_compacted, number, file.path),
@@ -164,13 +197,14 @@ def _part(
     files: tuple[BucketFile, ...],
     options: CompactionOptions,
 ) -> PlannedPart:
-    live = [table.files[file.index] for file in files]
-    described = tuple(_described(name, table, file.index) for file in files)
+    live = [table.lean_files[file.index] for file in files]
+    described = tuple(_described(name, table, (file.index for file in files)))
     rows = sum(file.live_rows for file in files)
     size = sum(file.live_size for file in files)
+    is_moved = _is_moved(table, files[-1])
     keeps_order = len(live) == 1 and options.is_ordered(live[0].entry)
     count = 0 if options.order is None or keeps_order else 1
-    if count and options.is_asked:
+    if is_moved or (count and options.is_asked):
         count = options.count_of(size)
     expected = CompactedPartition(
         values={},
@@ -181,15 +215,21 @@ def _part(
         rows=rows,
         vectors_removed=sum(len(file.own_deletes) for file in live),
     )
-    # Beside the newest file.
-    folder = folder_of_new_version(root, live[-1].path)
-    native = IcebergPart(folder, described, count)
+    # Beside the newest file, unless that is of an older spec.
+    is_older = live[-1].entry.spec_id != table.metadata.default_spec_id
+    folder = root if is_older else folder_of_new_version(root, live[-1].path)
+    native = IcebergPart(folder, described, count, is_moved)
     indexes = tuple(file.index for file in files)
     return PlannedPart(tuple(values.values()), indexes, native, expected)
 
 
-def _described(name: TableName, table: PinnedTable, index: int) -> PartFile:
-    scanned, entry = scanned_file(table, name, index), table.files[index].entry
-    return PartFile(
-        index, scanned.path, entry.size, entry.row_count, scanned.deletes, scanned.constants
-    )
+def _described(name: TableName, table: PinnedTable, indexes: Iterable[int]) -> Iterator[PartFile]:
+    """The files of a part; equal constants are one object."""
+    known: dict[str, Constants] = {}
+    for index in indexes:
+        file = table.lean_files[index]
+        entry, found = file.entry, scanned(table, name, index, file)
+        # As text: 0.0 equals -0.0.
+        key = str(partition_key(entry.spec_id, entry.partition))
+        constants = known.setdefault(key, found.constants)
+        yield PartFile(index, found.path, entry.size, entry.row_count, found.deletes, constants)

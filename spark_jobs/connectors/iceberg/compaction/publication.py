@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from spark_jobs.connectors.iceberg.commit.changes import Changes
+from spark_jobs.connectors.iceberg.commit.changes import Changes, new_partition
 from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile, kept_order, new_data_file
 from spark_jobs.connectors.iceberg.commit.gap import Gap
 from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
+from spark_jobs.connectors.iceberg.compaction.delete_files import DeletesPart
+from spark_jobs.connectors.iceberg.compaction.rewritten_deletes import RewrittenDeletes
 from spark_jobs.connectors.iceberg.read.planning import named_partition
 from spark_jobs.connectors.iceberg.table.live_files import LiveFile, may_apply
 from spark_jobs.connectors.iceberg.table.manifests import EQUALITY_DELETES, ManifestEntry
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
+from spark_jobs.connectors.iceberg.write.table_layout import partition_columns
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication, until_committed
 from spark_jobs.connectors.shared.compaction.plan import texts_of
 from spark_jobs.connectors.shared.compaction.published_parts import (
@@ -43,7 +46,7 @@ class CompactedPart:
     def of(cls, table: PinnedTable, result: PartResult) -> CompactedPart:
         """The part with this ``result``; ``table`` is as it was when the part was planned."""
         documents = [fragment.document["compacted"] for fragment in result.fragments]
-        before = [table.files[index] for each in documents for index in each["files"]]
+        before = [table.lean_files[index] for each in documents for index in each["files"]]
         after = [
             _added(table, before, file, each["order"])
             for each in documents
@@ -52,15 +55,47 @@ class CompactedPart:
         return cls(result, before, after)
 
     @property
-    def number(self) -> int:
-        """The number of the part in its group."""
-        return self.result.part.number
+    def replaced(self) -> Sequence[str]:
+        """The locations of the files that no other part may replace."""
+        return [each.entry.path for each in self.before]
+
+    def is_lost(
+        self, table: PinnedTable, gone: Collection[str], deletes: Sequence[ManifestEntry]
+    ) -> bool:
+        """Whether what others removed, or their new ``deletes``, is in the way."""
+        if any(
+            each.path in gone for file in self.before for each in (file.entry, *file.own_deletes)
+        ):
+            return True
+        of_values = [each for each in deletes if each.content == EQUALITY_DELETES]
+        of_positions = [each for each in deletes if each.content != EQUALITY_DELETES]
+        return any(self._loses(table, each) for each in of_values) or any(
+            may_apply(each, file.entry, table.unpartitioned)
+            for each in of_positions
+            for file in self.before
+        )
+
+    def _loses(self, table: PinnedTable, delete: ManifestEntry) -> bool:
+        """Whether equality deletes of others may be about other rows than before.
+
+        They are about a partition of one spec, or about all, and rows of older specs move.
+        """
+        current = table.metadata.default_spec_id
+        older = [each.entry for each in self.before if each.entry.spec_id != current]
+        if not older or delete.spec_id in table.unpartitioned:
+            return False
+        if delete.spec_id != current:
+            return any(may_apply(delete, each, table.unpartitioned) for each in older)
+        place = _place(table, delete.partition)
+        return any(_place(table, each.partition) == place for each in self.after)
 
     def did(self, table: PinnedTable) -> CompactedPartition:
         """What the part did, as a share of what its partition did."""
         first = self.before[0].entry
+        is_placed = first.spec_id == table.metadata.default_spec_id
+        values = named_partition(table, first.spec_id, first.partition) if is_placed else {}
         return CompactedPartition(
-            values=texts_of(named_partition(table, first.spec_id, first.partition)),
+            values=texts_of(values),
             files_before=len(self.before),
             files_after=len(self.after),
             bytes_before=sum(file.entry.size for file in self.before),
@@ -68,6 +103,9 @@ class CompactedPart:
             rows=sum(file.row_count for file in self.after),
             vectors_removed=sum(len(file.own_deletes) for file in self.before),
         )
+
+
+Part = CompactedPart | RewrittenDeletes
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +129,19 @@ class Publication:
         """
         with before_publication():
             base = pinned_table(self.commits.table)
-            parts = [CompactedPart.of(base, result) for result in results]
-            require_each_file_once([[f.entry.path for f in part.before] for part in parts])
+            parts = [_part(base, result) for result in results]
+            require_each_file_once(part.replaced for part in parts)
         return until_committed(partial(self._attempt, base, parts))
 
     def _attempt(
-        self, base: PinnedTable, parts: Sequence[CompactedPart], number: int
+        self, base: PinnedTable, parts: Sequence[Part], number: int
     ) -> PublishedGroup | None:
         """What was published; None if another writer was faster."""
         with before_publication():
             latest = self.commits.latest()
             self.gap.read_up_to(latest)
             lost = _lost(base, self.gap, parts)
-            kept = [part for part in parts if part.number not in lost]
+            kept = [part for part in parts if part.result.part.number not in lost]
             if not kept:
                 return PublishedGroup(None, lost, PublishedParts({}))
             did = ((part.result.part.partition, part.did(base)) for part in kept)
@@ -122,22 +160,36 @@ class Publication:
 def _added(
     table: PinnedTable, before: Sequence[LiveFile], document: Mapping[str, Any], order: int | None
 ) -> NewDataFile:
-    first = before[0].entry
+    first, current = before[0].entry, table.metadata.default_spec_id
     if order is None:
         order = kept_order(table, first, ()) if len(before) == 1 else 0
-    file = new_data_file(table, document, first.spec_id, first.partition, order)
+    partition: Mapping[int, Any]
+    if document["partition"] is not None:
+        partition = new_partition(partition_columns(table), document["partition"])
+    else:
+        # Otherwise, only a table without partitions has files of older specs in a part.
+        partition = first.partition if first.spec_id == current else {}
+    file = new_data_file(table, document, current, partition, order)
     return file.of_number(table.snapshot.sequence_number if table.snapshot else None)
 
 
-def _changes(base: PinnedTable, latest: PinnedTable, parts: Sequence[CompactedPart]) -> Changes:
+def _part(table: PinnedTable, result: PartResult) -> Part:
+    is_of_deletes = isinstance(result.part.native, DeletesPart)
+    return (RewrittenDeletes if is_of_deletes else CompactedPart).of(table, result)
+
+
+def _changes(base: PinnedTable, latest: PinnedTable, parts: Sequence[Part]) -> Changes:
+    rewritten = [part for part in parts if isinstance(part, RewrittenDeletes)]
+    deletes = [each for part in rewritten for each in part.after]
+    removed = {path: each for part in rewritten for path, each in part.removed.items()}
+    parts = [part for part in parts if isinstance(part, CompactedPart)]
     before = [file for part in parts for file in part.before]
-    removed: dict[str, ManifestEntry] = {}
     for file in before:
         removed |= {each.path: each for each in (file.entry, *file.own_deletes)}
     if any(len(file.own_deletes) < len(file.all_deletes) for file in before):
         removed |= _dangling(base, latest, {file.entry.path for file in before})
     added = [file for part in parts for file in part.after]
-    return Changes(added, [], removed, [], replaces=True)
+    return Changes(added, deletes, removed, [], replaces=True)
 
 
 def _dangling(
@@ -150,7 +202,7 @@ def _dangling(
     number = base.snapshot.sequence_number if base.snapshot else 0
     applied: dict[str, ManifestEntry] = {}
     needed: set[str] = set()
-    for file in latest.files:
+    for file in latest.lean_files:
         if file.entry.path in removed:
             applied |= {each.path: each for each in file.all_deletes}
         else:
@@ -162,19 +214,13 @@ def _dangling(
     }
 
 
-def _lost(base: PinnedTable, gap: Gap, parts: Iterable[CompactedPart]) -> frozenset[int]:
+def _place(table: PinnedTable, partition: Mapping[int, Any]) -> Mapping[str, str | None]:
+    """A partition of the current spec, as text: entries have decimals as bytes."""
+    return texts_of(named_partition(table, table.metadata.default_spec_id, partition))
+
+
+def _lost(base: PinnedTable, gap: Gap, parts: Iterable[Part]) -> frozenset[int]:
     """The numbers of the parts that do not fit the table after the commits in ``gap``."""
     gone = {each.path for commit in gap.commits for each in commit.removed}
-    deletes = [
-        each
-        for commit in gap.commits
-        for each in commit.delete_files
-        if each.content != EQUALITY_DELETES
-    ]
-    return frozenset(
-        part.number
-        for part in parts
-        for file in part.before
-        if not gone.isdisjoint(each.path for each in (file.entry, *file.own_deletes))
-        or any(may_apply(each, file.entry, base.unpartitioned) for each in deletes)
-    )
+    deletes = [each for commit in gap.commits for each in commit.delete_files]
+    return frozenset(part.result.part.number for part in parts if part.is_lost(base, gone, deletes))

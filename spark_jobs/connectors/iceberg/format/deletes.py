@@ -7,6 +7,8 @@ specification, "deletion-vector-v1 blob type". The bitmap of a vector is 64-bit 
 from __future__ import annotations
 
 import struct
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -90,6 +92,45 @@ class DeletedRows:
         return np.union1d(positions, more)
 
 
+def positions_by_file(
+    filesystem: pafs.FileSystem, deletes: Sequence[str], row_counts: Mapping[str, int]
+) -> dict[str, Positions]:
+    """The positions that files of deletes have for data files, each read once.
+
+    ``row_counts`` are those of the data files, by location. Raises as ``DeletedRows.positions``.
+    """
+    found: dict[str, list[Positions]] = defaultdict(list)
+    for path in deletes:
+        with reading_file(path), filesystem.open_input_file(path) as stream:
+            file = _opened(stream)
+            for number in range(file.num_row_groups):
+                rows = file.read_row_group(number, columns=["file_path", "pos"], use_threads=False)
+                for location, positions in _split(rows):
+                    if location in row_counts:
+                        found[location].append(positions)
+    return {
+        location: _within(np.unique(np.concatenate(parts)), location, row_counts[location])
+        for location, parts in found.items()
+    }
+
+
+def _split(rows: pa.Table) -> Iterator[tuple[str, Positions]]:
+    """The positions of each data file in rows of deletes."""
+    paths = rows.column("file_path").cast(pa.string()).combine_chunks().dictionary_encode()
+    codes = paths.indices.to_numpy()
+    positions = rows.column("pos").cast(pa.int64()).to_numpy()
+    order = np.argsort(codes, kind="stable")
+    bounds = np.searchsorted(codes[order], np.arange(len(paths.dictionary) + 1))
+    for number, location in enumerate(paths.dictionary.to_pylist()):
+        yield location, positions[order[bounds[number] : bounds[number + 1]]]
+
+
+def _within(positions: Positions, location: str, row_count: int) -> Positions:
+    if len(positions) and not 0 <= positions[0] <= positions[-1] < row_count:
+        raise _damaged(f"files for {location}", f"it has only {row_count} rows")
+    return positions
+
+
 def write_deletes(
     filesystem: pafs.FileSystem, path: str, location: str, positions: Positions
 ) -> int:
@@ -115,11 +156,8 @@ def _of_file(filesystem: pafs.FileSystem, path: str, location: str) -> Positions
     """The positions that a file has for ``location``; its rows are ordered by location."""
     found = []
     with filesystem.open_input_file(path) as stream:
-        file = pq.ParquetFile(stream)
-        names = file.schema_arrow.names
-        if "file_path" not in names or "pos" not in names:
-            raise pa.ArrowInvalid("it has no columns file_path and pos")
-        leaf = names.index("file_path")
+        file = _opened(stream)
+        leaf = file.schema_arrow.names.index("file_path")
         for number in range(file.num_row_groups):
             group = file.metadata.row_group(number)
             bounds = group.column(leaf).statistics
@@ -131,6 +169,14 @@ def _of_file(filesystem: pafs.FileSystem, path: str, location: str) -> Positions
             mine = pa.compute.equal(rows.column("file_path").cast(pa.string()), location)
             found.append(rows.column("pos").filter(mine).cast(pa.int64()))
     return np.concatenate([_NONE, *(each.to_numpy() for each in found)])
+
+
+def _opened(stream: pa.NativeFile) -> pq.ParquetFile:
+    file = pq.ParquetFile(stream)
+    names = file.schema_arrow.names
+    if "file_path" not in names or "pos" not in names:
+        raise pa.ArrowInvalid("it has no columns file_path and pos")
+    return file
 
 
 def _vector(filesystem: pafs.FileSystem, delete: DeleteFile) -> Positions:

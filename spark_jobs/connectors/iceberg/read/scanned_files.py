@@ -34,7 +34,11 @@ def scanned_file(table: PinnedTable, name: TableName, ordinal: int) -> ScannedFi
             here.
         CatalogError: METADATA_UNREADABLE.
     """
-    file = table.files[ordinal]
+    return scanned(table, name, ordinal, table.files[ordinal])
+
+
+def scanned(table: PinnedTable, name: TableName, ordinal: int, file: LiveFile) -> ScannedFile:
+    """The same of a ``file`` that is known."""
     with reading_metadata(table.place):
         refuse_file(name, table, file)
         entry, constants = file.entry, dict(_constants(table, file))

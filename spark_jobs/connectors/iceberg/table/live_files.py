@@ -17,13 +17,16 @@ from spark_jobs.connectors.iceberg.table.manifests import (
     EQUALITY_DELETES,
     ListedManifest,
     ManifestEntry,
+    lean_entries,
     read_list,
     read_manifest,
 )
-from spark_jobs.storage.parallel import in_parallel
+from spark_jobs.storage.parallel import PARALLEL, in_parallel
 from spark_jobs.storage.table_storage import TableStorage
 
 PUFFIN: Final = "PUFFIN"
+# So many manifests are in memory as they are stored.
+_AT_A_TIME: Final = 4 * PARALLEL
 
 PartitionKey = tuple[int, tuple[tuple[int, Any], ...]]
 
@@ -59,16 +62,23 @@ def listed_manifests(storage: TableStorage, manifest_list: str) -> list[ListedMa
     return read_list(storage.read(manifest_list))
 
 
-def entries_of(storage: TableStorage, listed: Sequence[ListedManifest]) -> list[ManifestEntry]:
-    """The entries of live files; raises as ``read_manifest``, and what the storage raises."""
+def entries_of(
+    storage: TableStorage, listed: Sequence[ListedManifest], *, lean: bool = False
+) -> list[ManifestEntry]:
+    """The entries of live files; raises as ``read_manifest``, and what the storage raises.
+
+    ``lean``: those of data files without the metrics of columns.
+    """
     chosen = [each for each in listed if each.may_have_live_files]
-    contents = in_parallel(lambda each: storage.read(each.path), chosen)
-    return [
-        entry
-        for each, content in zip(chosen, contents, strict=True)
-        for entry in read_manifest(content, each)
-        if entry.status != DELETED
-    ]
+    found: list[ManifestEntry] = []
+    for start in range(0, len(chosen), _AT_A_TIME):
+        some = chosen[start : start + _AT_A_TIME]
+        contents = in_parallel(lambda each: storage.read(each.path), some)
+        for each, content in zip(some, contents, strict=True):
+            is_lean = lean and each.content == DATA
+            entries = lean_entries(content, each) if is_lean else read_manifest(content, each)
+            found += (entry for entry in entries if entry.status != DELETED)
+    return found
 
 
 def live_files(

@@ -6,14 +6,15 @@ as it says; those of tables of version 1 are 0.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from spark_jobs.avro import open_manifest
 from spark_jobs.connectors.iceberg.format.values import big_endian, signed
 from spark_jobs.formats.avro.container import AvroFile
-from spark_jobs.formats.avro.decoding import stored_values
+from spark_jobs.formats.avro.decoding import BlockDecoder, decoding_schema, stored_values
 
 # What the files in a manifest are, and what one file is.
 DATA: Final = 0
@@ -24,6 +25,13 @@ EXISTING: Final = 0
 ADDED: Final = 1
 DELETED: Final = 2
 _MAXIMUM_LONG: Final = 2**63 - 1
+# What a compaction has to know of a data file.
+_LEAN: Final = frozenset(
+    (
+        *("content", "file_path", "file_format", "partition", "record_count"),
+        *("file_size_in_bytes", "key_metadata", "sort_order_id"),
+    )
+)
 # Fields of a manifest list that version 1 may leave out, and counts by their older names.
 _OPTIONAL_NUMBERS: Final = (
     "manifest_length",
@@ -167,16 +175,54 @@ def read_manifest(content: bytes, listed: ListedManifest) -> list[ManifestEntry]
     return [entry for entry, _ in entries_with_records(open_manifest(content), listed)]
 
 
+def lean_entries(content: bytes, listed: ListedManifest) -> Iterator[ManifestEntry]:
+    """The entries of a manifest of data files with a few fields; raises as ``read_manifest``.
+
+    For very many: equal partitions of a manifest are one object.
+    """
+    file = open_manifest(content)
+    written = decoding_schema(file.schema)
+    decoder = BlockDecoder(written, _with_lean_files(written))
+    fields, partitions = _partition_names(file), dict[str, Mapping[int, Any]]()
+    for block in file.blocks():
+        for record in decoder.records(block):
+            entry = _entry(record, fields, listed)
+            known = partitions.setdefault(repr(entry.partition), entry.partition)
+            kept = {name: each for name, each in entry.record.items() if name != "partition"}
+            kept["file_format"] = sys.intern(entry.record["file_format"])
+            yield replace(entry, partition=known, record=kept)
+
+
+def _with_lean_files(schema: Any) -> Any:
+    """The schema of a manifest, of whose files only ``_LEAN`` is read."""
+    fields = [
+        {**each, "type": {**each["type"], "fields": _lean(each["type"]["fields"])}}
+        if each["name"] == "data_file"
+        else each
+        for each in schema["fields"]
+    ]
+    return {**schema, "fields": fields}
+
+
+def _lean(fields: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [each for each in fields if each["name"] in _LEAN]
+
+
 def entries_with_records(
     file: AvroFile, listed: ListedManifest
 ) -> Iterator[tuple[ManifestEntry, dict[str, Any]]]:
     """The entries of an open manifest with all of their fields; raises as ``read_manifest``."""
-    fields = {
+    fields = _partition_names(file)
+    for record in _records(file):
+        yield _entry(record, fields, listed), record
+
+
+def _partition_names(file: AvroFile) -> dict[int, tuple[str, bool]]:
+    """As ``_partition`` takes them."""
+    return {
         int(each["field-id"]): (each["name"], _is_decimal(each["type"]))
         for each in partition_fields(file.schema)
     }
-    for record in _records(file):
-        yield _entry(record, fields, listed), record
 
 
 def _records(file: AvroFile) -> Iterator[dict[str, Any]]:

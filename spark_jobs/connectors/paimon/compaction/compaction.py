@@ -37,6 +37,7 @@ from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.compaction_record import ManifestRecord
 from spark_jobs.formats.paimon.compaction import (
     manifests_refusal,
+    refuse_deletes,
     refuse_manifests,
     refuse_uncompactable,
     refuse_unsortable,
@@ -98,6 +99,7 @@ class PaimonCompaction:
         refuse_unsortable(table.name, spec, target.schema.primary_keys, target.options)
         asked_terms(table, spec)
         refuse_manifests(table.name, spec)
+        refuse_deletes(table.name, spec)
         self._metadata.plan_files(table)
         options = CompactionOptions.of(target, spec)
         keys, limits = target.schema.partition_keys, Limits.of(spec)

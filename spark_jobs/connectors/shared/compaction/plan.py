@@ -18,6 +18,7 @@ from spark_jobs.spi.compaction import CompactionGroup, CompactionPart, Compactio
 class PlannedPart:
     """Files of one ``partition`` that one task turns into new ones.
 
+    An empty one of a table that has partitions: the files are in none of them.
     ``files`` are their numbers in the table. ``native`` is what the task gets. ``expected`` says
     what is read and estimates what is written; it has no ``values``.
     """
@@ -79,7 +80,7 @@ def planned_groups(
         of_partition[part.partition].append(part)
     partitions = sorted(
         (
-            _partition(dict(zip(partition_keys, values, strict=True)), found)
+            _partition(dict(zip(partition_keys if values else (), values, strict=True)), found)
             for values, found in of_partition.items()
         ),
         key=lambda each: each.rank,

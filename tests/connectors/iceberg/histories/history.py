@@ -10,10 +10,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyiceberg.manifest import ManifestContent
 from pyspark.sql import SparkSession
 
 from airflow_provider_merge.sql.parser import parse_statement
-from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.compaction import CompactMode, CompactSpec
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Source, SqlSource, TableName
 from spark_jobs.run import run
 from tests.connectors.iceberg.histories.model import FIELDS, Model, Row
@@ -157,7 +158,8 @@ class History:
         self.model.rows = statement.meaning(self.model.rows, source, k)
 
     def _compact(self) -> None:
-        mode, columns = self.chance.choice(("minor", "full", "full")), self.model.columns
+        modes: tuple[CompactMode, ...] = ("minor", "full", "full", "deletes")
+        mode, columns = self.chance.choice(modes), self.model.columns
         asked: dict[str, tuple[str, ...]] = self.chance.choice(
             (
                 {},
@@ -165,8 +167,23 @@ class History:
                 {"zorder_by": (columns["v"], columns["m"], columns["at"])},
             )
         )
+        asked = {} if mode == "deletes" else asked
         self._did("compact", f"compact, {mode} {asked}")
         self._request(CompactSpec(mode=mode, min_files=2, **asked))
+        if mode == "full":
+            self._require_current_spec()
+
+    def _require_current_spec(self) -> None:
+        table = self.library()
+        snapshot, current = table.current_snapshot(), table.spec().spec_id
+        manifests = snapshot.manifests(table.io) if snapshot else []
+        older = [
+            each.manifest_path
+            for each in manifests
+            if each.content == ManifestContent.DATA and each.partition_spec_id != current
+            if each.added_files_count or each.existing_files_count
+        ]
+        assert not older, f"files of older specs are left in {older}"
 
     def _change_order(self) -> None:
         text = self.chance.choice(_ORDERS)

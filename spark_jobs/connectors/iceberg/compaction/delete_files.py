@@ -1,0 +1,63 @@
+"""The executor half of a rewrite of position deletes: one file of them for each data file.
+
+Never imports a table library. Memory: the positions that the files of a part have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyarrow.fs as pafs
+
+from spark_jobs.connectors.iceberg.format.deletes import positions_by_file, write_deletes
+from spark_jobs.spi.writes import Fragment
+
+
+class MarkedFile(NamedTuple):
+    """A data file; ``location`` is how deletes name it, ``ordinal`` is as in ``PartFile``."""
+
+    ordinal: int
+    location: str
+    row_count: int
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeletesPart:
+    """Paths of all position deletes of ``files``, which are about no other live data file.
+
+    ``size`` is theirs in bytes.
+    """
+
+    files: tuple[MarkedFile, ...]
+    deletes: tuple[str, ...]
+    size: int
+
+
+def rewrite_deletes(
+    filesystem: pafs.FileSystem, part: DeletesPart, new_path: Callable[[str], str]
+) -> Fragment:
+    """Write the deletes of a part anew.
+
+    Raises:
+        CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE: a file is missing, damaged or not
+            about the data files' rows.
+    """
+    counts = {each.location: each.row_count for each in part.files}
+    found = positions_by_file(filesystem, part.deletes, counts)
+    added = list[dict[str, Any]]()
+    for file in part.files:
+        positions = found.get(file.location)
+        if positions is None:
+            continue
+        path = new_path(file.folder)
+        size = write_deletes(filesystem, path, file.location, positions)
+        added.append({"file": file.ordinal, "path": path, "size": size, "rows": len(positions)})
+    return Fragment(
+        {"compacted": {"files": [each.ordinal for each in part.files], "added": added}},
+        bytes_added=sum(each["size"] for each in added),
+        bytes_removed=part.size,
+        deletion_vectors_added=len(added),
+    )
