@@ -27,7 +27,6 @@ from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.direct import DirectWrite
 from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
 from tests.support import compaction_runs
-from tests.support.turns import EVERYTHING
 
 pytestmark = [
     pytest.mark.slow,
@@ -191,7 +190,8 @@ class History:
         return IcebergTable.of(NAME, IcebergCatalog(self._catalog.options).load(NAME))
 
 
-@pytest.mark.parametrize("seed", range(40 if EVERYTHING else 4))
+@pytest.mark.by_turns(10)
+@pytest.mark.parametrize("seed", range(40))
 def test_pages_and_jobs_agree(tmp_path: Path, seed: int) -> None:
     kinds: Counter[str] = Counter()
     history = History(tmp_path, seed, kinds)
