@@ -22,8 +22,8 @@ class ExpireSnapshotsOperator(RemovingOperator):
     :param older_than: a duration (``7 d``) or a timestamp with an offset: a snapshot may expire if
         its successor is older than this
     :param max_deletes: expire at most this many snapshots in one run; default: unlimited
-    :param clean_expired_metadata: true: schemas and partition specs of an Iceberg table go, too, if
-        nothing reaches them
+    :param clean_expired_metadata: true: schemas and partition specs go, too, if nothing reaches
+        them; refused for formats without them
     """
 
     template_fields: Sequence[str] = (
