@@ -113,6 +113,7 @@ def test_a_table_is_cared_for_as_approved(server, lake, browser, tmp_path):
     (compacted,) = (size for name, size in new.items() if name.endswith(".parquet"))
     assert done["compact"]["write"] == compacted
     care_page(browser, server.client.url, expiring=1, partitions=0)
+    assert browser.text("//h2[.='Orphan files']/..//dt[.='Freed']/../dd") == f"{len(LOST)} B"
     browser.picture(tmp_path / "after.png")
     browser.open(
         f"{client.url}/lakehouse/preview?dag_id={DAG}&run_id=run&task_id=lakehouse_care.care"
