@@ -1,10 +1,9 @@
 """Statements with thousands of constants, terms or branches, beside plain Spark, and their checks.
 
 ``.venv-spark/bin/python -m benchmarks.long_statements [--runs N] [--only WORD] [--cold]``. The
-table has 100,000 rows in one file, so nearly all time goes into the text. Plain Spark filters, joins
-or inserts with the same text, and writes Parquet files without a commit. The first run of each side,
-which warms the JVM up, does not count; with ``--cold`` it is the one that counts, each in a new
-process, as in a task.
+table has 100,000 rows in one file, so nearly all time goes into the text. Plain Spark filters,
+joins or inserts with the same text, and writes Parquet files without a commit. The first run of a
+side warms the JVM up and does not count. With ``--cold`` it counts alone, each in a new process.
 """
 
 from __future__ import annotations

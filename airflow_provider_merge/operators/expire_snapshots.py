@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from airflow_provider_merge.operators._shared.maintenance import RemovingOperator
-from airflow_provider_merge.operators._shared.values import limit, whole_number
+from airflow_provider_merge.operators._shared.values import flag, limit, whole_number
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
 
 
@@ -22,6 +22,8 @@ class ExpireSnapshotsOperator(RemovingOperator):
     :param older_than: a duration (``7 d``) or a timestamp with an offset: a snapshot may expire if
         its successor is older than this
     :param max_deletes: expire at most this many snapshots in one run; default: unlimited
+    :param clean_expired_metadata: true: schemas and partition specs go, too, if nothing reaches
+        them; refused for formats without them
     """
 
     template_fields: Sequence[str] = (
@@ -30,6 +32,7 @@ class ExpireSnapshotsOperator(RemovingOperator):
         "retain_min",
         "older_than",
         "max_deletes",
+        "clean_expired_metadata",
     )
 
     remedies: ClassVar[Mapping[str, str]] = {
@@ -44,6 +47,7 @@ class ExpireSnapshotsOperator(RemovingOperator):
         retain_min: int | str | None = None,
         older_than: str | None = None,
         max_deletes: int | str | None = None,
+        clean_expired_metadata: bool | str = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -52,6 +56,7 @@ class ExpireSnapshotsOperator(RemovingOperator):
         limit("older_than", older_than)
         self.older_than = older_than
         self.max_deletes = max_deletes
+        self.clean_expired_metadata = clean_expired_metadata
         self.check_parameters()
 
     def statement(self) -> ExpireSnapshotsSpec:
@@ -61,4 +66,5 @@ class ExpireSnapshotsOperator(RemovingOperator):
             retain_min=whole_number("retain_min", self.retain_min),
             older_than=limit("older_than", self.older_than),
             max_deletes=whole_number("max_deletes", self.max_deletes),
+            clean_expired_metadata=flag("clean_expired_metadata", self.clean_expired_metadata),
         )

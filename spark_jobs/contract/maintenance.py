@@ -26,13 +26,15 @@ class ExpireSnapshotsSpec:
     The latest ``retain_min`` always stay; of the others, those stay that were still the latest at
     ``older_than``, or became it later. None: the table's option (``snapshot.num-retained.max``,
     ``snapshot.num-retained.min``, ``snapshot.time-retained``), else Paimon's default: unlimited,
-    10, 1 hour. At most ``max_deletes`` expire; None: all others.
+    10, 1 hour. At most ``max_deletes`` expire; None: all others. ``clean_expired_metadata``:
+    schemas and partition specs of an Iceberg table go, too, if nothing reaches them.
     """
 
     retain_max: int | None = None
     retain_min: int | None = None
     older_than: str | None = None
     max_deletes: int | None = None
+    clean_expired_metadata: bool = False
     kind: ClassVar[str] = "expire_snapshots"
 
     def __post_init__(self) -> None:
@@ -254,7 +256,7 @@ class MaintenanceReport:
     files are not named. ``kept`` has the first 100 reasons, by name. ``earliest_snapshot_id`` and
     ``latest_snapshot_id`` are those afterwards, ``snapshot_id`` is that of a new tag or branch, or
     of the new head of a branch. ``snapshots_left``: how many more may expire, but stay because of
-    ``max_deletes``.
+    ``max_deletes``. ``schemas`` and ``partition_specs`` count those that were removed.
     """
 
     snapshots: int = 0
@@ -270,11 +272,13 @@ class MaintenanceReport:
     kept: tuple[Kept, ...] = ()
     files: tuple[str, ...] = ()
     snapshots_left: int = 0
+    schemas: int = 0
+    partition_specs: int = 0
 
     @property
     def changes(self) -> bool:
         """Whether the statement changed, or would change, anything."""
-        dropped = (self.snapshots, self.tags)
+        dropped = (self.snapshots, self.tags, self.schemas, self.partition_specs)
         removed = (self.data_files, self.index_files, self.manifests, self.leftovers)
         return any(dropped) or any(removed) or self.snapshot_id is not None
 

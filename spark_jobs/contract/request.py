@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal, get_args
 
 from spark_jobs.contract import codec
@@ -23,7 +23,7 @@ from spark_jobs.contract.file_formats import require_format
 from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.locations import require_absolute
-from spark_jobs.contract.maintenance import CreateBranchSpec, CreateTagSpec
+from spark_jobs.contract.maintenance import CreateBranchSpec, CreateTagSpec, ExpireSnapshotsSpec
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.statements import CreateTableSpec, MergeSpec, Statement
 from spark_jobs.contract.text_limits import TextLimits
@@ -40,8 +40,13 @@ _DOTTED = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern})){{1,2}}")
 _OPERATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 # Fields that the first version of requests did not have.
 _ADDED_TO_SOURCES = ("on_bad_rows", "quarantine", "max_bad_rows")
-_ADDED_TO_STATEMENTS = ("schema_evolution", "format", "sort_by", "zorder_by")
-_WITH_ADDED = InsertIntoSpec | InsertOverwriteSpec | CreateTableSpec | CompactSpec
+_ADDED_TO_STATEMENTS = (
+    *("schema_evolution", "format", "sort_by", "zorder_by"),
+    "clean_expired_metadata",
+)
+_WITH_ADDED = (
+    InsertIntoSpec | InsertOverwriteSpec | CreateTableSpec | CompactSpec | ExpireSnapshotsSpec
+)
 _WITH_SOURCE = MergeSpec | InsertIntoSpec | InsertOverwriteSpec | QuerySpec
 # Part of every digest: an option that requests used to have and that was never set.
 _REMOVED_OPTIONS = {"broadcast_limit": 150 * 1024 * 1024}
@@ -146,7 +151,8 @@ class CatalogSpec:
 
     def is_same_catalog(self, other: CatalogSpec) -> bool:
         """Whether both have the same tables; their workspaces may differ."""
-        return replace(self, workspace=None) == replace(other, workspace=None)
+        names = ("connector", "warehouse", "options")
+        return all(getattr(self, each) == getattr(other, each) for each in names)
 
 
 @dataclass(frozen=True, slots=True)

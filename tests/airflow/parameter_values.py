@@ -108,6 +108,7 @@ _VALUES: dict[str, Any] = {
     "catalog_conn_id": "lake",
     "changed_since": "2026-01-31T06:00:00+00:00",
     "check": "no_rows",
+    "clean_expired_metadata": True,
     "columns": ["a", "b"],
     "comment": "all",
     "conf": {"spark.a": "b"},

@@ -88,6 +88,11 @@ def reported(request):
             "retention: expected text, found int",
         ),
         (CreateTagOperator, {"tag": 7}, "tag: expected text, found int"),
+        (
+            ExpireSnapshotsOperator,
+            {"clean_expired_metadata": 1},
+            "clean_expired_metadata: 1 is neither true nor false",
+        ),
         (ExpireSnapshotsOperator, {"dry_run": "perhaps"}, "dry_run: 'perhaps' is neither"),
         (ExpireSnapshotsOperator, {"use_spark": "no"}, "use_spark: 'no' is neither"),
         (RemoveOrphanFilesOperator, {"older_than": "a day"}, "older_than: 'a day' is neither"),
@@ -122,6 +127,11 @@ def test_wrong_input_is_named_when_the_dag_is_parsed(operator, parameters, probl
             ExpireSnapshotsOperator,
             {"retain_max": "20", "retain_min": 5, "older_than": "7 d"},
             ExpireSnapshotsSpec(20, 5, "7 d", None),
+        ),
+        (
+            ExpireSnapshotsOperator,
+            {"clean_expired_metadata": "true"},
+            ExpireSnapshotsSpec(clean_expired_metadata=True),
         ),
         (RemoveOrphanFilesOperator, {}, RemoveOrphanFilesSpec("1 d")),
         (CreateTagOperator, {"tag": "a", "snapshot_id": "7"}, CreateTagSpec("a", 7)),

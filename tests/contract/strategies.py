@@ -151,6 +151,7 @@ maintenance = st.one_of(
         st.none() | st.integers(1, 9),
         st.none() | _limits,
         _numbers,
+        st.booleans(),
     ),
     st.builds(RemoveOrphanFilesSpec, _limits),
     st.builds(CreateTagSpec, _tags, _numbers, st.none() | _durations, st.booleans()),

@@ -64,6 +64,14 @@ def test_tables_are_the_same_wherever_jobs_leave_their_files() -> None:
     assert JobBatch("batch", (request("one", "a"), other)).needs()[1] == frozenset({0})
 
 
+def test_a_catalog_that_alone_knows_the_places_of_tables() -> None:
+    server = CatalogSpec("iceberg", "", {"uri": "http://server"}, "s3://lake/work")
+    one, two = (replace(request(each, "a"), catalog=server) for each in ("one", "two"))
+
+    assert JobBatch("batch", (one, two)).needs()[1] == frozenset({0})
+    assert JobBatch("batch", (one, request("two", "a"))).needs()[1] == frozenset()
+
+
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [

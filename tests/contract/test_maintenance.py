@@ -31,6 +31,16 @@ from spark_jobs.errors import ErrorCode, RequestError
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
+def test_an_expiry_that_cleans_nothing_keeps_its_digest() -> None:
+    table, catalog = TableName("a", "b"), CatalogSpec("iceberg", "/lake")
+    plain, cleaning = (
+        JobRequest("op", table, catalog, ExpireSnapshotsSpec(clean_expired_metadata=each)).digest()
+        for each in (False, True)
+    )
+    assert plain == "e2fb5eacdfa6920f8ade497a8a9a886a5536fc3de80db57e070ef395110b056f"
+    assert cleaning != plain
+
+
 @pytest.mark.parametrize(
     ("kind", "fields", "problem"),
     [

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.faults.compactions import OPERATION, PARTITIONS, Compaction, rows_of
+from tests.faults.compactions import OPERATION, Compaction, rows_of
 from tests.faults.drivers import Drivers
 from tests.faults.matrix import Fault, faults_of
 
@@ -22,7 +22,10 @@ WORKS = {
     "compaction of sections": Compaction(has_key=True),
     "compaction of sections beside others": Compaction(has_key=True, meets_others=True),
 }
-_COUNTED = ("files_before", "files_after", "rows", "partitions_compacted", "vectors_removed")
+_COUNTED = (
+    *("files_before", "files_after", "rows", "partitions_compacted", "vectors_removed"),
+    *("manifests_before", "manifests_after", "deletes_removed"),
+)
 
 
 @dataclass
@@ -40,7 +43,7 @@ class CompactionMatrix:
         yield from faults_of(work, steps["value"], self._warehouse)
 
     def run(self, fault: Fault) -> tuple[str, str]:
-        """How many of the partitions the fault left compacted, and what it left for the search.
+        """How many of the snapshots the fault left made, and what it left for the search.
 
         Raises:
             AssertionError: rows are lost, doubled or wrong, or the next try does not finish.
@@ -64,7 +67,7 @@ class CompactionMatrix:
         assert not lost, (fault, lost)
         assert work.look(warehouse).rows == expected, fault
         done = left.made_by.count(OPERATION)
-        return f"{done} of {work.groups}", f"{found} orphans"
+        return f"{done} of {work.snapshots}", f"{found} orphans"
 
     def _require_done(
         self, fault: Fault, warehouse: Path, expected: list[dict[str, Any]], report: dict[str, Any]
@@ -72,11 +75,11 @@ class CompactionMatrix:
         work = self.works[fault.work]
         after = work.look(warehouse)
         assert after.rows == expected, fault
-        assert after.made_by.count(OPERATION) == work.groups, (fault, after.made_by)
+        assert after.made_by.count(OPERATION) == work.snapshots, (fault, after.made_by)
         assert not [guard for guard in after.guards if OPERATION in guard], fault
         assert after.live <= after.on_disk, fault
         if not work.meets_others:
-            assert len(after.live) == PARTITIONS, fault
+            assert len(after.live) == work.files_left, fault
             clean = self._clean(fault.work)
             assert {n: report[n] for n in _COUNTED} == {n: clean[n] for n in _COUNTED}, fault
         if self.read is not None:

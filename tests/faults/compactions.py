@@ -45,6 +45,21 @@ class Compaction:
     meets_others: bool = False
     groups: int = PARTITIONS
 
+    @property
+    def spec(self) -> CompactSpec:
+        """The statement."""
+        return CompactSpec(mode="full")
+
+    @property
+    def snapshots(self) -> int:
+        """How many it makes."""
+        return self.groups
+
+    @property
+    def files_left(self) -> int:
+        """How many files are live behind it, if it meets nobody."""
+        return self.groups
+
     def new_table(self, warehouse: Path) -> None:
         """The table; where rows can be marked or buried, every fourth of a file is."""
         _make_table(warehouse, self)
@@ -79,7 +94,7 @@ class Compaction:
         return compact(
             in_groups_of(self.opened(warehouse), 1),
             self.catalog(warehouse),
-            CompactSpec(mode="full"),
+            self.spec,
             operation_id=OPERATION,
             try_number=try_number,
             before_publication=once,

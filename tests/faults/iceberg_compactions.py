@@ -1,4 +1,7 @@
-"""The same compactions of an Iceberg table, whose catalog is a file of SQLite or a REST server."""
+"""The same compactions of an Iceberg table, whose catalog is a file of SQLite or a REST server.
+
+Some rewrite manifests, too, or nothing else.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.compaction import CompactMode, CompactSpec, Manifests
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.direct import DirectWrite
@@ -27,11 +31,31 @@ class IcebergCompaction(Compaction):
     """``server`` is the address of a REST catalog, which lets in who has the ``token``.
 
     ``moves``: the files are of an older spec, without partitions.
+    ``manifests`` is that of ``CompactSpec``.
     """
 
     server: str = ""
     token: str = ""
     moves: bool = False
+    manifests: Manifests = "keep"
+
+    @property
+    def spec(self) -> CompactSpec:
+        """The statement."""
+        mode: CompactMode = "minor" if self.manifests == "only" else "full"
+        return CompactSpec(mode=mode, manifests=self.manifests)
+
+    @property
+    def snapshots(self) -> int:
+        """How many it makes."""
+        return {"keep": self.groups, "rewrite": PARTITIONS + 1, "only": 1}[self.manifests]
+
+    @property
+    def files_left(self) -> int:
+        """How many files are live behind it, if it meets nobody."""
+        if self.manifests != "only":
+            return PARTITIONS
+        return COMMITS * PARTITIONS * (2 if self.marks else 1)
 
     @property
     def _work(self) -> IcebergWork:
@@ -78,6 +102,21 @@ class IcebergCompaction(Compaction):
         """The table now, as pyiceberg sees it."""
         return self._work.look(warehouse)
 
+    def require_sound_manifests(self, warehouse: Path) -> None:
+        """No snapshot has a file twice, and what entries say of a file is the same in all."""
+        table, said = self._table(warehouse), dict[str, tuple[Any, ...]]()
+        for snapshot in table.snapshots():
+            entries = [
+                entry
+                for manifest in snapshot.manifests(table.io)
+                for entry in manifest.fetch_manifest_entry(table.io)
+            ]
+            paths = [each.data_file.file_path for each in entries]
+            assert len(paths) == len(set(paths)), snapshot
+            for path, each in zip(paths, entries, strict=True):
+                origin = each.snapshot_id, each.sequence_number, each.file_sequence_number
+                assert said.setdefault(path, origin) == origin, (path, said[path], origin, snapshot)
+
     def orphans_left(self, warehouse: Path) -> tuple[int, set[str]]:
         """How many files the orphan search removes, and which it should have, too."""
         table = self._table(warehouse)
@@ -90,6 +129,9 @@ WORKS = {
     "compaction": IcebergCompaction(),
     "compaction with deletes beside others": IcebergCompaction(marks=True, meets_others=True),
     "compaction of older files": IcebergCompaction(moves=True, groups=1),
+    "manifests behind a compaction": IcebergCompaction(marks=True, manifests="rewrite"),
+    "manifests": IcebergCompaction(marks=True, manifests="only"),
+    "manifests beside others": IcebergCompaction(marks=True, meets_others=True, manifests="only"),
 }
 
 
@@ -116,6 +158,14 @@ class IcebergCompactionMatrix(CompactionMatrix):
         # Its table is at the path of the others.
         self._clean(fault.work)
         return super().run(fault)
+
+    def _require_done(
+        self, fault: Fault, warehouse: Path, expected: list[dict[str, Any]], report: dict[str, Any]
+    ) -> None:
+        super()._require_done(fault, warehouse, expected, report)
+        work = self.works[fault.work]
+        assert isinstance(work, IcebergCompaction)
+        work.require_sound_manifests(warehouse)
 
     @property
     def _warehouse(self) -> Path:

@@ -107,8 +107,8 @@ def fail_at(number: int, *, acts: bool) -> Seen:
 
 
 def _act(event: str, arguments: tuple[Any, ...]) -> None:
-    # It may have been in vain: a folder that is there already.
-    with contextlib.suppress(OSError):
+    # It may have been in vain: a folder that is there already, a commit that is refused.
+    with contextlib.suppress(Exception):
         _ACTIONS[event](*arguments)
 
 

@@ -1,7 +1,7 @@
-"""A compaction of an Iceberg table that dies, or whose storage or catalog fails, at every step.
+"""A compaction of an Iceberg table, or a rewrite of its manifests, that dies at every step.
 
-A run takes one of the catalogs and a part of the steps, with the request to commit; `make
-test-faults COMPACT=1 ICEBERG=1` takes them all.
+Or its storage or catalog fails there. A run takes one of the catalogs and a part of the steps, with
+the request to commit; `make test-faults COMPACT=1 ICEBERG=1` takes them all.
 """
 
 from __future__ import annotations
@@ -33,14 +33,17 @@ def matrix(
     return IcebergCompactionMatrix.on(drivers, tmp_path, server)
 
 
-@pytest.mark.by_turns(2)
+@pytest.mark.by_turns(6)
 @pytest.mark.parametrize("work", WORKS)
 def test_faults_at_every_step_of_a_compaction(
     matrix: IcebergCompactionMatrix, work: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     faults = list(matrix.faults(work))
     places = {part for fault in faults for part in re.split("[ /]", fault.where)}
-    assert {"catalog", "data", "metadata", "_operations"} <= places
+    expected = {"catalog", "metadata", "_operations"}
+    if matrix.works[work].snapshots > 1:
+        expected.add("data")
+    assert expected <= places
     asks = [each for each in faults if "merge.asked" in each.where]
     assert {each.kind for each in asks} >= {"killed before", "killed after", "answer lost after"}
     first = [each for each in asks if each.step == asks[0].step]

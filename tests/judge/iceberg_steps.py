@@ -127,6 +127,15 @@ class IcebergSteps:
             change.addField("p")
         change.commit()
 
+    def column(self) -> None:
+        """Add a column, or drop the one that was added."""
+        change = self._table.updateSchema()
+        if self._table.schema().findField("more") is None:
+            text = getattr(self._iceberg.types, "Types$StringType").get()
+            change.addColumn("more", text).commit()
+        else:
+            change.deleteColumn("more").commit()
+
     def statistics(self, seed: int) -> None:
         """Describe a snapshot by a file of statistics and one about partitions."""
         snapshot = self._snapshot(seed)

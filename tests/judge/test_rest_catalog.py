@@ -22,7 +22,7 @@ from spark_jobs.connectors.paimon.commit.new_snapshot import NewSnapshot
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.compaction import CompactSpec
-from spark_jobs.contract.maintenance import RollbackSpec
+from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
 from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest, Origin, TableName
 from spark_jobs.contract.statements import (
     ColumnSpec,
@@ -347,23 +347,23 @@ def test_a_merge_through_spark_and_what_java_reads(
     retried = replace(request, origin=Origin(try_number=2))
     again = run(retried, spark, rest.credentials)
 
-    rolled_back = run(
-        replace(request, operation_id="back", statement=RollbackSpec(1), sources=()),
+    expired = run(
+        replace(request, operation_id="care", statement=ExpireSnapshotsSpec(), sources=()),
         spark,
         rest.credentials,
     )
 
     assert result.error is None
     assert (result.metrics.updated, result.metrics.inserted) == (1, 1)
-    assert rolled_back.error is not None
-    assert rolled_back.error.code == "NOT_SUPPORTED"
+    assert expired.error is not None
+    assert expired.error.code == "NOT_SUPPORTED"
     assert again.new_snapshot_id == result.new_snapshot_id == 2
     expected = [(0, "old"), (1, "new"), (2, "old"), (9, "new")]
     assert [(row["id"], row["v"]) for row in read(connector, name)] == expected
     rows = read_with_java(rest.folder, str(name))
     assert sorted((row["id"], row["v"]) for row in rows) == expected
     assert sorted(path.name for path in {*operations.glob("*.json")} - of_others) == [
-        "back.json",
+        "care.json",
         "through-spark.json",
     ]
     assert not any(

@@ -25,6 +25,7 @@ os.environ["AIRFLOW_HOME"] = _HOME
 from tests.live.browser import Browser, browsing  # noqa: E402
 from tests.live.browser import NotInstalledError as BrowserNotInstalledError  # noqa: E402
 from tests.live.days import Days  # noqa: E402
+from tests.live.lake import Lake, running_lake  # noqa: E402
 from tests.live.orders import Orders  # noqa: E402
 from tests.live.server import Server  # noqa: E402
 from tests.live.spark_python import ROOT, SparkPython, running_spark_python  # noqa: E402
@@ -162,6 +163,13 @@ def store(tmp_path: Path) -> Iterator[Store]:
     server.start()
     yield server
     server.stop()
+
+
+@pytest.fixture
+def lake(tmp_path: Path, spark_python: SparkPython) -> Iterator[Lake]:
+    """A REST catalog of Iceberg tables in a store of its own."""
+    with running_lake(tmp_path / "store", spark_python) as found:
+        yield found
 
 
 @pytest.fixture

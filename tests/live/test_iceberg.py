@@ -4,31 +4,16 @@ deferred sensor, a watcher, a backfill. No secret is in anything that is left or
 
 from __future__ import annotations
 
-import json
 import shutil
 import uuid
-from dataclasses import dataclass
 
-import pytest
-
-from tests.judge.iceberg_server import CLIENT, IcebergRest, iceberg_rest_or_skip
 from tests.live.client import ENDED
 from tests.live.database import content
 from tests.live.evidence import Watch, files_below, places_of
-from tests.live.spark_python import ROOT, SparkPython
-from tests.live.store import Store
-from tests.support.gateway import gateway_program_or_skip
+from tests.live.spark_python import ROOT
 from tests.support.waiting import wait_for
 
-# Run in the Spark environment: another writer and reader.
-_LIBRARY = """
-import json, sys
-from datetime import date
-from decimal import Decimal
-import pyarrow as pa
-from pyiceberg.catalog.rest import RestCatalog
-catalog = RestCatalog("other", **json.loads(sys.argv[1]))
-"""
+# Run in the Spark environment, behind the imports of ``Lake.run``.
 _MAKE = """
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -49,12 +34,6 @@ rows = [
     for id, day in [(1, 1), (2, 1), (9, 3)]
 ]
 table.append(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()))
-"""
-_LOOK = """
-table = catalog.load_table(("shop", "orders"))
-rows = [list(map(str, row.values())) for row in table.scan().to_arrow().to_pylist()]
-made = sorted(table.snapshots(), key=lambda each: each.sequence_number)
-print(json.dumps({"rows": sorted(rows), "ids": [each.snapshot_id for each in made]}))
 """
 _DAGS = """
 from datetime import datetime
@@ -115,61 +94,6 @@ THIRD = [["9", "2026-01-03", "old", "90.00"]]
 EXAMPLE = "iceberg_orders"
 
 
-@dataclass(frozen=True)
-class Lake:
-    """A catalog, and the store of its tables."""
-
-    catalog: IcebergRest
-    store: Store
-    python: SparkPython
-
-    @property
-    def secrets(self) -> dict[str, str]:
-        keys = {"access key": self.store.access_key, "secret key": self.store.secret_key}
-        return {**keys, "client's secret": self.catalog.secret}
-
-    @property
-    def keys(self) -> dict[str, str]:
-        return {
-            "s3.endpoint": self.store.endpoint,
-            "s3.region": "us-east-1",
-            "s3.access-key-id": self.store.access_key,
-            "s3.secret-access-key": self.store.secret_key,
-        }
-
-    def connection(self, conn_id: str) -> dict[str, str]:
-        """As Airflow's API takes it."""
-        return {
-            "connection_id": conn_id,
-            "conn_type": "iceberg",
-            "host": self.catalog.uri,
-            "login": CLIENT,
-            "password": self.catalog.secret,
-            "extra": json.dumps({"workspace": f"s3://{self.store.bucket.name}/work", **self.keys}),
-        }
-
-    def run(self, code: str) -> str:
-        properties = json.dumps({**self.catalog.properties, **self.keys})
-        return self.python.run(_LIBRARY + code, properties)
-
-    def look(self) -> tuple[list[list[str]], list[int]]:
-        """The rows, and the ids of all snapshots, as pyiceberg reads them."""
-        found = json.loads(self.run(_LOOK))
-        return found["rows"], found["ids"]
-
-
-@pytest.fixture
-def lake(tmp_path, spark_python):
-    keys = {"access_key": "ICEBERGACCESSKEY", "secret_key": "iceberg-store-secret"}
-    store = Store(gateway_program_or_skip(), tmp_path / "store", **keys)
-    store.start()
-    try:
-        with iceberg_rest_or_skip(store.bucket) as catalog:
-            yield Lake(catalog, store, spark_python)
-    finally:
-        store.stop()
-
-
 def test_a_table_in_a_catalog_and_a_store(server, lake, tmp_path):
     client, marker = server.client, f"open-{uuid.uuid4()}"
     first = prepare(server, lake)
@@ -182,7 +106,7 @@ def test_a_table_in_a_catalog_and_a_store(server, lake, tmp_path):
         client.trigger(EXAMPLE, marker, conf=conf)
         assert client.ended(EXAMPLE, marker) == "success"
         assert client.ended("iceberg_gate", "run") == "success"
-        merged, ids = lake.look()
+        merged, ids = lake.look("shop.orders")
         client.backfill("iceberg_days", "2026-01-01", "2026-01-02", runs=2)
         runs = backfilled(client, "iceberg_days")
 
@@ -202,7 +126,7 @@ def test_a_table_in_a_catalog_and_a_store(server, lake, tmp_path):
     replaced = [client.xcom("iceberg_days", run["dag_run_id"], "overwrite") for run in runs]
     days = ["2026-01-01", "2026-01-02"]
     assert sorted(each["partitions"] for each in replaced) == [[f"day={day}"] for day in days]
-    rows, all_ids = lake.look()
+    rows, all_ids = lake.look("shop.orders")
     assert rows == [*(["100", day, "new", "1.50"] for day in days), *THIRD]
     assert all_ids[:-2] == ids
     assert set(all_ids[-2:]) == {each["snapshot_id"] for each in replaced}
@@ -223,7 +147,7 @@ def test_a_table_in_a_catalog_and_a_store(server, lake, tmp_path):
 
 def care_is_taken(client, lake, snapshots):
     """Old snapshots go with their files; the rows stay."""
-    rows, _ = lake.look()
+    rows, _ = lake.look("shop.orders")
     client.trigger("iceberg_care", "care")
     assert client.ended("iceberg_care", "care") == "success"
     compacted, expired, orphans = (
@@ -234,7 +158,7 @@ def care_is_taken(client, lake, snapshots):
     assert (expired["status"], expired["snapshots"]) == ("committed", snapshots - 1)
     assert expired["data_files"] > 0
     assert orphans["status"] == "unchanged"
-    assert lake.look()[0] == rows
+    assert lake.look("shop.orders")[0] == rows
     files = {name for name in files_below(lake.store.bucket) if name.endswith(".parquet")}
     assert len([name for name in files if "/data/" in name]) == 3
 
@@ -246,7 +170,7 @@ def prepare(server, lake):
     shutil.copyfile(ROOT / "dags_examples" / f"{EXAMPLE}.py", server.dags / f"{EXAMPLE}.py")
     server.add_dag("iceberg_gate", _DAGS)
     server.start_dags(EXAMPLE)
-    _, (first,) = lake.look()
+    _, (first,) = lake.look("shop.orders")
     return first
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.live.approval import Approval
 from tests.live.spark_python import ROOT
 from tests.live.table import Table
 from tests.support.waiting import wait_for
@@ -69,11 +70,10 @@ def test_expiry_waits_for_approval_and_does_what_the_preview_said(server, spark_
     client = server.client
     server.add_dag(DAG, (ROOT / "dags_examples" / f"{DAG}.py").read_text())
     (run_id,) = wait_for("the night's run", lambda: client.runs(DAG))
-    approval = f"/dags/{DAG}/dagRuns/{run_id}/taskInstances/approval"
-    wait_for("the question", lambda: is_asked(server, run_id))
-
+    approval = Approval(server, DAG, run_id)
+    asked = approval.question()
     preview = client.xcom(DAG, run_id, "preview")
-    asked = client.call("GET", f"{approval}/-1/hitlDetails")
+
     assert (preview["snapshots"], preview["data_files"]) == (2, 2)
     assert asked["subject"] == "Expire snapshots of shop.orders?"
     assert "2 snapshots of shop.orders would expire, and with them\n2 data files" in asked["body"]
@@ -82,8 +82,7 @@ def test_expiry_waits_for_approval_and_does_what_the_preview_said(server, spark_
 
     # By now five snapshots are neither young nor among the latest ten.
     table.python(_LATER)
-    answer = {"chosen_options": ["Approve"], "params_input": {}}
-    client.call("PATCH", f"{approval}/-1/hitlDetails", answer)
+    approval.approve()
 
     assert client.ended(DAG, run_id) == "success", table.story(DAG)
     done = client.xcom(DAG, run_id, "expire")
@@ -140,18 +139,6 @@ def test_what_is_worth_it_is_compacted(server, spark_python):
     assert client.ended("compact_events", "again") == "success", table.story("compact_events")
     states = {each["task_id"]: each["state"] for each in client.tasks("compact_events", "again")}
     assert states == {"worth_compacting": "success", "compact": "skipped", "expire": "success"}
-
-
-def is_asked(server, run_id):
-    """Whether the question waits for an answer, and its process is known to have ended.
-
-    Airflow takes an answer before that, within a second, for a task that failed.
-    """
-    states = {task["task_id"]: task["state"] for task in server.client.tasks(DAG, run_id)}
-    assert not {"failed", "up_for_retry"} & set(states.values()), states
-    ended = f"TaskInstance Finished: dag_id={DAG}, task_id=approval"
-    log = server.log.read_text(errors="replace")
-    return states["approval"] in ("deferred", "awaiting_input") and ended in log
 
 
 def files(table):

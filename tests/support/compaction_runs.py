@@ -17,12 +17,15 @@ from spark_jobs.connectors.iceberg.compaction.compaction import IcebergCompactio
 from spark_jobs.connectors.paimon.compaction.compaction import PaimonCompaction
 from spark_jobs.connectors.shared.compaction.plan import GroupSize
 from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.compaction_record import ManifestRecord
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.compaction import group_run, part_tasks
 from spark_jobs.engine.job import compaction_job, request_job
 from spark_jobs.engine.job.compaction_job import CompactionJob
+from spark_jobs.spi.compaction import ManifestCommit
 from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.tables import TableHandle
 from tests.support.paimon_tables import NAME
 
 
@@ -46,7 +49,10 @@ def compact(
     dry_run: bool = False,
     before_publication: Callable[[], None] = lambda: None,
 ) -> JobResult:
-    """A compaction from start to end; ``before_publication`` runs before that of each group."""
+    """A compaction from start to end.
+
+    ``before_publication`` runs before that of each group, and of manifests that are written anew.
+    """
     request = JobRequest(
         operation_id=operation_id or f"compaction-{uuid.uuid4().hex}",
         target=name,
@@ -57,13 +63,24 @@ def compact(
     )
     compaction = connector.compaction
     assert compaction is not None
-    publish = compaction.publish
+    publish, rewrite = compaction.publish, compaction.rewrite_manifests
 
     def published(*arguments: Any) -> Any:
         before_publication()
         return publish(*arguments)
 
-    with _tasks_here(), mock.patch.object(compaction, "publish", published):
+    def rewritten(table: TableHandle, commit: ManifestCommit) -> Any:
+        def properties(record: ManifestRecord) -> dict[str, str]:
+            before_publication()
+            return dict(commit.properties(record))
+
+        return rewrite(table, replace(commit, properties=properties))
+
+    with (
+        _tasks_here(),
+        mock.patch.object(compaction, "publish", published),
+        mock.patch.object(compaction, "rewrite_manifests", rewritten),
+    ):
         return CompactionJob(request, _Session(), connector).run()  # type: ignore[arg-type]
 
 

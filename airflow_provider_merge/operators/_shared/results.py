@@ -32,6 +32,7 @@ _REMOVED = (
     "manifests",
     "leftovers",
 )
+_CLEANED = ("schemas", "partition_specs")
 _COMPACTED = ("rows", "vectors_removed", "indexes_lost", "changelog_files")
 _READ = ("files", "bytes", "records")
 _NOT_STORED = ("lost_values", "lost_records", "quarantined")
@@ -198,6 +199,9 @@ def _cells(counts: object, names: Sequence[str]) -> str:
 def _maintenance_table(result: JobResult, report: MaintenanceReport) -> str:
     is_dry = result.status == "dry_run"
     removed = f"{_cells(report, _REMOVED)} | bytes {report.bytes_removed:,}"
+    cleaned = [each for each in _CLEANED if getattr(report, each)]
+    if cleaned:
+        removed += f" | {_cells(report, cleaned)}"
     done = "would remove" if is_dry else "removed"
     lines = [f"{result.target}: {result.status}", f"  {done}: {removed}"]
     kept = "would be kept" if is_dry else "kept"

@@ -52,12 +52,17 @@ function orphans({ task, result }) {
   return [
     facts([
       ["Last search", moment(task.start_date?.slice(0, 19))],
-      [isDry ? "Data files that it would remove" : "Data files that it removed", number(result.data_files)],
-      ["Leftovers of killed jobs", number(result.leftovers)],
+      [isDry ? "Data files that it would remove" : "Data files that it removed", counted(result.data_files)],
+      ["Leftovers of killed jobs", counted(result.leftovers)],
       [isDry ? "Would free" : "Freed", bytes(result.bytes_removed)],
     ]),
     el("p", {}, el("a", { href: pageOf("preview", { dag_id, run_id, task_id, map_index }) }, "All that it found")),
   ];
+}
+
+/** A number; null, which is not shown, if nobody counted. */
+function counted(value) {
+  return value === undefined ? null : number(value);
 }
 
 /** A card that asks Airflow, and is filled when it answers. */

@@ -144,7 +144,7 @@ function results(told) {
   const metrics = told.metrics ?? told;
   const known = (names) => names.filter((name) => metrics[name] !== undefined).map((name) => [text(name), number(metrics[name])]);
   const sizes = [["Bytes added", metrics.bytes_added], ["Bytes removed", metrics.bytes_removed]].filter(([, value]) => value !== undefined).map(([name, value]) => [name, bytes(value)]);
-  const care = ["snapshots", "tags", "data_files", "index_files", "manifests", "leftovers", "files_before", "files_after", "partitions_compacted"];
+  const care = ["snapshots", "tags", "schemas", "partition_specs", "data_files", "index_files", "manifests", "leftovers", "files_before", "files_after", "partitions_compacted"];
   const partitions = (told.partitions ?? []).map((each) => (typeof each === "string" ? { name: each } : { name: Object.entries(each.values ?? {}).map(([key, value]) => `${key}=${value}`).join("/"), ...each }));
   const rows = known(counts);
   return [
@@ -166,7 +166,7 @@ function results(told) {
 
 function statement(instance) {
   const fields = instance.rendered_fields ?? {};
-  const given = parts.filter((name) => fields[name] !== undefined && fields[name] !== null && fields[name] !== "");
+  const given = parts.filter((name) => fields[name] !== null && filled(fields[name]));
   if (given.length === 0) return null;
   return el("section", { class: "card" }, el("h2", {}, "The statement as it was sent"),
     facts([["Operator", instance.operator_name ?? instance.operator], ["Connection", fields.catalog_conn_id]]),

@@ -5,12 +5,24 @@ import { ask, exactJson, Problem, root } from "./ui.js";
 const api = `${root}api/v2/`;
 export const unquoted = (name) => String(name ?? "").replaceAll("`", "");
 
-/** The tasks of all DAGs that match a filter and name this table as their target, the newest first. */
-async function tasksOf({ connection, database, table }, filter) {
+// Results of table care that are read to find one about a table.
+const mostResults = 5;
+
+/** The tasks of all DAGs that match a filter, with their fields, the newest first. */
+async function newestTasks(filter) {
   const found = await ask("dags/~/dagRuns/~/taskInstances", { order_by: "-start_date", limit: 100, ...filter }, api);
-  return found.task_instances.filter(({ rendered_fields: fields }) =>
-    fields && fields.catalog_conn_id === connection && unquoted(fields.target) === `${database}.${table}`);
+  return found.task_instances.filter((each) => each.rendered_fields);
 }
+
+/** Those that name this table as their target. */
+async function tasksOf({ connection, database, table }, filter) {
+  return (await newestTasks(filter)).filter(({ rendered_fields: fields }) =>
+    fields.catalog_conn_id === connection && unquoted(fields.target) === `${database}.${table}`);
+}
+
+/** Those of an operator that have ended well. */
+const endedWell = (name) => ({ operator: name, state: "success" });
+const isOf = (name) => (task) => task.operator === name || task.operator_name === name;
 
 /** Tasks that run now. */
 export function runningTasks(table) {
@@ -20,10 +32,29 @@ export function runningTasks(table) {
 /** The last task that searched for orphan files, with its result; null without one. */
 export async function lastOrphanSearch(table) {
   const name = "RemoveOrphanFilesOperator";
-  const found = await tasksOf(table, { operator: name, state: "success" });
-  const task = found.find((each) => each.operator === name || each.operator_name === name);
-  if (!task) return null;
+  const [found, cared] = await Promise.all([tasksOf(table, endedWell(name)), lastCare(table)]);
+  const task = found.find(isOf(name));
+  if (!task || (cared && cared.task.start_date > task.start_date)) return cared;
   return { task, result: await resultOf(task) };
+}
+
+/** The last care for many tables that removed the orphan files of this one, as that removal's result. */
+async function lastCare({ connection, database, table }) {
+  const name = "TableCareOperator";
+  const tasks = (await newestTasks(endedWell(name))).filter(isOf(name)).filter(({ rendered_fields: fields }) =>
+    isIn("remove_orphan_files", fields.actions) && (fields.catalog_conn_id === connection || isIn(connection, fields.more_catalogs)));
+  for (const task of tasks.slice(0, mostResults)) {
+    const { tables } = await resultOf(task).catch(() => ({}));
+    const step = (tables ?? []).find((each) => each.catalog === connection && unquoted(each.table) === `${database}.${table}`
+      && each.action === "remove_orphan_files" && ["done", "unchanged"].includes(each.status));
+    if (step) return { task, result: { status: step.status, bytes_removed: step.free ?? 0 } };
+  }
+  return null;
+}
+
+/** Whether a rendered field, a list or its text, may have a name. */
+function isIn(name, field) {
+  return JSON.stringify(field ?? "").includes(name);
 }
 
 /** What a task returned. */

@@ -12,6 +12,7 @@ from spark_jobs.connectors.paimon.commit.publish import SnapshotFiles, SnapshotS
 from spark_jobs.connectors.paimon.compaction.compaction import PaimonCompaction
 from spark_jobs.connectors.paimon.library import catalogs, rest_catalog
 from spark_jobs.connectors.paimon.library.catalog_options import catalog_options
+from spark_jobs.connectors.paimon.maintenance.server_maintenance import ServerMaintenance
 from spark_jobs.connectors.paimon.maintenance.table_maintenance import PaimonMaintenance
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.read.scan import PaimonScan
@@ -27,6 +28,7 @@ from spark_jobs.formats.paimon.options import (
     metastore_of,
 )
 from spark_jobs.spi.connector import Connector, ConnectorScan
+from spark_jobs.spi.maintenance import ConnectorMaintenance
 from spark_jobs.storage.source_location import source_location
 from spark_jobs.storage.warehouse import Warehouse, open_warehouse
 from spark_jobs.storage.workspace import open_workspace
@@ -50,14 +52,14 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         opened = catalogs.open_catalog(_library_options(options, storage, storage.location))
         metadata = PaimonMetadata(opened, storage)
         snapshots: SnapshotStore = SnapshotFiles(storage.files)
-        maintenance: PaimonMaintenance | None = PaimonMaintenance(metadata, storage)
+        maintenance: ConnectorMaintenance = PaimonMaintenance(metadata, storage)
     elif metastore == REST:
         storage = open_warehouse(catalog.warehouse, options, is_exclusive=False)
         name = options.get(REST_WAREHOUSE, storage.location)
         opened = rest_catalog.open_rest_catalog(_library_options(options, storage, name))
         metadata = PaimonMetadata(opened, storage)
-        # The server has its own tags and rollbacks.
-        snapshots, maintenance = CatalogServer(opened), None
+        snapshots = CatalogServer(opened)
+        maintenance = ServerMaintenance(metadata, storage, opened)
     else:
         raise NotSupportedError(
             f"Catalog option {METASTORE} = {metastore} is not supported yet.",

@@ -16,6 +16,7 @@ from typing import Final
 from spark_jobs.contract.durations import before, parse_limit, parse_option
 from spark_jobs.contract.lifetimes import ABANDONED_AFTER
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
+from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, NotSupportedError, RequestError
 from spark_jobs.formats.paimon.metadata_files import guarding_operation
 
@@ -30,6 +31,20 @@ _DEFAULT_AGE: Final = "1 h"
 _UNLIMITED: Final = 2**63 - 1
 # A snapshot that was stored so much later than it says was committed by a clock that is behind.
 _BEHIND: Final = timedelta(hours=1)
+
+
+def refuse_cleaning(name: TableName, spec: ExpireSnapshotsSpec) -> None:
+    """Refuse to remove schemas.
+
+    Raises:
+        NotSupportedError: ``spec`` asks for it.
+    """
+    if spec.clean_expired_metadata:
+        raise NotSupportedError(
+            f"clean_expired_metadata: {name} is a Paimon table, whose engines need its schemas by "
+            "their numbers, from the first one on.",
+            "Leave clean_expired_metadata out.",
+        )
 
 
 @dataclass(frozen=True, slots=True)

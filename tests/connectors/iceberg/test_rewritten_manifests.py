@@ -67,6 +67,21 @@ def manifests(catalog: PlainCatalog) -> list[Any]:
     return list(now.current_snapshot().manifests(now.io))
 
 
+def test_files_of_a_compaction_keep_both_numbers(
+    catalog: PlainCatalog, connector: Connector
+) -> None:
+    """They are older for deletes than they are."""
+    spec = CatalogSpec("iceberg", str(catalog.folder), catalog.options)
+    assert compact(connector, spec, CompactSpec(mode="full"), name=NAME).error is None
+    append(catalog, 6)
+    before = entries(catalog)
+    assert any(number < of_file for _, _, number, of_file, _, _ in before)
+
+    rewrite(connector)
+
+    assert entries(catalog) == before
+
+
 def test_manifests_become_one(catalog: PlainCatalog, connector: Connector) -> None:
     before, size = entries(catalog), table(catalog).current_snapshot().summary["total-files-size"]
     assert len(manifests(catalog)) == 6

@@ -335,6 +335,15 @@ def test_what_another_engine_began_to_expire_goes(connector: Connector, table: P
     assert read(connector) == [{"id": 5, "k": "x"}]
 
 
+def test_schemas_are_not_removed(connector: Connector, table: Path) -> None:
+    before = contents(table)
+    with pytest.raises(
+        NotSupportedError, match=r"clean_expired_metadata: shop\.orders is a Paimon"
+    ):
+        expire(connector, ExpireSnapshotsSpec(clean_expired_metadata=True))
+    assert contents(table) == before
+
+
 def test_a_table_without_snapshots_is_left_alone(connector: Connector) -> None:
     create(connector, {"id": "int"})
 

@@ -1,4 +1,4 @@
-"""Expiring snapshots, tags and branches, with the files that only they need. Driver only.
+"""Expiring snapshots, tags and branches, with what only they need. Driver only.
 
 The steps are: write a note of the files, commit the metadata without the snapshots, check again
 which files are in use, remove data and delete files, then manifests, lists and statistics, then the
@@ -24,6 +24,11 @@ from spark_jobs.connectors.iceberg.maintenance.own_folders import OwnFolders, re
 from spark_jobs.connectors.iceberg.maintenance.removable_files import (
     ManifestReader,
     RemovableFiles,
+)
+from spark_jobs.connectors.iceberg.maintenance.unreached_metadata import (
+    NOTHING,
+    UnreachedMetadata,
+    unreached_metadata,
 )
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
@@ -54,6 +59,7 @@ class _Plan:
 
     read: PinnedTable
     expiring: Expiring
+    unreached: UnreachedMetadata
     files: RemovableFiles
     notes: Collection[str]
 
@@ -123,12 +129,23 @@ class SnapshotExpiry:
         gone = frozenset(found.snapshots)
         files.add(metadata, gone)
         files.keep(metadata, gone)
-        return _Plan(table, found, files, notes.keys())
+        unreached = self._unreached(table, gone, reader) if not held else NOTHING
+        return _Plan(table, found, unreached, files, notes.keys())
+
+    def _unreached(
+        self, table: PinnedTable, gone: Collection[int], reader: ManifestReader
+    ) -> UnreachedMetadata:
+        """What is to be removed with the snapshots that are ``gone``."""
+        if not self._spec.clean_expired_metadata:
+            return NOTHING
+        stay = [each for each in table.metadata.snapshots if each.snapshot_id not in gone]
+        listed = reader.listed(stay, are_gone=False)
+        return unreached_metadata(table, stay, listed.values())
 
     def _expired(self, plan: _Plan) -> bool:
         """Carry out ``plan``; False if others changed the table meanwhile."""
         notes = set(plan.notes)
-        if plan.expiring.snapshots or plan.expiring.refs:
+        if plan.expiring.snapshots or plan.expiring.refs or plan.unreached:
             note = _note(plan)
             if not self._is_committed(plan, note):
                 return False
@@ -137,7 +154,8 @@ class SnapshotExpiry:
         return True
 
     def _is_committed(self, plan: _Plan, note: str) -> bool:
-        change = WithoutExpired(plan.expiring, at_client=self._commits.catalog.decides_at_client)
+        at_client = self._commits.catalog.decides_at_client
+        change = WithoutExpired(plan.expiring, plan.unreached, at_client=at_client)
         storage = plan.read.storage.filesystem
         try:
             self._require_wanted()
@@ -197,6 +215,8 @@ def _report(plan: _Plan) -> MaintenanceReport:
     return MaintenanceReport(
         snapshots=len(gone),
         tags=len(plan.expiring.refs),
+        schemas=len(plan.unreached.schemas),
+        partition_specs=len(plan.unreached.specs),
         data_files=kinds["data"],
         index_files=kinds["index"],
         manifests=kinds["manifest"],

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from spark_jobs.connectors.iceberg.maintenance.references import pointer, unchanged
+from spark_jobs.connectors.iceberg.maintenance.unreached_metadata import UnreachedMetadata
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.errors import CommitError, ErrorCode
@@ -25,6 +26,7 @@ class WithoutExpired:
     """
 
     expiring: Expiring
+    unreached: UnreachedMetadata
     at_client: bool
 
     def __str__(self) -> str:
@@ -39,7 +41,8 @@ class WithoutExpired:
         required: tuple[Any, ...] = tuple(unchanged(*each) for each in refs.items())
         if self.at_client:
             required = (*required, _NoOtherReferences(frozenset(refs)))
-        return required, tuple(self._updates(read))
+        required = (*required, *self.unreached.required(read.metadata))
+        return required, (*self._updates(read), *self.unreached.updates())
 
     def _updates(self, read: PinnedTable) -> Iterator[Any]:
         from pyiceberg.table import update
@@ -65,15 +68,19 @@ class WithoutExpired:
         """Whether the table has none of it any longer."""
         del read
         known = {each.snapshot_id for each in now.metadata.snapshots}
-        return known.isdisjoint(self.expiring.snapshots) and not any(
-            name in now.metadata.refs for name in self.expiring.refs
+        return (
+            known.isdisjoint(self.expiring.snapshots)
+            and not any(name in now.metadata.refs for name in self.expiring.refs)
+            and self.unreached.is_out_of(now.metadata)
         )
 
     def fits(self, read: PinnedTable, now: PinnedTable) -> bool:
         """Whether its snapshots are there, and tags and branches are as they were read."""
         known = {each.snapshot_id for each in now.metadata.snapshots}
-        return known.issuperset(self.expiring.snapshots) and all(
-            pointer(now, name) == pointer(read, name) for name in read.metadata.refs
+        return (
+            known.issuperset(self.expiring.snapshots)
+            and all(pointer(now, name) == pointer(read, name) for name in read.metadata.refs)
+            and self.unreached.is_in(now.metadata)
         )
 
 

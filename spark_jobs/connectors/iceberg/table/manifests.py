@@ -298,15 +298,17 @@ def _entry(
 ) -> ManifestEntry:
     file = record["data_file"]
     status = record["status"]
-    number = record.get("sequence_number")
+    number, of_file = record.get("sequence_number"), record.get("file_sequence_number")
+    # Only those of an added file are not known yet when a manifest is written.
     if number is None:
-        # Only that of an added file is not known yet when a manifest is written.
         number = listed.sequence_number if status == ADDED else 0
+    if of_file is None and status == ADDED:
+        of_file = listed.sequence_number
     found = ManifestEntry(
         status=status,
         snapshot_id=record.get("snapshot_id"),
         sequence_number=number,
-        file_sequence_number=record.get("file_sequence_number"),
+        file_sequence_number=of_file,
         spec_id=listed.spec_id,
         partition=dict(_partition(fields, file["partition"])),
         record=file,

@@ -85,7 +85,7 @@ def commit_snapshot(
             catalog.rest_api.commit_snapshot(table.identifier, uuid, before, snapshot, statistics)
         )
     except kinds.RESTException as error:
-        raise _failure(error, f"commit snapshot {snapshot.id}") from error
+        raise request_failure(error, f"commit snapshot {snapshot.id}") from error
 
 
 def alter_table(catalog: Any, table: Any, changes: Sequence[Any]) -> bool:
@@ -102,11 +102,11 @@ def alter_table(catalog: Any, table: Any, changes: Sequence[Any]) -> bool:
     except kinds.AlreadyExistsException:
         return False
     except kinds.RESTException as error:
-        raise _failure(error, f"alter {table.identifier.get_full_name()}") from error
+        raise request_failure(error, f"alter {table.identifier.get_full_name()}") from error
     return True
 
 
-def _failure(error: Any, task: str) -> OSError:
+def request_failure(error: Any, task: str) -> OSError:
     """The failure of a request; a TimeoutError if the server may have done it."""
     from pypaimon.api import rest_exception as kinds
 

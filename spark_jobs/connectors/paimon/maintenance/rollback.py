@@ -39,6 +39,11 @@ class Rollback:
             target = snapshot_files.snapshot_of_tag(history.tags[spec.tag])
         else:
             target = history.snapshots[spec.snapshot_id or 0]
+        return cls.onto(history, target)
+
+    @classmethod
+    def onto(cls, history: BranchHistory, target: Any) -> Rollback:
+        """The rollback to a snapshot."""
         later = [each for each in history.snapshots if each > target.id]
         tags = [name for name, tag in history.tags.items() if tag.id > target.id]
         return cls(history, target, sorted(later, reverse=True), tags)

@@ -30,6 +30,7 @@ from spark_jobs.contract.maintenance import (
 )
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.formats.paimon.expiry import refuse_cleaning
 from spark_jobs.formats.paimon.metadata_files import manifest_folder
 from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
 from spark_jobs.spi.writes import always_wanted
@@ -68,6 +69,7 @@ class PaimonMaintenance:
         require_wanted: Callable[[], None] = always_wanted,
     ) -> MaintenanceReport:
         """Drop the oldest snapshots and the files that nothing else needs, in batches."""
+        refuse_cleaning(name, spec)
         table = self._table(name)
         now = self._clock_of(table)()
         return expire_snapshots(table, self._storage, spec, now, require_wanted, dry_run=dry_run)

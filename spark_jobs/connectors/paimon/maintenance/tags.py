@@ -49,7 +49,7 @@ def create_tag(
         snapshot = stored_snapshots.find_snapshot(table.table, spec.snapshot_id)
     if snapshot is None:
         raise no_snapshot(name, spec.snapshot_id)
-    retention = _retention(spec, table.options)
+    retention = retention_of(spec, table.options)
     if retention is None:
         text = snapshot_files.snapshot_json(snapshot)
     else:
@@ -119,7 +119,7 @@ def _deleted(planner: RemovalPlanner, note: ChangeNote) -> MaintenanceReport | N
     return codec.decode(MaintenanceReport, noted["report"])
 
 
-def _retention(spec: CreateTagSpec, options: Mapping[str, str]) -> timedelta | None:
+def retention_of(spec: CreateTagSpec, options: Mapping[str, str]) -> timedelta | None:
     """The retention of a new tag: the statement's, else the table's; None if neither sets one."""
     if spec.retention is not None:
         return parse_duration(spec.retention)

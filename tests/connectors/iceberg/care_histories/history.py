@@ -2,8 +2,9 @@
 
 This project expires the snapshots; then the table is put back as it was, and Spark's procedure
 expires them: both must leave the same snapshots, tags, branches and files. (Iceberg's library,
-without Spark, sometimes leaves a file that nothing needs.) Then files are lost in the folder, and
-both must find the same.
+without Spark, sometimes leaves a file that nothing needs.) Of an odd seed, both clean expired
+metadata, too: the same schemas and partition specs must be left. Then files are lost in the folder,
+and both must find the same.
 """
 
 from __future__ import annotations
@@ -62,9 +63,14 @@ _STEPS: Final = {
 
 @dataclass(frozen=True)
 class Left:
-    """What an expiry leaves; ``files`` are paths, without metadata files."""
+    """What an expiry leaves; ``files`` are paths, without metadata files.
+
+    ``schemas`` and ``specs`` are their ids.
+    """
 
     snapshots: frozenset[int]
+    schemas: frozenset[int]
+    specs: frozenset[int]
     refs: frozenset[tuple[str, int]]
     files: frozenset[str]
 
@@ -75,6 +81,8 @@ class CareHistory:
     def __init__(self, java: IcebergSpark, seed: int, kinds: Counter[str]) -> None:
         self._java = java
         self._random = random.Random(seed)
+        self._columns = random.Random(f"columns {seed}")
+        self._cleans = seed % 2 == 1
         self._kinds = kinds
         self.name = f"care_{seed}"
         self._names = ["a", "b", "c", "d"]
@@ -83,6 +91,9 @@ class CareHistory:
         """Take the steps, expire twice, and tell what differs."""
         self._make()
         taken = [each for _ in range(steps) if (each := self._step()) is not None]
+        if self._cleans:
+            # Each fourth step is behind one that changes the columns.
+            taken = [each for step in taken for each in self._with_columns(step)]
         self._java.steps(f"db.{self.name}", *taken)
         table = self._loaded(self.name)
         root = Path(_path(table.location()))
@@ -97,7 +108,8 @@ class CareHistory:
         moment = datetime.fromtimestamp(older_than / 1000, UTC).isoformat(" ", "milliseconds")
         self._java.sql(
             f"CALL {CATALOG}.system.expire_snapshots(table => 'db.{self.name}_java', "
-            f"older_than => TIMESTAMP '{moment}', retain_last => {least})"
+            f"older_than => TIMESTAMP '{moment}', retain_last => {least}, "
+            f"clean_expired_metadata => {str(self._cleans).lower()})"
         )
         java = self._left(f"{self.name}_java", root)
         orphans = self._orphans(f"{self.name}_java", root)
@@ -136,6 +148,10 @@ class CareHistory:
         left, needed, report = own
         if left.snapshots != java.snapshots:
             yield "snapshots", left.snapshots - java.snapshots, java.snapshots - left.snapshots
+        if left.schemas != java.schemas:
+            yield "schemas", left.schemas, java.schemas
+        if left.specs != java.specs:
+            yield "specs", left.specs, java.specs
         if left.refs != java.refs:
             yield "refs", left.refs, java.refs
         if left.files != java.files:
@@ -143,6 +159,8 @@ class CareHistory:
         if not needed <= left.files:
             yield "needed files", "gone", needed - left.files
         self._kinds["expired snapshots"] += report.snapshots
+        self._kinds["removed schemas"] += report.schemas
+        self._kinds["removed specs"] += report.partition_specs
         self._kinds["removed files"] += report.data_files + report.index_files + report.manifests
 
     def _expired_here(self, root: Path, older_than: int, least: int) -> Iterator[Any]:
@@ -150,7 +168,9 @@ class CareHistory:
         maintenance = self._care()
         # To the millisecond, as Iceberg's library.
         limit = datetime.fromtimestamp(older_than / 1000, UTC).isoformat(timespec="milliseconds")
-        limits = ExpireSnapshotsSpec(older_than=limit, retain_min=least)
+        limits = ExpireSnapshotsSpec(
+            older_than=limit, retain_min=least, clean_expired_metadata=self._cleans
+        )
         name = TableName("db", self.name)
         planned = maintenance.expire_snapshots(name, limits, dry_run=True)
         report = maintenance.expire_snapshots(name, limits, dry_run=False)
@@ -207,6 +227,12 @@ class CareHistory:
             case _:
                 return (chosen, seed)
 
+    def _with_columns(self, step: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+        if self._columns.random() < 1 / 4:
+            self._kinds["column"] += 1
+            yield ("column",)
+        yield step
+
     def _limits(self, table: Any) -> int:
         """All, or what is older than some snapshot."""
         times = sorted(each.timestamp_ms for each in table.metadata.snapshots)
@@ -221,6 +247,8 @@ class CareHistory:
         files = (each for each in root.rglob("[!.]*") if each.is_file())
         return Left(
             frozenset(each.snapshot_id for each in metadata.snapshots),
+            frozenset(each.schema_id for each in metadata.schemas),
+            frozenset(each.spec_id for each in metadata.partition_specs),
             frozenset((name, ref.snapshot_id) for name, ref in metadata.refs.items()),
             frozenset(str(each) for each in files if not each.name.endswith(".metadata.json")),
         )
