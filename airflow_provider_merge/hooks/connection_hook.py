@@ -77,7 +77,7 @@ class ConnectionHook(ConnectionPages, MetadataReads, BaseHook):
         problem = f"is {own!r}" if own else "is empty"
         raise invalid(
             f"connection {self.catalog_conn_id!r}, {SPARK_CATALOG_NAME}",
-            f"{problem}, and {table.written} is in the catalog {table.catalog}",
+            f"{problem}, and {table.catalog}.{table} is in the catalog {table.catalog}",
             f"Write {table}, or {table.catalog} into the connection's extra, {SPARK_CATALOG_NAME}.",
         )
 

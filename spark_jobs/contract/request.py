@@ -96,11 +96,6 @@ class TableName:
         return cls(database, table, *catalog)
 
     @property
-    def written(self) -> str:
-        """The name with its catalog, if it was written so."""
-        return f"{self.catalog}.{self}" if self.catalog else str(self)
-
-    @property
     def without_branch(self) -> str:
         """The table's name without a branch."""
         return self.table.partition(BRANCH_MARK)[0]

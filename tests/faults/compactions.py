@@ -58,7 +58,7 @@ class Compaction:
     @property
     def files_left(self) -> int:
         """How many files are live behind it, if it meets nobody."""
-        return self.groups
+        return PARTITIONS
 
     def new_table(self, warehouse: Path) -> None:
         """The table; where rows can be marked or buried, every fourth of a file is."""
