@@ -292,7 +292,7 @@ def test_found_at_parse(operator, parameters, message):
 def test_codes():
     for sql, code in {
         "DELETE FROM": "SYNTAX_ERROR",
-        "DELETE FROM c.d.t": "REQUEST_INVALID",
+        "DELETE FROM c.n.d.t": "REQUEST_INVALID",
         "WITH RECURSIVE a AS (SELECT 1) DELETE FROM d.t": "NOT_SUPPORTED",
     }.items():
         with pytest.raises(JobError) as caught:

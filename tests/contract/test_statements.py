@@ -202,10 +202,12 @@ def test_a_column_can_be_called_like_a_transform() -> None:
 )
 def test_a_table_name_is_read(text: str, name: TableName) -> None:
     assert TableName.parse(text) == name
+    catalog = TableName.parse(f"`my lake`.{text}")
+    assert (catalog, catalog.catalog) == (name, "my lake")
 
 
 @pytest.mark.parametrize(
-    "text", ["", "t", "a.b.c", ".t", "db.", "`db.t`", "`db.t", "db.`t", "a`b.c"]
+    "text", ["", "t", "a.b.c.d", "a..c", ".t", "db.", "`db.t`", "`db.t", "db.`t", "a`b.c"]
 )
 def test_what_is_no_table_name_is_refused(text: str) -> None:
     with pytest.raises(RequestError):
