@@ -222,6 +222,7 @@ ALLOWED_IMPORTS = {
         "spark_jobs.spi",
         "spark_jobs.storage.clock",
         "spark_jobs.storage.files",
+        "spark_jobs.storage.notes",
         *_DOORS,
         "pyspark",
         "py4j",  # part of pyspark
