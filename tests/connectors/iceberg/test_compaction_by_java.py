@@ -85,8 +85,9 @@ def test_equality_deletes_of_others_meanwhile_apply(
 ) -> None:
     judge, table = iceberg_spark, f"{CATALOG}.{NAME}"
     judge.sql(
+        f"DROP TABLE IF EXISTS {table} PURGE",
         f"CREATE TABLE {table} (id INT, v STRING) USING iceberg "
-        "TBLPROPERTIES ('format-version' = '2')"
+        "TBLPROPERTIES ('format-version' = '2')",
     )
     for number in range(6):
         judge.sql(f"INSERT INTO {table} VALUES ({number}, 'old')")

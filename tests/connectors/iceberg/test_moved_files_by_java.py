@@ -82,6 +82,7 @@ def test_deletes_of_others_meanwhile(spark: SparkSession, iceberg_spark: Iceberg
     """Equality deletes of a partition are about files of its spec alone."""
     judge, table = iceberg_spark, f"{CATALOG}.{NAME}"
     judge.sql(
+        f"DROP TABLE IF EXISTS {table} PURGE",
         f"CREATE TABLE {table} (id INT, p STRING) USING iceberg "
         "TBLPROPERTIES ('format-version' = '2')",
         f"INSERT INTO {table} VALUES (1, 'a'), (2, 'a'), (3, 'b')",
