@@ -47,6 +47,12 @@ def _tagged(catalog: PlainCatalog) -> None:
     table(catalog).manage_snapshots().create_tag(snapshots(catalog)[1], "meanwhile").commit()
 
 
+def _tagged_for_a_moment(catalog: PlainCatalog) -> None:
+    second = snapshots(catalog)[1]
+    table(catalog).manage_snapshots().create_tag(second, "meanwhile").commit()
+    table(catalog).manage_snapshots().remove_tag("meanwhile").commit()
+
+
 def _rolled_back(catalog: PlainCatalog) -> None:
     table(catalog).manage_snapshots().set_current_snapshot(snapshots(catalog)[1]).commit()
 
@@ -59,7 +65,9 @@ def _expired(catalog: PlainCatalog) -> None:
     table(catalog).maintenance.expire_snapshots().by_id(snapshots(catalog)[0]).commit()
 
 
-@pytest.mark.parametrize("meanwhile", [_tagged, _rolled_back, _appended, _expired])
+@pytest.mark.parametrize(
+    "meanwhile", [_tagged, _tagged_for_a_moment, _rolled_back, _appended, _expired]
+)
 def test_what_others_do_meanwhile_is_not_lost(
     catalog: PlainCatalog,
     connector: Connector,

@@ -108,15 +108,21 @@ def refuse_losses(read: PinnedTable, now: PinnedTable, expired: Expiring) -> Non
         CommitError: REFERENCE_LOST.
         InternalError: STORAGE_UNAVAILABLE.
     """
-    gone, lost = set(expired.snapshots), []
+    gone, lost = set(expired.snapshots), list[str]()
     for location in _metadata_since(read, now):
-        for name, ref in _refs(now, location).items():
-            if name not in read.metadata.refs and ref["snapshot-id"] in gone:
-                lost.append(f"{ref['type']} {name} (snapshot {ref['snapshot-id']}, in {location})")
+        document = _document(now, location)
+        known = {each["snapshot-id"] for each in document.get("snapshots") or ()}
+        # Only what the last metadata before the expiry has: others may delete what they made.
+        if not gone.isdisjoint(known):
+            lost = [
+                f"{ref['type']} {name} (snapshot {ref['snapshot-id']}, in {location})"
+                for name, ref in (document.get("refs") or {}).items()
+                if name not in read.metadata.refs and ref["snapshot-id"] in gone
+            ]
     if lost:
         raise CommitError(
             ErrorCode.REFERENCE_LOST,
-            f"{now.place}: somebody else made {', '.join(dict.fromkeys(lost))} while its snapshot "
+            f"{now.place}: somebody else made {', '.join(lost)} while its snapshot "
             "expired; the catalog removed it with the snapshot. No file was removed.",
             "Register the table from that metadata file, or read the rows from there, before "
             "orphan files are removed.",
@@ -134,12 +140,12 @@ def _metadata_since(read: PinnedTable, now: PinnedTable) -> list[str]:
     return [each for each in logged if each not in older]
 
 
-def _refs(table: PinnedTable, location: str) -> dict[str, Any]:
+def _document(table: PinnedTable, location: str) -> dict[str, Any]:
     with reading_metadata(table.place):
         try:
             content = table.storage.read(location)
         except FileNotFoundError:
             return {}  # Removed after a commit, as the table's properties say.
         text = gzip.decompress(content) if location.endswith(_ZIPPED) else content
-        refs: dict[str, Any] = json.loads(text).get("refs") or {}
-    return refs
+        document: dict[str, Any] = json.loads(text)
+    return document
