@@ -1,7 +1,7 @@
 """A driver that dies, and storage that fails, at every step from the guard to the stored result.
 
-A run takes the faults of a fifth of the steps, of another fifth with ``MERGE_TESTS_TURN=1``;
-`make test-faults` takes them all.
+A run takes the faults of a fifth of the steps of half of the works, others with
+``MERGE_TESTS_TURN=1``; `make test-faults` takes them all.
 """
 
 from __future__ import annotations
