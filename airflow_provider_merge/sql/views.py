@@ -58,6 +58,10 @@ class Views:
         if table not in self._views:
             self._views[table] = self.new_name(f"{table.database}__{table.table}")
             self.add_table(self._views[table], table)
+        elif table.catalog:
+            # The name without a catalog came first, and this one is to be checked.
+            source = TableSource(self._views[table], table)
+            self.sources[self.sources.index(source)] = source
         return self._views[table]
 
     def new_name(self, wanted: str) -> str:

@@ -283,5 +283,10 @@ def test_a_name_with_a_catalog_is_the_table_without_it():
     assert query.query == "SELECT * FROM d__a AS a JOIN d__a AS x USING (id)"
 
 
+def test_a_catalog_is_known_where_a_name_without_one_came_first():
+    found = read("INSERT INTO d.t SELECT * FROM d.a JOIN c.d.a AS x USING (id)")
+    assert [each.table.catalog for each in found.sources if isinstance(each, TableSource)] == ["c"]
+
+
 def test_a_struct_field_of_a_column_named_like_the_catalog():
     assert delete("DELETE FROM c.d.t WHERE c.x.y = 1").where == "c.x.y = 1"
