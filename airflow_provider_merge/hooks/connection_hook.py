@@ -71,8 +71,10 @@ class ConnectionHook(ConnectionPages, MetadataReads, BaseHook):
         Raises:
             RequestError: REQUEST_INVALID, naming the connection's field.
         """
+        if not table.catalog:
+            return
         own = str(self._connection().extra_dejson.get(SPARK_CATALOG_NAME) or "").strip()
-        if table.catalog in ("", own):
+        if table.catalog == own:
             return
         problem = f"is {own!r}" if own else "is empty"
         raise invalid(
