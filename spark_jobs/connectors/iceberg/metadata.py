@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type, spark_type
@@ -21,6 +22,7 @@ from spark_jobs.connectors.iceberg.table.refusals import (
     refuse_unreadable,
     refuse_unwritable,
 )
+from spark_jobs.connectors.iceberg.table.schema_evolution import evolved
 from spark_jobs.connectors.iceberg.table.table_spec import (
     differences,
     requested_partition,
@@ -39,6 +41,7 @@ from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.connector import ConnectorMetadata
 from spark_jobs.spi.rows import ROW_ID
+from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.tables import Column, PlannedFile, RowChangeParadigm, TableHandle
 from spark_jobs.spi.writes import WriteLayout
 
@@ -136,6 +139,22 @@ class IcebergMetadata(ConnectorMetadata):
         del deletes
         derived = insert_layout(pinned_table(table)).derived
         refuse_moved_rows(table, assigned.intersection(derived.inputs if derived else ()))
+
+    def evolved(self, table: TableHandle, changes: Sequence[SchemaChange]) -> TableHandle:
+        """``table`` with other columns; nothing is stored.
+
+        Raises:
+            NotSupportedError: Iceberg does not allow a change; names the column.
+        """
+        target = evolved(table.name, pinned_table(table), changes)
+        refuse_unreadable(table.name, target.metadata, target.fields)
+        refuse_unwritable(table.name, target)
+        return replace(
+            table,
+            columns=tuple(_columns(target.columns)),
+            native=target,
+            schema_changes=tuple(changes),
+        )
 
     def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
         """An UPDATE needs only the assigned columns: others are read from the file."""

@@ -183,7 +183,7 @@ def _lists(spark: SparkSession, written: Any, analyzed: Any) -> Iterator[tuple[A
 
 
 def _has_many_constants(written: Any) -> bool:
-    return written.list().size() > LONG_TERM and written.inSetConvertible()
+    return bool(written.list().size() > LONG_TERM and written.inSetConvertible())
 
 
 def _is_of_column(analyzed: Any) -> bool:

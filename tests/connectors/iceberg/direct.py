@@ -12,6 +12,7 @@ import pyarrow as pa
 from spark_jobs.contract.properties import OPERATION_ID, STATEMENT
 from spark_jobs.contract.request import TableName
 from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite, Operation, ReadSet, whole_table
@@ -21,7 +22,10 @@ from tests.support.iceberg_changes import deleted, inserted, updated
 
 @dataclass
 class DirectWrite:
-    """A write of a table that has begun on its latest snapshot; ``reads``: it needs all files."""
+    """A write of a table that has begun on its latest snapshot; ``reads``: it needs all files.
+
+    ``changes`` are those of the table's columns that it stores.
+    """
 
     connector: Connector
     operation_id: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -31,9 +35,12 @@ class DirectWrite:
     rewrite_share: float | None = None
     reads: bool = True
     name: TableName = NAME
+    changes: Sequence[SchemaChange] = ()
 
     def __post_init__(self) -> None:
         self.table: TableHandle = self.connector.metadata.load_table(self.name)
+        if self.changes:
+            self.table = self.connector.metadata.evolved(self.table, self.changes)
         self.connector.metadata.require_writable(self.table)
         self.files = self.connector.metadata.plan_files(self.table)
         write = MergeWrite(

@@ -15,7 +15,6 @@ from spark_jobs.datafiles.parquet.options import CODECS
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.iceberg import refused_properties
 from spark_jobs.spi.connector import Connector
-from spark_jobs.spi.schema_changes import SchemaChange
 from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
 
 SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string())])
@@ -90,10 +89,6 @@ def test_definitions(
 
 
 def test_statements_that_are_not_there_yet(connector: Connector) -> None:
-    table = connector.metadata.load_table(NAME)
-
-    with pytest.raises(NotSupportedError, match="schema_evolution"):
-        connector.metadata.evolved(table, [SchemaChange(("more",), "INT")])
     with pytest.raises(NotSupportedError, match=r"t\$files is a metadata table"):
         connector.metadata.load_table(TableName("db", "t$files"))
     spec = CreateTableSpec((ColumnSpec("a", "INT"),))

@@ -12,6 +12,8 @@ from spark_jobs.connectors.iceberg.commit.changes import changes_of
 from spark_jobs.connectors.iceberg.commit.find_commit import find_commit, recall
 from spark_jobs.connectors.iceberg.commit.gap import summary_of
 from spark_jobs.connectors.iceberg.commit.merge_commit import MergeCommit
+from spark_jobs.connectors.iceberg.commit.metadata_commits import MetadataCommits
+from spark_jobs.connectors.iceberg.commit.new_schema import store_schema
 from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
 from spark_jobs.connectors.iceberg.format.deletes import DeleteFile
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
@@ -123,6 +125,16 @@ class IcebergMergeWrites(ConnectorMergeWrites):
         recorded = {**properties, _WRITE: begun.token}
         commits = SnapshotCommits(self.catalog, self.metadata, table)
         return MergeCommit(commits, begun.write, recorded).run(fragments)
+
+    def store_schema(self, table: TableHandle) -> None:
+        """Store the schema of an evolved table for which there is no snapshot to publish.
+
+        Raises:
+            CommitError: COMMIT_CONFLICT: another writer changed the schema; COMMIT_OUTCOME_UNKNOWN.
+            InternalError: STORAGE_UNAVAILABLE.
+        """
+        if table.schema_changes:
+            store_schema(MetadataCommits(self.catalog, self.metadata, table.name), table)
 
     def abort_merge(self, table: TableHandle, handle: MergeHandle) -> None:
         """Remove every file of the write, whether or not a fragment names it, and the note.

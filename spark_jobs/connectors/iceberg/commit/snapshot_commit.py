@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -31,6 +31,7 @@ from spark_jobs.connectors.iceberg.table.manifests import (
 )
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
+from spark_jobs.connectors.iceberg.table.schema_evolution import evolved
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication, publish_once
 from spark_jobs.connectors.shared.commit.refusals import READ_AGAIN
 from spark_jobs.errors import CommitError, ErrorCode
@@ -50,16 +51,17 @@ class SnapshotCommits:
     source: int | None = None
 
     def latest(self) -> PinnedTable:
-        """The table as it is now.
+        """The table as it is now, with the columns that the statement adds.
 
         Raises:
             CommitError: COMMIT_CONFLICT: its schema or partition spec is another one.
         """
         latest, base = pinned_table(self.metadata.load_table(self.table.name)), self.table
-        mine, now = pinned_table(base).metadata, latest.metadata
+        read, changes = pinned_table(base), base.schema_changes
+        mine, now = (read.evolved_from or read).metadata, latest.metadata
         for what, one, other in (
             ("table itself was replaced", mine.table_uuid, now.table_uuid),
-            ("schema changed", mine.current_schema_id, now.current_schema_id),
+            ("schema changed", *(_schema_ids(each, bool(changes)) for each in (mine, now))),
             ("partition spec changed", *(_specs(each) for each in (mine, now))),
             ("format changed", mine.format_version, now.format_version),
         ):
@@ -69,7 +71,7 @@ class SnapshotCommits:
                     f"{base.name}: its {what} while the statement ran.",
                     READ_AGAIN,
                 )
-        return latest
+        return evolved(base.name, latest, changes) if changes else latest
 
     def publish(
         self,
@@ -159,6 +161,11 @@ def _listed(latest: PinnedTable, files: SnapshotFiles, changes: Changes) -> list
         return files.merged([*new, *kept])
 
 
+def _schema_ids(metadata: Any, evolves: bool) -> tuple[int, int]:
+    """The current schema, and the last column of any: new files have the ids that follow."""
+    return metadata.current_schema_id, metadata.last_column_id if evolves else 0
+
+
 def _specs(metadata: Any) -> tuple[int, int]:
     """The current partition spec, and the newest one: files of it may have been added meanwhile."""
     return metadata.default_spec_id, max(each.spec_id for each in metadata.partition_specs)
@@ -211,7 +218,8 @@ def catalog_changes(latest: PinnedTable, snapshot: Any) -> tuple[tuple[Any, ...]
     """What the catalog is to require and to change."""
     from pyiceberg.table import update
 
-    metadata, reference = latest.metadata, latest.metadata.refs.get(latest.branch)
+    metadata = (latest.evolved_from or latest).metadata
+    reference = metadata.refs.get(latest.branch)
     head: dict[str, Any] = {
         "ref": latest.branch,
         "snapshot-id": reference.snapshot_id if reference else None,
@@ -231,6 +239,18 @@ def catalog_changes(latest: PinnedTable, snapshot: Any) -> tuple[tuple[Any, ...]
         update.AssertRefSnapshotId(**head),
         update.AssertCurrentSchemaId(**schema),
         update.AssertDefaultSpecId(**spec),
+        *required_columns(latest),
     )
     added = update.AddSnapshotUpdate(snapshot=snapshot)
-    return required, (added, update.SetSnapshotRefUpdate(**moved))
+    return required, (*latest.schema_updates, added, update.SetSnapshotRefUpdate(**moved))
+
+
+def required_columns(latest: PinnedTable) -> Iterator[Any]:
+    """What the catalog is to require so that new columns get the ids that files have."""
+    from pyiceberg.table.update import AssertLastAssignedFieldId
+
+    if latest.evolved_from is not None:
+        last: dict[str, Any] = {
+            "last-assigned-field-id": latest.evolved_from.metadata.last_column_id
+        }
+        yield AssertLastAssignedFieldId(**last)

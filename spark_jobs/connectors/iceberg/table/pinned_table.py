@@ -31,7 +31,8 @@ class PinnedTable:
     """What the connector keeps of a table; ``table`` is pyiceberg's.
 
     ``snapshot`` is pyiceberg's, of the head of ``branch``; None for a table without one. ``fields``
-    are all columns of the current schema.
+    are all columns of the current schema. ``schema_updates`` are pyiceberg's, which make the schema
+    of ``table`` from that of ``evolved_from``: it is stored with the next snapshot.
     """
 
     table: Any
@@ -39,6 +40,8 @@ class PinnedTable:
     branch: str
     snapshot: Any | None
     fields: tuple[IcebergField, ...]
+    evolved_from: PinnedTable | None = None
+    schema_updates: tuple[Any, ...] = ()
 
     @property
     def metadata(self) -> Any:

@@ -61,7 +61,7 @@ def requested_schema(name: TableName, spec: CreateTableSpec) -> dict[str, Any]:
     ids = count(1)
     fields = []
     for column in spec.columns:
-        kind = _iceberg_type(parse_type(column.type), column.name, ids)
+        kind = iceberg_type(parse_type(column.type), column.name, ids)
         field = {"id": next(ids), "name": column.name, "type": kind}
         field |= {"required": not column.nullable}
         fields.append(field | ({"doc": column.comment} if column.comment else {}))
@@ -131,7 +131,12 @@ def _types_of(transform: str) -> Iterator[str]:
             yield spark_type(IcebergType(kind)).partition("(")[0]
 
 
-def _iceberg_type(kind: SparkType, column: str, ids: Iterator[int]) -> Any:
+def iceberg_type(kind: SparkType, column: str, ids: Iterator[int]) -> Any:
+    """The type in Iceberg's JSON form, whose nested fields get ``ids``.
+
+    Raises:
+        NotSupportedError: Iceberg has no such type; names the column.
+    """
     if kind.name == "struct":
         return {
             "type": "struct",
@@ -140,7 +145,7 @@ def _iceberg_type(kind: SparkType, column: str, ids: Iterator[int]) -> Any:
                     "id": next(ids),
                     "name": each.name,
                     "required": not each.nullable,
-                    "type": _iceberg_type(each.type, column, ids),
+                    "type": iceberg_type(each.type, column, ids),
                 }
                 for each in kind.fields
             ],
@@ -149,7 +154,7 @@ def _iceberg_type(kind: SparkType, column: str, ids: Iterator[int]) -> Any:
         made: dict[str, Any] = {"type": "list" if kind.name == "array" else "map"}
         for each in kind.fields:
             made[f"{each.name}-id"] = next(ids)
-            made[each.name] = _iceberg_type(each.type, column, ids)
+            made[each.name] = iceberg_type(each.type, column, ids)
             if each.name != "key":
                 made[f"{each.name}-required"] = not each.nullable
         return made
