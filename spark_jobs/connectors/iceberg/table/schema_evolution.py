@@ -50,8 +50,8 @@ def _refuse_key(name: TableName, table: PinnedTable, change: SchemaChange) -> No
     for kind, columns in keys.items():
         if change.place in columns:
             raise NotSupportedError(
-                f"schema_evolution: {change.place} of {name} is {kind}, whose type cannot be changed "
-                f"to {change.type.upper()}.",
+                f"schema_evolution: {change.place} of {name} is {kind}, whose type cannot be "
+                f"changed to {change.type.upper()}.",
                 "Cast the source's column to the table's type.",
             )
 
