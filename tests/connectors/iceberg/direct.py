@@ -14,7 +14,7 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.sinks import MergeHandle
-from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite, Operation, ReadSet, whole_table
 from tests.connectors.iceberg.plain_tables import NAME
 from tests.support.iceberg_changes import deleted, inserted, updated
@@ -101,10 +101,13 @@ def ids_in(low: int, high: int) -> ReadSet:
     """The read set of a statement that looks for ids in a range."""
 
     def read_set(files: Sequence[Any]) -> Sequence[Any]:
-        return [
-            each
-            for each in files
-            if each.ranges["id"].minimum <= high and each.ranges["id"].maximum >= low
-        ]
+        return [each for each in files if _may_have_ids(each, low, high)]
 
     return read_set
+
+
+def _may_have_ids(file: PlannedFile, low: int, high: int) -> bool:
+    known = file.known("id")
+    if known.minimum is None or known.maximum is None:
+        return known.null_count != file.row_count
+    return bool(known.minimum <= high and known.maximum >= low)
