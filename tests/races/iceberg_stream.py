@@ -80,7 +80,9 @@ def main() -> None:
         upserts, written, conflicts = race(
             Path(folder), parsed.minutes, parsed.pause, parsed.seconds
         )
-    print(f"{upserts} upserts, {written} writes beside them, {conflicts} conflicts: all rows right")
+    print(  # noqa: T201
+        f"{upserts} upserts, {written} writes beside them, {conflicts} conflicts: all rows right"
+    )
 
 
 if __name__ == "__main__":
