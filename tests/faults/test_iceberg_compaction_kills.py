@@ -1,4 +1,4 @@
-"""A compaction of an Iceberg table, or a rewrite of its manifests, that dies at every step.
+"""A compaction of an Iceberg table, or a rewrite of deletes or manifests, that dies at every step.
 
 Or its storage or catalog fails there. A run takes one of the catalogs and a part of the steps, with
 the request to commit; `make test-faults COMPACT=1 ICEBERG=1` takes them all.
