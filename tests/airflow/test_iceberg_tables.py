@@ -306,6 +306,31 @@ def test_what_a_compaction_would_find(orders: IcebergTable, hook: IcebergHook) -
         hook.compaction_facts(TABLE)
 
 
+def test_files_of_older_specs_are_compacted_together(
+    orders: IcebergTable, hook: IcebergHook
+) -> None:
+    with orders.table.update_spec() as update:
+        update.remove_field("city")
+    for _ in range(2):
+        orders.append(DAY, rows=9)
+
+    older, current = hook.compaction_facts(TABLE)
+
+    assert (older.values, older.files, older.joinable_files, older.due.files) == ({}, 3, 3, 0)
+    assert [(each.name, each.files) for each in older.stored] == [
+        ("ts_day=2026-01-31/city=NULL", 1),
+        ("ts_day=2026-01-31/city=Oslo", 1),
+        ("ts_day=2026-02-01/city=Oslo", 1),
+    ]
+    assert (current.name, current.files) == ("ts_day=2026-01-31", 2)
+    # A compaction of some partitions leaves them alone.
+    assert hook.compaction_facts(TABLE, {"ts_day": "2026-01-31"}) == [current]
+    with orders.table.update_spec() as update:
+        update.remove_field("ts_day")
+    (everything,) = hook.compaction_facts(TABLE)
+    assert (everything.files, everything.due.files) == (5, 5)
+
+
 def test_the_catalog_is_reached(orders: IcebergTable, hook: IcebergHook) -> None:
     is_reached, text = hook.test_connection()
     assert is_reached
