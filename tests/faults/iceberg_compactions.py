@@ -1,4 +1,4 @@
-"""The same compactions of an Iceberg table, whose catalog is a file of SQLite or a REST server.
+"""The same compactions of an Iceberg table, in a file of SQLite, on a REST server or in Glue.
 
 Some rewrite manifests, too, or nothing else; some nothing but position deletes.
 """
@@ -18,18 +18,24 @@ from tests.connectors.iceberg.direct import DirectWrite
 from tests.faults.compaction_matrix import CompactionMatrix
 from tests.faults.compactions import CHANGED, COMMITS, NEW, PARTITIONS, Compaction, found_orphans
 from tests.faults.drivers import Drivers
-from tests.faults.iceberg import IcebergWork, files_of, needed_files, path_of, rows_as_table
+from tests.faults.iceberg import (
+    IcebergWork,
+    Server,
+    address_of,
+    files_of,
+    needed_files,
+    path_of,
+    rows_as_table,
+)
 from tests.faults.looking import Seen
 from tests.faults.matrix import Fault
-from tests.judge.iceberg_server import IcebergRest
 from tests.support.iceberg_tables import IcebergTable
-from tests.support.optional_packages import require_package
 from tests.support.paimon_tables import NAME
 
 
 @dataclass(frozen=True)
 class IcebergCompaction(Compaction):
-    """``server`` is the address of a REST catalog, which lets in who has the ``token``.
+    """``server``, ``token`` and ``glue`` are those of ``IcebergWork``.
 
     ``moves``: the files are of an older spec, without partitions.
     ``deletes``: each data file has two files of position deletes, one of which is about all of its
@@ -38,6 +44,7 @@ class IcebergCompaction(Compaction):
 
     server: str = ""
     token: str = ""
+    glue: bool = False
     moves: bool = False
     deletes: bool = False
     manifests: Manifests = "keep"
@@ -64,7 +71,8 @@ class IcebergCompaction(Compaction):
 
     @property
     def _work(self) -> IcebergWork:
-        return IcebergWork("", 0, marks=True, server=self.server, token=self.token)
+        address = {"server": self.server, "token": self.token, "glue": self.glue}
+        return IcebergWork("", 0, marks=True, **address)  # type: ignore[arg-type]
 
     def _table(self, warehouse: Path) -> Any:
         return self._work.library(warehouse).load_table((NAME.database, NAME.table))
@@ -82,8 +90,7 @@ class IcebergCompaction(Compaction):
         if self.deletes:
             self._mark_twice(warehouse)
         elif self.marks:
-            credentials = {"token": self.token} if self.server else {}
-            connector = open_connector(self.catalog(warehouse), credentials)
+            connector = open_connector(self.catalog(warehouse), self._work.credentials)
             write = DirectWrite(connector, rewrite_share=1.0, name=NAME)
             for file in range(COMMITS * (1 if self.moves else PARTITIONS)):
                 write.delete(file, 0)
@@ -163,15 +170,11 @@ class IcebergCompactionMatrix(CompactionMatrix):
     reports: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
-    def on(
-        cls, drivers: Drivers, folder: Path, server: IcebergRest | None
-    ) -> IcebergCompactionMatrix:
+    def on(cls, drivers: Drivers, folder: Path, server: Server | None) -> IcebergCompactionMatrix:
         """On a catalog of SQLite in ``folder``, or on a server."""
-        if server is None:
-            require_package("sqlalchemy")
-        address = {"server": server.uri, "token": server.secret} if server else {}
+        address, place = address_of(server, folder)
         works = {name: replace(work, **address) for name, work in WORKS.items()}
-        return cls(drivers, folder, works=works, place=server.folder if server else folder / "lake")
+        return cls(drivers, folder, works=works, place=place)
 
     def run(self, fault: Fault) -> tuple[str, str]:
         """As ``CompactionMatrix.run``."""
