@@ -145,10 +145,13 @@ class IcebergHook(ConnectionHook):
 
         settings = self._settings()
         try:
-            place = settings.catalog_spec().workspace_location
+            place, options = (
+                settings.catalog_spec().workspace_location,
+                settings.workspace_options(),
+            )
         except RequestError:
             return None
-        return BaseNotes(place, settings.workspace_options())
+        return BaseNotes(place, options)
 
     @cached_property
     def _catalog(self) -> IcebergCatalog:

@@ -11,6 +11,7 @@ import itertools
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -65,6 +66,8 @@ def _judged(folder: Path, seeds: range, steps: int, kinds: Counter[str]) -> Iter
                         kinds["lost sessions"] += 1
                         break
                     found = [f"seed {seed}: {error}"]
+                except Exception:  # noqa: BLE001 - the others are judged, too
+                    found = [f"seed {seed}: {traceback.format_exc()}"]
                 waiting.pop()
                 kinds.update(own)
                 yield found
