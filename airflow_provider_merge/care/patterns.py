@@ -1,4 +1,4 @@
-"""Patterns of tables: ``shop.*``, ``*.orders``, ``shop.orders_202?``."""
+"""Patterns of tables: ``shop.*``, ``*.orders``, ``lake.shop.*``."""
 
 from __future__ import annotations
 
@@ -11,14 +11,33 @@ from airflow_provider_merge.exceptions import invalid
 from spark_jobs.contract.branches import BRANCH_MARK
 from spark_jobs.contract.request import TableName
 
+_WILDCARDS = frozenset("*?[")
 _REMEDY = "Write database.table with * and ?, such as shop.* or *.orders."
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """``text``, whose part before its last dot is for databases, and the rest for tables."""
+    """``text``, whose part before its last dot is for databases, and the rest for tables.
+
+    Its first part may be a catalog's name, or belong to a namespace of several levels.
+    """
 
     text: str
+
+    @property
+    def named_catalog(self) -> str:
+        """The first of three parts or more, if it has no wildcard: perhaps a catalog."""
+        first, *others = self.text.split(".")
+        return first if len(others) > 1 and not _WILDCARDS.intersection(first) else ""
+
+    def without_catalog(self) -> Pattern:
+        """The rest of the pattern."""
+        return Pattern(self.text.partition(".")[2])
+
+    def as_name(self) -> TableName:
+        """The pattern as the name of a table, for errors."""
+        database, _, table = self.without_catalog().text.rpartition(".")
+        return TableName(database, table, self.named_catalog)
 
     def fits(self, name: TableName) -> bool:
         """Whether a table is meant; letters count by their case."""
@@ -54,8 +73,8 @@ def chosen(
 def _pattern(field: str, text: Any) -> Pattern:
     if not isinstance(text, str):
         raise invalid(field, f"expected text, found {type(text).__name__}", _REMEDY)
-    database, dot, table = text.strip().rpartition(".")
-    if not (dot and database and table) or "/" in text or "`" in text:
+    parts = text.strip().split(".")
+    if len(parts) < 2 or not all(parts) or "/" in text or "`" in text:
         raise invalid(field, f"{text!r} is not a pattern of tables", _REMEDY)
     if BRANCH_MARK in text:
         raise invalid(field, f"{text!r} names a branch", "Name the table: branches are its own.")

@@ -14,9 +14,11 @@ from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
 from spark_jobs.contract.request import TableName
+from spark_jobs.errors import RequestError
 
 EVERYTHING: Final = "*.*"
 MOST_TABLES: Final = 100_000
+Names = Mapping[str, Sequence[TableName]]
 # Tables whose metadata is read at a time.
 READERS: Final = 8
 # What a file costs beside its bytes: Spark's spark.sql.files.openCostInBytes.
@@ -38,11 +40,16 @@ class Care:
             JobError: a catalog cannot be read, or a pattern fits no table.
         """
         names = {conn_id: _names(conn_id, hook) for conn_id, hook in self.hooks.items()}
-        _require_fit(wanted, names)
+        own = {each: self._of_catalogs(each, names) for each in (*wanted, *excluded)}
+        _require_fit({each: own[each] for each in wanted}, names)
+
+        def its(conn_id: str, asked: Iterable[Pattern]) -> list[Pattern]:
+            return [own[each][conn_id] for each in asked if conn_id in own[each]]
+
         tables = [
             Step(conn_id, table_text(name))
             for conn_id, found in names.items()
-            for name in chosen(found, wanted, excluded)
+            for name in chosen(found, its(conn_id, wanted), its(conn_id, excluded))
         ]
         # A folder of a warehouse need not be a table.
         return self._limited(each for each in self._looked(tables) if each.status != "gone")
@@ -72,6 +79,24 @@ class Care:
         if isinstance(found, ExpireSnapshotsSpec) and step.max_deletes is not None:
             return replace(found, max_deletes=step.max_deletes)
         return found
+
+    def _of_catalogs(self, pattern: Pattern, names: Names) -> dict[str, Pattern]:
+        """The pattern for each catalog that it may be about, without that one's name.
+
+        Raises:
+            RequestError: REQUEST_INVALID: it begins with the name of another catalog.
+        """
+        if not pattern.named_catalog:
+            return dict.fromkeys(self.hooks, pattern)
+        refusals = {conn_id: _refusal(hook, pattern) for conn_id, hook in self.hooks.items()}
+        called = [conn_id for conn_id, refusal in refusals.items() if refusal is None]
+        if called:
+            return dict.fromkeys(called, pattern.without_catalog())
+        level = f"{pattern.named_catalog}."
+        if any(name.database.startswith(level) for found in names.values() for name in found):
+            # A namespace of several levels.
+            return dict.fromkeys(self.hooks, pattern)
+        raise next(filter(None, refusals.values()))
 
     def _looked(self, tables: Sequence[Step]) -> list[Step]:
         with ThreadPoolExecutor(READERS, "care") as readers:
@@ -121,11 +146,23 @@ def _names(conn_id: str, hook: CatalogHook) -> list[TableName]:
     return found
 
 
-def _require_fit(wanted: Sequence[Pattern], names: Mapping[str, Sequence[TableName]]) -> None:
-    """Check that each pattern of a part fits a table: a typo would leave tables without care."""
-    for each in wanted:
-        fits = any(each.fits(name) for found in names.values() for name in found)
-        if not fits and each.text != EVERYTHING:
+def _refusal(hook: CatalogHook, pattern: Pattern) -> RequestError | None:
+    """Why a pattern is not about the catalog that it names; None: it is."""
+    try:
+        hook.require_catalog(pattern.as_name())
+    except RequestError as error:
+        return error
+    return None
+
+
+def _require_fit(wanted: Mapping[Pattern, Mapping[str, Pattern]], names: Names) -> None:
+    """Check that each pattern of a part fits a table: a typo would leave tables without care.
+
+    ``wanted`` has each pattern as it is for the catalogs that it may be about.
+    """
+    for each, own in wanted.items():
+        fits = any(its.fits(name) for conn_id, its in own.items() for name in names[conn_id])
+        if not fits and any(its.text != EVERYTHING for its in own.values()):
             problem = f"{each.text!r} fits no table of {', '.join(names)}"
             raise invalid("tables", problem, "Correct the pattern.")
 

@@ -24,11 +24,12 @@ from spark_jobs.contract.operation_files import base_path
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
-from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.errors import CatalogError, ErrorCode, RequestError
 from spark_jobs.formats.iceberg.options import storage_options
 from spark_jobs.formats.iceberg.reserved import is_reserved
 
 if TYPE_CHECKING:
+    from airflow_provider_merge.metadata.iceberg.base_notes import BaseNotes
     from airflow_provider_merge.metadata.iceberg.page_facts import IcebergPageFacts
 
 
@@ -89,7 +90,7 @@ class IcebergHook(ConnectionHook):
         # Not for every DAG file that is parsed.
         from airflow_provider_merge.metadata.iceberg.page_facts import IcebergPageFacts
 
-        return IcebergPageFacts(table)
+        return IcebergPageFacts(table, self._base_notes)
 
     def recorded_result(self, target: TableName, operation_id: str) -> JobResult | None:
         """The result of an operation, from the target's snapshots, if its job stored none.
@@ -136,6 +137,21 @@ class IcebergHook(ConnectionHook):
             names = catalog.namespaces()
         shown = ", ".join(names[:_SHOWN]) or "none"
         return f"{catalog.place} answers. Its namespaces: {shown}.{more}"
+
+    @cached_property
+    def _base_notes(self) -> BaseNotes | None:
+        """The notes of jobs; None: no job can use this connection, or leave a note."""
+        from airflow_provider_merge.metadata.iceberg.base_notes import BaseNotes
+
+        settings = self._settings()
+        try:
+            place, options = (
+                settings.catalog_spec().workspace_location,
+                settings.workspace_options(),
+            )
+        except RequestError:
+            return None
+        return BaseNotes(place, options)
 
     @cached_property
     def _catalog(self) -> IcebergCatalog:

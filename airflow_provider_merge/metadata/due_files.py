@@ -6,7 +6,7 @@ The job's own plan is exact; it knows which files earlier compactions made.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
 
@@ -23,6 +23,10 @@ class StoredFile:
     size: int
     live_size: int
     is_flawed: bool
+
+    def is_candidate(self, is_small: Callable[[int], bool]) -> bool:
+        """Whether it may be rewritten."""
+        return self.is_flawed or is_small(self.size)
 
     @classmethod
     def of(cls, size: int, rows: int, marked: int | None, deleted_share: float) -> StoredFile:
@@ -64,6 +68,19 @@ def due_neighbours(
             size += file.live_size
     due += current if _are_worth_it(current, max(min_files, 2)) else []
     return rewritten(due, target_size)
+
+
+def bins_of(files: Iterable[StoredFile], most: int) -> Iterator[list[StoredFile]]:
+    """The files in their order, in bins of up to so many bytes of rows that are not marked."""
+    current, size = list[StoredFile](), 0
+    for file in files:
+        if current and size + file.live_size > most:
+            yield current
+            current, size = [], 0
+        current.append(file)
+        size += file.live_size
+    if current:
+        yield current
 
 
 def _are_worth_it(files: Sequence[StoredFile], least: int) -> bool:

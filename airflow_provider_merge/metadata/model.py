@@ -129,6 +129,9 @@ class CompactionFacts:
     ``due`` are those that the mode ``minor`` would rewrite, estimated.
 
     ``delete_files``, of formats that have such files, are the paths of those that may mark rows.
+
+    Files of older partition specs are in no partition: they are together in facts without
+    ``values``. ``stored`` then has the facts of the partitions that they were written to.
     """
 
     values: Mapping[str, str | None]
@@ -144,6 +147,7 @@ class CompactionFacts:
     pending_files: int
     delete_files: frozenset[str] = frozenset()
     due: DueFiles = DueFiles()
+    stored: tuple[CompactionFacts, ...] = ()
 
     @property
     def name(self) -> str:

@@ -55,7 +55,8 @@ class TableCareOperator(SparkJobOperator):
     stop the others. A retry does what is left. No asset event is sent. Guide:
     docs/operators/table_care.md.
 
-    :param tables: a pattern such as ``shop.*``, or a list of them; default: all tables
+    :param tables: a pattern such as ``shop.*``, or a list of them; default: all tables. As names
+        do, one may begin with the catalog's name: ``lake.shop.*``
     :param exclude: a pattern of tables to leave alone, or a list of them
     :param actions: list of ``compact``, ``expire_snapshots`` and ``remove_orphan_files``; default:
         the first two

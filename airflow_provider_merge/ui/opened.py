@@ -135,11 +135,15 @@ class OpenTable:
         return self.compactable[1]
 
     def known_compaction(self) -> Mapping[str, CompactionFacts] | None:
-        """The same; None where it cannot be told."""
+        """The same of the partitions that files were written to; None where it cannot be told."""
         try:
-            return self.compaction()
+            found = self.compaction()
         except NotSupportedError:
             return None
+        return {
+            **found,
+            **{stored.name: stored for each in found.values() for stored in each.stored},
+        }
 
     def total(self, snapshot: Snapshot) -> Totals:
         """Files and bytes of a snapshot."""

@@ -16,6 +16,8 @@ Manifests = Literal["keep", "rewrite", "only"]
 
 # Files above this are more than a task can be expected to write in one go.
 LARGEST_TARGET: Final = 8 * 2**30
+# So many bytes of rows are sorted together at most, by one task, unless new files are larger.
+SORTED_BYTES: Final = 4 * 2**30
 
 
 # What has an effect on compactions of deletes alone.

@@ -21,6 +21,7 @@ from airflow_provider_merge.triggers.table import TableTrigger
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
 from spark_jobs.formats.iceberg import catalogs
+from tests.airflow.cared_tables import Tries
 from tests.airflow.support import PASSWORD, connection
 from tests.airflow.test_iceberg_gates import found
 from tests.airflow.test_iceberg_rest import answers, drips, sleeps
@@ -93,6 +94,27 @@ def test_what_sensors_wait_for(orders: IcebergTable) -> None:
             return (await asyncio.wait_for(anext(events), 60)).payload
 
     assert asyncio.run(told())["facts"]["snapshot_id"] == orders.head
+
+
+def test_what_there_is_to_do_to_its_tables(
+    orders: IcebergTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(5):
+        orders.append(DAY, "Oslo")
+    host, workspace = orders.catalog.properties["glue.endpoint"], str(tmp_path / "work")
+    extra = {**REGION, "workspace": workspace, "spark-catalog-name": "lake"}
+    connection(monkeypatch, "lake", conn_type="iceberg", host=host, extra=extra, **KEY)
+
+    plan = Tries().run(
+        dry_run=True, catalog_conn_id="lake", tables="lake.shop.*", older_than="0 s", retain_min=1
+    )
+
+    steps = {each["action"]: each for each in plan["tables"]}
+    assert {name: each["status"] for name, each in steps.items()} == {
+        "compact": "planned",
+        "expire_snapshots": "planned",
+    }
+    assert (steps["compact"]["files"], steps["expire_snapshots"]["snapshots"]) == (5, 5)
 
 
 @pytest.mark.parametrize(

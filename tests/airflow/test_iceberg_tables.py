@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,6 +40,7 @@ from airflow_provider_merge.hooks.iceberg import IcebergHook
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError, RequestError
+from tests.airflow.support import connection
 from tests.support.iceberg_tables import IcebergTable
 
 TABLE = "shop.orders"
@@ -304,6 +307,46 @@ def test_what_a_compaction_would_find(orders: IcebergTable, hook: IcebergHook) -
         change.set_properties({"write.target-file-size-bytes": "many"})
     with pytest.raises(NotSupportedError, match=r"write\.target-file-size-bytes: 'many'"):
         hook.compaction_facts(TABLE)
+
+
+def test_files_of_older_specs_are_compacted_together(
+    orders: IcebergTable, hook: IcebergHook
+) -> None:
+    with orders.table.update_spec() as update:
+        update.remove_field("city")
+    for _ in range(2):
+        orders.append(DAY, rows=9)
+
+    older, current = hook.compaction_facts(TABLE)
+
+    assert (older.values, older.files, older.joinable_files, older.due.files) == ({}, 3, 3, 0)
+    assert [(each.name, each.files) for each in older.stored] == [
+        ("ts_day=2026-01-31/city=NULL", 1),
+        ("ts_day=2026-01-31/city=Oslo", 1),
+        ("ts_day=2026-02-01/city=Oslo", 1),
+    ]
+    assert (current.name, current.files) == ("ts_day=2026-01-31", 2)
+    # A compaction of some partitions leaves them alone.
+    assert hook.compaction_facts(TABLE, {"ts_day": "2026-01-31"}) == [current]
+    with orders.table.update_spec() as update:
+        update.remove_field("ts_day")
+    (everything,) = hook.compaction_facts(TABLE)
+    assert (everything.files, everything.due.files) == (5, 5)
+
+
+@pytest.mark.parametrize("workspace", ["gs://bucket/work", "relative"])
+def test_pages_need_no_workspace(
+    orders: IcebergTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workspace: str
+) -> None:
+    extra = {"type": "sql", "workspace": workspace}
+    host = f"sqlite:///{tmp_path}/catalog.db"
+    connection(monkeypatch, "iceberg_default", conn_type="iceberg", host=host, extra=extra)
+    hook = IcebergHook("iceberg_default")
+
+    facts = hook.page_facts(hook.table(TABLE))
+
+    assert facts.holds() == []
+    assert facts.expiry(int(time.time() * 1000)).expiring == []
 
 
 def test_the_catalog_is_reached(orders: IcebergTable, hook: IcebergHook) -> None:

@@ -270,6 +270,67 @@ def test_an_iceberg_table(iceberg_catalog, admin):
     assert admin.told("care", **asked)["expiry"]["snapshots"] == 1
 
 
+def test_what_keeps_snapshots_of_an_iceberg_table(iceberg_catalog, tmp_path, admin):
+    table = IcebergTable.create(iceberg_catalog, **{"history.expire.max-snapshot-age-ms": "1"})
+    _, second, third, _ = (table.append(DAY, "Oslo") for _ in range(4))
+    asked = {"connection": "iceberg_default"}
+    assert admin.told("care", **asked)["expiry"]["snapshots"] == 3
+    workspace = tmp_path / "warehouse" / "_operations"
+    workspace.mkdir()
+
+    def note(name, **fields):
+        base = {"table": str(table.table.metadata.table_uuid), "sequence_number": 2}
+        path = workspace / f"{name}.base"
+        path.write_text(json.dumps({**base, "snapshot_id": second, **fields}))
+        return path
+
+    def care():
+        admin.client.app.state.service = Service()
+        return admin.told("care", **asked)
+
+    own = note("merge-1")
+    note("of-another-table", table="0a1b")
+    (workspace / "merge-1.running").write_text("")
+    told = care()
+    assert told["holds"] == [{"name": "merge-1", "kind": "operation", "snapshot_id": str(second)}]
+    assert (told["expiry"]["snapshots"], told["expiry"]["first_retained"]) == (1, str(second))
+    # A job ignores the note of one that was killed a week ago.
+    os.utime(own, (0, 0))
+    note("merge-2", snapshot_id=third)
+    told = care()
+    assert [each["name"] for each in told["holds"]] == ["merge-2"]
+    assert told["expiry"]["snapshots"] == 2
+    # One that began when there was nothing keeps everything.
+    note("merge-2", snapshot_id=None, sequence_number=0)
+    assert care()["expiry"]["snapshots"] == 0
+    (workspace / "merge-3.base").write_text("{")
+    problems = care()["problems"]
+    assert {name: each["code"] for name, each in problems.items()} == {
+        "holds": "METADATA_UNREADABLE",
+        "expiry": "METADATA_UNREADABLE",
+    }
+
+
+def test_partitions_of_an_older_spec(iceberg_catalog, admin):
+    table = IcebergTable.create(iceberg_catalog)
+    for city in ("Oslo", "Oslo", "Rome"):
+        table.append(DAY, city, rows=2)
+    with table.table.update_spec() as update:
+        update.remove_field("city")
+    for _ in range(2):
+        table.append(DAY, rows=2)
+    asked = {"connection": "iceberg_default"}
+    told = admin.told("care", **asked)["compaction"]
+    assert (told["partitions"], told["small_files"], told["files"]) == (2, 5, 5)
+    found = admin.told("partitions", **asked)
+    assert found["small_files"] == 5
+    assert [(each["name"], each["small_files"]) for each in found["partitions"]] == [
+        ("ts_day=2026-01-31", 2),
+        ("ts_day=2026-01-31/city=Oslo", 2),
+        ("ts_day=2026-01-31/city=Rome", 1),
+    ]
+
+
 def test_what_a_compaction_of_an_iceberg_table_would_find(iceberg_catalog, admin):
     target = {"write.target-file-size-bytes": "1200"}
     table = IcebergTable.create(iceberg_catalog, **target)

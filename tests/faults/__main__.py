@@ -27,8 +27,10 @@ from tests.faults.iceberg import WORKS as ICEBERG
 from tests.faults.iceberg import IcebergMatrix
 from tests.faults.iceberg_compactions import IcebergCompactionMatrix
 from tests.faults.matrix import TABLE, WORKS, Matrix
+from tests.judge.glue_server import versions_checked
 from tests.judge.iceberg_server import iceberg_rest_catalog, iceberg_toolchain
 from tests.judge.judge import read_with_java
+from tests.support.stores import moto_store
 
 _ROOT = Path(__file__).resolve().parents[2]
 _FOLDER = _ROOT / ".faults"
@@ -90,11 +92,14 @@ def _matrices(
     chosen: argparse.Namespace, drivers: Drivers, folder: Path, stack: ExitStack
 ) -> list[tuple[Matrix | CompactionMatrix, Iterable[str]]]:
     if chosen.iceberg:
-        server = stack.enter_context(iceberg_rest_catalog(iceberg_toolchain()))
+        rest = stack.enter_context(iceberg_rest_catalog(iceberg_toolchain()))
+        glue = stack.enter_context(moto_store())
+        stack.enter_context(versions_checked())
+        servers = (None, rest, glue)
         if chosen.compactions:
-            compacted = (IcebergCompactionMatrix.on(drivers, folder, e) for e in (None, server))
+            compacted = (IcebergCompactionMatrix.on(drivers, folder, each) for each in servers)
             return [(matrix, matrix.works) for matrix in compacted]
-        return [(IcebergMatrix.on(drivers, folder, each), ICEBERG) for each in (None, server)]
+        return [(IcebergMatrix.on(drivers, folder, each), ICEBERG) for each in servers]
 
     def read(warehouse: Path) -> list[dict[str, object]]:
         return list(read_with_java(warehouse, TABLE))

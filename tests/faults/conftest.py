@@ -11,9 +11,11 @@ import pytest
 
 from tests.faults.drivers import Drivers, running_drivers
 from tests.faults.merges import new_table
+from tests.judge.glue_server import glue
 from tests.judge.iceberg_server import iceberg_rest
+from tests.support.stores import moto
 
-__all__ = ["iceberg_rest"]
+__all__ = ["glue", "iceberg_rest", "moto"]
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The same merges on an Iceberg table, whose catalog is a file of SQLite or a REST server.
+"""The same merges on an Iceberg table, whose catalog is a file of SQLite, a REST server or Glue.
 
 A driver asks the catalog for its commit in a step of its own: it can die before and after it.
 """
@@ -10,13 +10,14 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pyarrow as pa
 import pyarrow.fs as pafs
+import pytest
 
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
@@ -31,16 +32,19 @@ from tests.judge.iceberg_server import IcebergRest
 from tests.support.iceberg_changes import deleted, inserted, updated
 from tests.support.optional_packages import require_package
 from tests.support.paimon_tables import NAME
+from tests.support.stores import REGION, ObjectStore
 
+Server = IcebergRest | ObjectStore
 _SCHEMA = pa.schema([("id", pa.int32()), ("v", pa.string()), ("p", pa.int32())])
 
 
 @dataclass(frozen=True)
 class IcebergWork(Work):
-    """``server`` is the address of a REST catalog, which lets in who has the ``token``."""
+    """``server`` is the address of a REST catalog or of ``glue``, with its token or key."""
 
     server: str = ""
     token: str = ""
+    glue: bool = False
 
     @property
     def rewrite_share(self) -> float | None:
@@ -50,10 +54,20 @@ class IcebergWork(Work):
     def catalog(self, warehouse: Path | str) -> CatalogSpec:
         """The catalog for a job; the token is left out."""
         options = {"type": "rest", "uri": self.server}
-        if not self.server:
+        if self.glue:
+            place = {"warehouse": f"file://{warehouse}", "client.region": REGION}
+            options = {"type": "glue", "uri": self.server, **place}
+        elif not self.server:
             uri = f"sqlite:///{warehouse}/catalog.db"
             options = {"type": "sql", "uri": uri, "catalog-name": "faults"}
         return CatalogSpec("iceberg", str(warehouse), options)
+
+    @property
+    def credentials(self) -> dict[str, str]:
+        """The secret options of the catalog."""
+        if self.glue:
+            return {"client.access-key-id": "tests", "client.secret-access-key": self.token}
+        return {"token": self.token} if self.server else {}
 
     def opened(self, warehouse: Path | str) -> Connector:
         """The connector, all of whose changes and commits are visible to audit hooks from now on.
@@ -61,8 +75,7 @@ class IcebergWork(Work):
         Only for a process that does nothing else.
         """
         mock.patch.object(pafs, "LocalFileSystem", visible_file_system).start()
-        credentials = {"token": self.token} if self.server else {}
-        connector = open_connector(self.catalog(warehouse), credentials)
+        connector = open_connector(self.catalog(warehouse), self.credentials)
         library = connector.writes.catalog.opened  # type: ignore[attr-defined]
         commit = library.commit_table
 
@@ -84,6 +97,8 @@ class IcebergWork(Work):
         """The catalog, opened with pyiceberg."""
         from pyiceberg.catalog import load_catalog
 
+        if self.glue:
+            return _glue_library(self, warehouse)
         if self.server:
             return load_catalog("rest", type="rest", uri=self.server, token=self.token)
         uri = f"sqlite:///{warehouse}/catalog.db"
@@ -124,6 +139,32 @@ class IcebergWork(Work):
             on_disk=frozenset(map(str, warehouse.rglob("*.parquet"))),
             guards=frozenset(path.name for path in warehouse.rglob("*.base")),
         )
+
+
+@cache
+def _glue_library(work: IcebergWork, warehouse: Path) -> Any:
+    """The catalog; to make a client of Amazon's takes longer than what it is for."""
+    from pyiceberg.catalog import load_catalog
+
+    options = {**work.catalog(warehouse).options, "glue.endpoint": work.server}
+    return load_catalog("glue", **options, **work.credentials)
+
+
+def address_of(server: Server | None, folder: Path) -> tuple[dict[str, Any], Path]:
+    """The fields of a work for a catalog, and the folder of its tables."""
+    if server is None:
+        require_package("sqlalchemy")
+        return {}, folder / "lake"
+    if isinstance(server, ObjectStore):
+        address = {"server": server.endpoint, "token": server.secret_key, "glue": True}
+        return address, folder / "lake"
+    return {"server": server.uri, "token": server.secret}, server.folder
+
+
+def server_of(request: pytest.FixtureRequest, catalog: str) -> Server | None:
+    """The server of the catalog ``rest`` or ``glue``; ``sql`` has none."""
+    fixture = {"rest": "iceberg_rest", "glue": "glue"}.get(catalog)
+    return None if fixture is None else request.getfixturevalue(fixture)
 
 
 def rows_as_table(rows: Sequence[Row]) -> pa.Table:
@@ -175,13 +216,11 @@ class IcebergMatrix(Matrix):
     place: Path = Path()
 
     @classmethod
-    def on(cls, drivers: Drivers, folder: Path, server: IcebergRest | None) -> IcebergMatrix:
+    def on(cls, drivers: Drivers, folder: Path, server: Server | None) -> IcebergMatrix:
         """On a catalog of SQLite in ``folder``, or on a server."""
-        if server is None:
-            require_package("sqlalchemy")
-        address = {"server": server.uri, "token": server.secret} if server else {}
+        address, place = address_of(server, folder)
         works = {name: replace(work, **address) for name, work in WORKS.items()}
-        return cls(drivers, folder, works=works, place=server.folder if server else folder / "lake")
+        return cls(drivers, folder, works=works, place=place)
 
     def _look(self, work: Work, warehouse: Path) -> Seen:
         assert isinstance(work, IcebergWork)

@@ -1,6 +1,6 @@
-"""The same compactions of an Iceberg table, whose catalog is a file of SQLite or a REST server.
+"""The same compactions of an Iceberg table, in a file of SQLite, on a REST server or in Glue.
 
-Some rewrite manifests, too, or nothing else.
+Some rewrite manifests, too, or nothing else; some nothing but position deletes.
 """
 
 from __future__ import annotations
@@ -18,30 +18,42 @@ from tests.connectors.iceberg.direct import DirectWrite
 from tests.faults.compaction_matrix import CompactionMatrix
 from tests.faults.compactions import CHANGED, COMMITS, NEW, PARTITIONS, Compaction, found_orphans
 from tests.faults.drivers import Drivers
-from tests.faults.iceberg import IcebergWork, files_of, needed_files, path_of, rows_as_table
+from tests.faults.iceberg import (
+    IcebergWork,
+    Server,
+    address_of,
+    files_of,
+    needed_files,
+    path_of,
+    rows_as_table,
+)
 from tests.faults.looking import Seen
 from tests.faults.matrix import Fault
-from tests.judge.iceberg_server import IcebergRest
-from tests.support.optional_packages import require_package
+from tests.support.iceberg_tables import IcebergTable
 from tests.support.paimon_tables import NAME
 
 
 @dataclass(frozen=True)
 class IcebergCompaction(Compaction):
-    """``server`` is the address of a REST catalog, which lets in who has the ``token``.
+    """``server``, ``token`` and ``glue`` are those of ``IcebergWork``.
 
     ``moves``: the files are of an older spec, without partitions.
-    ``manifests`` is that of ``CompactSpec``.
+    ``deletes``: each data file has two files of position deletes, one of which is about all of its
+    partition; they alone are rewritten. ``manifests`` is that of ``CompactSpec``.
     """
 
     server: str = ""
     token: str = ""
+    glue: bool = False
     moves: bool = False
+    deletes: bool = False
     manifests: Manifests = "keep"
 
     @property
     def spec(self) -> CompactSpec:
         """The statement."""
+        if self.deletes:
+            return CompactSpec(mode="deletes", min_files=2)
         mode: CompactMode = "minor" if self.manifests == "only" else "full"
         return CompactSpec(mode=mode, manifests=self.manifests)
 
@@ -53,13 +65,14 @@ class IcebergCompaction(Compaction):
     @property
     def files_left(self) -> int:
         """How many files are live behind it, if it meets nobody."""
-        if self.manifests != "only":
+        if self.manifests != "only" and not self.deletes:
             return PARTITIONS
         return COMMITS * PARTITIONS * (2 if self.marks else 1)
 
     @property
     def _work(self) -> IcebergWork:
-        return IcebergWork("", 0, marks=True, server=self.server, token=self.token)
+        address = {"server": self.server, "token": self.token, "glue": self.glue}
+        return IcebergWork("", 0, marks=True, **address)  # type: ignore[arg-type]
 
     def _table(self, warehouse: Path) -> Any:
         return self._work.library(warehouse).load_table((NAME.database, NAME.table))
@@ -74,9 +87,10 @@ class IcebergCompaction(Compaction):
             numbers = range(4 * commit, 4 * commit + 4)
             rows = [{"id": 10 * n + p, "v": f"v{n}", "p": p} for n in numbers for p in (0, 1)]
             self._table(warehouse).append(rows_as_table(rows))
-        if self.marks:
-            credentials = {"token": self.token} if self.server else {}
-            connector = open_connector(self.catalog(warehouse), credentials)
+        if self.deletes:
+            self._mark_twice(warehouse)
+        elif self.marks:
+            connector = open_connector(self.catalog(warehouse), self._work.credentials)
             write = DirectWrite(connector, rewrite_share=1.0, name=NAME)
             for file in range(COMMITS * (1 if self.moves else PARTITIONS)):
                 write.delete(file, 0)
@@ -84,6 +98,17 @@ class IcebergCompaction(Compaction):
         if self.moves:
             with self._table(warehouse).update_spec() as spec:
                 spec.add_identity("p")
+
+    def _mark_twice(self, warehouse: Path) -> None:
+        """Mark the first row of each data file, by a file of its own and by one for several."""
+        identifier = (NAME.database, NAME.table)
+        table = IcebergTable(self._work.library(warehouse), identifier)
+        for p in range(PARTITIONS):
+            scan = self._table(warehouse).scan(f"p = {p}")
+            paths = [each.file.file_path for each in scan.plan_files()]
+            for path in paths:
+                table.mark_positions({path: [0]}, p)
+            table.mark_positions({path: [0] for path in paths}, p)
 
     def change_by_others(self, warehouse: Path) -> None:
         """A file of the second partition is rewritten by pyiceberg, and one comes."""
@@ -130,6 +155,8 @@ WORKS = {
     "compaction with deletes beside others": IcebergCompaction(marks=True, meets_others=True),
     "compaction of older files": IcebergCompaction(moves=True, groups=1),
     "manifests behind a compaction": IcebergCompaction(marks=True, manifests="rewrite"),
+    "deletes": IcebergCompaction(marks=True, deletes=True),
+    "deletes beside others": IcebergCompaction(marks=True, deletes=True, meets_others=True),
     "manifests": IcebergCompaction(marks=True, manifests="only"),
     "manifests beside others": IcebergCompaction(marks=True, meets_others=True, manifests="only"),
 }
@@ -143,15 +170,11 @@ class IcebergCompactionMatrix(CompactionMatrix):
     reports: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @classmethod
-    def on(
-        cls, drivers: Drivers, folder: Path, server: IcebergRest | None
-    ) -> IcebergCompactionMatrix:
+    def on(cls, drivers: Drivers, folder: Path, server: Server | None) -> IcebergCompactionMatrix:
         """On a catalog of SQLite in ``folder``, or on a server."""
-        if server is None:
-            require_package("sqlalchemy")
-        address = {"server": server.uri, "token": server.secret} if server else {}
+        address, place = address_of(server, folder)
         works = {name: replace(work, **address) for name, work in WORKS.items()}
-        return cls(drivers, folder, works=works, place=server.folder if server else folder / "lake")
+        return cls(drivers, folder, works=works, place=place)
 
     def run(self, fault: Fault) -> tuple[str, str]:
         """As ``CompactionMatrix.run``."""

@@ -1,4 +1,4 @@
-"""A compaction of an Iceberg table, or a rewrite of its manifests, that dies at every step.
+"""A compaction of an Iceberg table, or a rewrite of deletes or manifests, that dies at every step.
 
 Or its storage or catalog fails there. A run takes one of the catalogs and a part of the steps, with
 the request to commit; `make test-faults COMPACT=1 ICEBERG=1` takes them all.
@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.faults.drivers import Drivers
+from tests.faults.iceberg import server_of
 from tests.faults.iceberg_compactions import WORKS, IcebergCompactionMatrix
 from tests.faults.matrix import print_survived
-from tests.judge.iceberg_server import IcebergRest
 from tests.support.turns import has_turn
 
 pytestmark = pytest.mark.slow
@@ -22,18 +22,15 @@ pytestmark = pytest.mark.slow
 _PARTS = 40
 
 
-@pytest.fixture(params=["rest", "sql"])
+@pytest.fixture(params=["rest", "sql", "glue"])
 def matrix(
     request: pytest.FixtureRequest, drivers: Drivers, tmp_path: Path
 ) -> IcebergCompactionMatrix:
-    """Tables of a REST catalog, and of one in SQLite."""
-    server: IcebergRest | None = None
-    if request.param == "rest":
-        server = request.getfixturevalue("iceberg_rest")
-    return IcebergCompactionMatrix.on(drivers, tmp_path, server)
+    """Tables of a REST catalog, of one in SQLite, and of Glue."""
+    return IcebergCompactionMatrix.on(drivers, tmp_path, server_of(request, request.param))
 
 
-@pytest.mark.by_turns(6)
+@pytest.mark.by_turns(12)
 @pytest.mark.parametrize("work", WORKS)
 def test_faults_at_every_step_of_a_compaction(
     matrix: IcebergCompactionMatrix, work: str, capsys: pytest.CaptureFixture[str]

@@ -11,9 +11,15 @@ from typing import Any
 import pytest
 
 from tests.faults.drivers import Drivers
-from tests.faults.iceberg import IcebergMatrix, IcebergWork, files_of, needed_files, path_of
+from tests.faults.iceberg import (
+    IcebergMatrix,
+    IcebergWork,
+    files_of,
+    needed_files,
+    path_of,
+    server_of,
+)
 from tests.faults.merges import OLD
-from tests.judge.iceberg_server import IcebergRest
 from tests.support.paimon_tables import NAME
 from tests.support.turns import has_turn
 
@@ -55,16 +61,13 @@ class Expiries:
         return files - needed
 
 
-@pytest.fixture(params=["rest", "sql"])
+@pytest.fixture(params=["rest", "sql", "glue"])
 def expiries(request: pytest.FixtureRequest, drivers: Drivers, tmp_path: Path) -> Expiries:
-    """Tables of a REST catalog, and of one in SQLite."""
-    server: IcebergRest | None = None
-    if request.param == "rest":
-        server = request.getfixturevalue("iceberg_rest")
-    return Expiries(IcebergMatrix.on(drivers, tmp_path, server))
+    """Tables of a REST catalog, of one in SQLite, and of Glue."""
+    return Expiries(IcebergMatrix.on(drivers, tmp_path, server_of(request, request.param)))
 
 
-@pytest.mark.by_turns(2)
+@pytest.mark.by_turns(3)
 def test_killed_at_each_step(drivers: Drivers, expiries: Expiries) -> None:
     work = expiries.work
     warehouse = expiries.fresh()
@@ -91,7 +94,7 @@ def test_killed_at_each_step(drivers: Drivers, expiries: Expiries) -> None:
             assert len(expiries.table.snapshots()) == 2
 
 
-@pytest.mark.by_turns(2)
+@pytest.mark.by_turns(3)
 def test_storage_and_catalogs_that_fail_are_told(drivers: Drivers, expiries: Expiries) -> None:
     work = expiries.work
     steps = drivers.do("expiry steps", expiries.fresh(), work)["value"]

@@ -12,16 +12,15 @@ from pathlib import Path
 import pytest
 
 from tests.faults.drivers import Drivers
-from tests.faults.iceberg import WORKS, IcebergMatrix
+from tests.faults.iceberg import WORKS, IcebergMatrix, server_of
 from tests.faults.matrix import print_survived
-from tests.judge.iceberg_server import IcebergRest
 from tests.support.turns import has_turn
 
 _PARTS = 8
 
 
-@pytest.mark.by_turns(2)
-@pytest.mark.parametrize("catalog", ["rest", "sql"])
+@pytest.mark.by_turns(3)
+@pytest.mark.parametrize("catalog", ["rest", "sql", "glue"])
 def test_faults_at_every_step(
     catalog: str,
     drivers: Drivers,
@@ -29,9 +28,7 @@ def test_faults_at_every_step(
     request: pytest.FixtureRequest,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    server: IcebergRest | None = None
-    if catalog == "rest":
-        server = request.getfixturevalue("iceberg_rest")
+    server = server_of(request, catalog)
     matrix = IcebergMatrix.on(drivers, tmp_path, server)
     work = "merge on read beside others" if server else "merge"
     assert work in WORKS

@@ -18,9 +18,8 @@ from spark_jobs.contract.maintenance import (
 )
 from spark_jobs.contract.request import JobRequest, Origin
 from tests.faults.drivers import Drivers
-from tests.faults.iceberg import IcebergMatrix, IcebergWork
+from tests.faults.iceberg import IcebergMatrix, IcebergWork, server_of
 from tests.faults.merges import OLD
-from tests.judge.iceberg_server import IcebergRest
 from tests.support.paimon_tables import NAME
 from tests.support.turns import has_turn
 
@@ -72,13 +71,10 @@ class Changes:
         return sorted(table.metadata.refs), table.scan().to_arrow().num_rows, len(table.snapshots())
 
 
-@pytest.fixture(params=["rest", "sql"])
+@pytest.fixture(params=["rest", "sql", "glue"])
 def changes(request: pytest.FixtureRequest, drivers: Drivers, tmp_path: Path) -> Changes:
-    """Tables of a REST catalog, and of one in SQLite."""
-    server: IcebergRest | None = None
-    if request.param == "rest":
-        server = request.getfixturevalue("iceberg_rest")
-    return Changes(IcebergMatrix.on(drivers, tmp_path, server), drivers)
+    """Tables of a REST catalog, of one in SQLite, and of Glue."""
+    return Changes(IcebergMatrix.on(drivers, tmp_path, server_of(request, request.param)), drivers)
 
 
 def statement(kind: str, changes: Changes) -> Any:
@@ -91,7 +87,7 @@ def statement(kind: str, changes: Changes) -> Any:
     }[kind]
 
 
-@pytest.mark.by_turns(4)
+@pytest.mark.by_turns(6)
 @pytest.mark.parametrize("kind", ["tag", "rollback", "cherry-pick", "branch"])
 def test_killed_at_each_step(changes: Changes, kind: str) -> None:
     changes.fresh()

@@ -295,7 +295,7 @@ def _used_modules() -> list[str]:
 
 
 def main() -> None:
-    for name in _answer(*_forked(_used_modules))["value"]:
+    for name in (*_answer(*_forked(_used_modules))["value"], "pyiceberg.catalog.glue"):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     for line in sys.stdin:

@@ -103,19 +103,19 @@ class IcebergTable:
         file._data[0] = kind
         return self._commit(file, Operation.DELETE)
 
-    def mark_positions(self, positions: Mapping[str, Sequence[int]]) -> int:
-        """Delete rows of data files of no partition by one file of deletes, which is written."""
+    def mark_positions(self, positions: Mapping[str, Sequence[int]], *partition: Any) -> int:
+        """Delete rows of data files of a partition by one file of deletes, which is written."""
         rows = sorted((path, place) for path, places in positions.items() for place in places)
         only = next(iter(positions)) if len(positions) == 1 else None
-        file = self._file((), len(rows), only)
+        file = self._file(partition, len(rows), only)
         table = pa.table({"file_path": [p for p, _ in rows], "pos": [n for _, n in rows]})
         numbers = dict(zip(table.column_names, (_PATH_ID, _PATH_ID - 1), strict=True))
         fields = [
             each.with_metadata({"PARQUET:field_id": str(numbers[each.name])})
             for each in table.schema
         ]
-        path = file.file_path.removeprefix("file://")
-        pq.write_table(table.cast(pa.schema(fields)), path)
+        with self.table.io.new_output(file.file_path).create() as stream:
+            pq.write_table(table.cast(pa.schema(fields)), stream)
         file._data[0] = DataFileContent.POSITION_DELETES
         return self._commit(file, Operation.DELETE)
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from airflow_provider_merge.metadata.differing_files import DifferingFiles, RowColumn
+from airflow_provider_merge.metadata.iceberg.base_notes import BaseNotes
 from airflow_provider_merge.metadata.iceberg.row_files import differing_files
 from airflow_provider_merge.metadata.iceberg.snapshots import IcebergSnapshot
 from airflow_provider_merge.metadata.iceberg.table import IcebergTable
@@ -24,6 +25,7 @@ from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
 from spark_jobs.formats.iceberg.compaction import CompactionThresholds, refuse_uncompactable
 from spark_jobs.formats.iceberg.expiry import Limits, expiring
+from spark_jobs.formats.iceberg.holds import Base, held
 from spark_jobs.formats.iceberg.refused_properties import refuse_target
 
 _MOST_REFS: Final = 200
@@ -40,9 +42,13 @@ _CHANGE: Final = (
 
 @dataclass(frozen=True)
 class IcebergPageFacts:
-    """More of the metadata of ``table``."""
+    """More of the metadata of ``table``.
+
+    ``notes`` are of operations at work; None: the connection names no workspace that jobs can use.
+    """
 
     table: IcebergTable
+    notes: BaseNotes | None = None
 
     def writer(self, snapshot: IcebergSnapshot) -> str:
         """The engine that the summary names."""
@@ -80,8 +86,19 @@ class IcebergPageFacts:
         return [each for each in refs if (each.kind, each.name) != ("branch", own)]
 
     def holds(self) -> list[Hold]:
-        """None: an Iceberg table has no consumers."""
-        return []
+        """Operations at work, by the snapshots on which they build."""
+        first = min(self.table.loaded.metadata.snapshots, key=_age, default=None)
+        # One that found no snapshot keeps all.
+        ids = {
+            name: each.snapshot_id or (first and first.snapshot_id)
+            for name, each in self._at_work().items()
+        }
+        return [Hold(name, "operation", each) for name, each in ids.items() if each is not None]
+
+    def _at_work(self) -> Mapping[str, Base]:
+        if self.notes is None:
+            return {}
+        return self.notes.at_work(self.table.loaded.metadata.table_uuid)
 
     def schema_ids(self) -> list[int]:
         """The ids of all schemas."""
@@ -118,12 +135,16 @@ class IcebergPageFacts:
         metadata = self.table.loaded.metadata
         now = datetime.fromtimestamp(now_millis / 1000, UTC)
         limits = Limits.of(spec, metadata.properties, now)
-        gone = set(expiring(metadata, limits, {}).snapshots)
+        gone = set(expiring(metadata, limits, held(metadata, self._at_work())).snapshots)
         ids = [each.snapshot_id for each in self.table.branch.newest_first()][::-1]
         stays = [each for each in ids if each not in gone]
         return Expiry(
             [each for each in ids if each in gone], stays[0] if stays else 0, limits.texts()
         )
+
+
+def _age(snapshot: Any) -> int:
+    return int(snapshot.timestamp_ms)
 
 
 def _number(text: str | None) -> int | None:

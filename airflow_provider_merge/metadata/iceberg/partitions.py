@@ -20,11 +20,13 @@ class Deletes:
     """The deletes of a snapshot, as far as they tell how many rows they mark.
 
     ``marked`` has the rows that deletes mark, by their only data file; None: of several files of
-    deletes some may mark the same row. ``open`` has the deletes that may mark rows of any file, by
-    their partition; None: of all partitions. ``files`` has the paths of all, by partition, too.
+    deletes some may mark the same row, which ``counted`` counts twice. ``open`` has the deletes
+    that may mark rows of any file, by their partition; None: of all partitions. ``files`` has the
+    paths of all, by partition, too.
     """
 
     marked: dict[str, int | None] = field(default_factory=dict)
+    counted: dict[str, int] = field(default_factory=dict)
     open: dict[Key | None, set[str]] = field(default_factory=dict)
     files: dict[Key | None, set[str]] = field(default_factory=dict)
 
@@ -38,6 +40,7 @@ class Deletes:
             if each.marks is not None:
                 known = each.marks in found.marked
                 found.marked[each.marks] = None if known else each.rows
+                found.counted[each.marks] = found.counted.get(each.marks, 0) + each.rows
             else:
                 found.open.setdefault(where, set()).add(each.path)
         return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_merge.metadata.iceberg import compaction
+from airflow_provider_merge.metadata.iceberg.compaction import CompactionReader
 from airflow_provider_merge.metadata.iceberg.manifests import DATA, DELETES, Manifest, Manifests
 from airflow_provider_merge.metadata.iceberg.partition_filter import IcebergPartitionFilter
 from airflow_provider_merge.metadata.iceberg.partitions import (
@@ -169,7 +169,10 @@ class IcebergTable:
         wanted: Mapping[str, Any] | None = None,
         snapshot: IcebergSnapshot | None = None,
     ) -> list[CompactionFacts]:
-        """What a compaction by ``spec`` would find; partitions and errors as in ``partitions``.
+        """What a compaction by ``spec`` would find; errors as in ``partitions``.
+
+        Files of older partition specs are together in facts without values; ``wanted`` leaves them
+        out, as a compaction of some partitions does.
 
         Raises:
             NotSupportedError: the table is not compacted here, or a property has an invalid value.
@@ -182,10 +185,10 @@ class IcebergTable:
         if snapshot is None:
             return []
         found, deletes = self._by_name(snapshot, chosen)
-        facts = [
-            compaction.facts_of(values, files, deletes, thresholds, metadata.default_spec_id)
-            for values, files in found.values()
-        ]
+        reader = CompactionReader(
+            deletes, thresholds, metadata.default_spec_id, is_partitioned=bool(chosen.fields)
+        )
+        facts = reader.facts(found.values(), are_all=not wanted)
         return sorted(facts, key=lambda each: each.name)
 
     def row_count(self, snapshot: IcebergSnapshot | None = None) -> int | None:

@@ -156,25 +156,6 @@ def expiring(metadata: Any, limits: Limits, held: Mapping[str, Collection[int]])
     return Expiring(cut, refs_gone, len(ids) - len(cut), counts)
 
 
-def descendants(metadata: Any, snapshot_id: int | None) -> set[int]:
-    """The ids of a snapshot of pyiceberg's ``metadata`` and of all that build on it.
-
-    None: those of all snapshots, which came after there was none.
-    """
-    children: dict[int | None, list[int]] = {}
-    for each in metadata.snapshots:
-        children.setdefault(each.parent_snapshot_id, []).append(each.snapshot_id)
-    if snapshot_id is None:
-        return {each.snapshot_id for each in metadata.snapshots}
-    found, waiting = set[int](), [snapshot_id]
-    while waiting:
-        number = waiting.pop()
-        if number not in found:
-            found.add(number)
-            waiting += children.get(number, ())
-    return found
-
-
 def history(known: Mapping[int, Any], snapshot_id: int | None) -> Iterator[Any]:
     """The snapshot and those that it builds on, as far as they are ``known``, newest first."""
     seen = set()

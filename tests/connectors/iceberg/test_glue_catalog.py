@@ -7,7 +7,6 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,60 +15,25 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.request import CatalogSpec, TableName
+from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.formats.iceberg import catalogs
-from spark_jobs.spi.connector import Connector
 from spark_jobs.storage import amazon
 from tests.connectors.iceberg.direct import DirectWrite, ids_of
+from tests.connectors.iceberg.glue_tables import GlueTables, before_commits
 from tests.connectors.iceberg.lost_requests import assert_one_snapshot, assert_retry_knows
 from tests.connectors.iceberg.plain_tables import NAME
 from tests.connectors.iceberg.tables import statement_done
 from tests.judge.glue_server import glue
 from tests.support.proxy import Fault, Proxy, proxy_before
 from tests.support.small_server import Answer, serving
-from tests.support.stores import REGION, ObjectStore, moto
+from tests.support.stores import ObjectStore, moto
 
 __all__ = ["glue", "moto"]
 
 _COMMITS = "UpdateTable"
 SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string())])
-
-
-@dataclass(frozen=True)
-class GlueTables:
-    """The databases of a server, whose tables lie in ``warehouse``."""
-
-    store: ObjectStore
-    warehouse: str
-
-    def options(self, uri: str = "") -> dict[str, str]:
-        return {
-            "type": "glue",
-            "uri": uri or self.store.endpoint,
-            "warehouse": self.warehouse,
-            "client.region": REGION,
-            "s3.endpoint": self.store.endpoint,
-        }
-
-    @property
-    def keys(self) -> dict[str, str]:
-        """What login and password of a connection become."""
-        return {
-            "client.access-key-id": self.store.access_key,
-            "client.secret-access-key": self.store.secret_key,
-        }
-
-    def open(self, uri: str = "", **options: str) -> Connector:
-        spec = CatalogSpec("iceberg", self.warehouse, {**self.options(uri), **options})
-        return open_connector(spec, self.keys)
-
-    def library(self) -> Any:
-        from pyiceberg.catalog.glue import GlueCatalog
-
-        own = {"glue.endpoint": self.store.endpoint}
-        return GlueCatalog("library", **self.options(), **self.keys, **own)
 
 
 @pytest.fixture
@@ -82,9 +46,7 @@ def tables(glue: ObjectStore, tmp_path: Path) -> Iterator[GlueTables]:
     rows = [{"id": each, "s": "x"} for each in range(5)]
     table.append(pa.Table.from_pylist(rows, schema=SCHEMA))
     yield made
-    for name in catalog.list_tables("db"):
-        catalog.drop_table(name)
-    catalog.drop_namespace("db")
+    made.drop_all()
 
 
 @pytest.fixture
@@ -103,8 +65,7 @@ def test_statements_on_a_bucket(spark: SparkSession, glue: ObjectStore) -> None:
     assert not lake.open().metadata.create_table(name, spec)
 
     def done(text: str, source: str) -> None:
-        place = CatalogSpec("iceberg", lake.warehouse, lake.options())
-        statement_done(spark, place, text, source, lake.keys)
+        statement_done(spark, lake.spec(), text, source, lake.keys)
 
     done("INSERT INTO shop.orders SELECT * FROM s", "SELECT id, 'a' s FROM range(4)")
     done(
@@ -147,12 +108,6 @@ def test_a_retry_finds_out_what_became_of_requests_without_any_answer(
     tables: GlueTables, tmp_path: Path, proxy: Proxy, fault: Fault
 ) -> None:
     assert_retry_knows(tables, tmp_path, proxy, _COMMITS, fault)
-
-
-def before_commits(connector: Connector, do: Callable[[Any], Any]) -> None:
-    """Let something happen when a commit is about to be sent; what it returns is its answer."""
-    client = connector.writes.catalog.opened.glue  # type: ignore[attr-defined]
-    client.meta.events.register("before-send.glue.UpdateTable", lambda request, **_: do(request))
 
 
 def test_a_commit_that_another_one_overtakes_is_made_after_it(tables: GlueTables) -> None:
@@ -306,8 +261,7 @@ def test_what_is_missing(tables: GlueTables, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
     monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
-    spec_of_place = CatalogSpec("iceberg", tables.warehouse, tables.options())
-    without_key = open_connector(spec_of_place, {}).metadata
+    without_key = open_connector(tables.spec(), {}).metadata
     assert "There is no key" in problem(lambda: without_key.load_table(NAME))
     without_region = tables.open(**{"client.region": ""}).metadata
     assert "(NoRegionError)" in problem(lambda: without_region.load_table(NAME))

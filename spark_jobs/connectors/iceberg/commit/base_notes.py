@@ -8,31 +8,22 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
 
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
-from spark_jobs.contract.lifetimes import ABANDONED_AFTER
-from spark_jobs.contract.operation_files import FOLDER, base_path, operation_of_base
+from spark_jobs.contract.operation_files import FOLDER, base_path
+from spark_jobs.formats.iceberg.holds import Base, operation_at_work
 from spark_jobs.spi.storage import WarehouseStorage
 from spark_jobs.storage.files import remove_file, replace_file
 from spark_jobs.storage.notes import read_note
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
-    """A snapshot (None: the table has none), and the table's last sequence number at that time."""
-
-    snapshot_id: int | None
-    sequence_number: int
-
-    @classmethod
-    def of(cls, table: PinnedTable) -> Base:
-        """What a write on ``table`` is based on."""
-        snapshot_id = None if table.snapshot is None else int(table.snapshot.snapshot_id)
-        return cls(snapshot_id, table.last_sequence_number)
+def base_of(table: PinnedTable) -> Base:
+    """What a write on ``table`` is based on."""
+    snapshot_id = None if table.snapshot is None else int(table.snapshot.snapshot_id)
+    return Base(snapshot_id, table.last_sequence_number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +45,7 @@ class BaseNotes:
         """Note the base unless another try of the operation has noted one; True if none has."""
         if self.get(operation_id, table) is not None:
             return False
-        document = {"table": str(table.metadata.table_uuid), **asdict(Base.of(table))}
+        document = {"table": str(table.metadata.table_uuid), **asdict(base_of(table))}
         replace_file(
             self.storage.filesystem, self._path(operation_id), json.dumps(document).encode()
         )
@@ -81,9 +72,8 @@ class BaseNotes:
             noted = [
                 (operation_id, info)
                 for info in files.get_file_info(folder)
-                if (operation_id := operation_of_base(info.base_name)) is not None
+                if (operation_id := operation_at_work(info.base_name, info.mtime, now)) is not None
                 and info.is_file
-                and info.mtime >= now - ABANDONED_AFTER
             ]
         bases = [(name, self._read(info.path, table), info.mtime) for name, info in noted]
         return [AtWork(name, base, since) for name, base, since in bases if base is not None]
@@ -92,7 +82,7 @@ class BaseNotes:
         return read_note(
             self.storage.filesystem,
             path,
-            lambda document: _base(document, table),
+            lambda document: Base.noted(document, table.metadata.table_uuid),
             "Look for the operation's snapshot by hand; then delete the file.",
         )
 
@@ -102,10 +92,3 @@ class BaseNotes:
 
     def _path(self, operation_id: str) -> str:
         return f"{self.storage.root}/{base_path(operation_id)}"
-
-
-def _base(document: Any, table: PinnedTable) -> Base | None:
-    if document["table"] != str(table.metadata.table_uuid):
-        return None
-    found = document["snapshot_id"]
-    return Base(None if found is None else int(found), int(document["sequence_number"]))

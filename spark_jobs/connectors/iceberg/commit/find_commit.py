@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_jobs.connectors.iceberg.commit.base_notes import Base
 from spark_jobs.connectors.iceberg.commit.gap import ancestors, snapshots_since, summary_of
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.shared.commit.refusals import expired
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.formats.iceberg.holds import Base
 from spark_jobs.spi.tables import CommittedSnapshot
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spark_jobs.connectors.iceberg.commit.base_notes import Base
+from spark_jobs.connectors.iceberg.commit.base_notes import base_of
 from spark_jobs.connectors.iceberg.table.live_files import listed_manifests
 from spark_jobs.connectors.iceberg.table.manifests import (
     ADDED,
@@ -22,6 +22,7 @@ from spark_jobs.connectors.shared.commit.refusals import READ_AGAIN
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.formats.iceberg.expiry import history
+from spark_jobs.formats.iceberg.holds import Base
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class Gap:
     """The commits after the base of a write that have been read so far."""
 
     def __init__(self, base: PinnedTable) -> None:
-        self._base = Base.of(base)
+        self._base = base_of(base)
         self.commits: list[OtherCommit] = []
 
     def read_up_to(self, latest: PinnedTable) -> None:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from spark_jobs.connectors.iceberg.commit.asked_commit import asked
-from spark_jobs.connectors.iceberg.commit.base_notes import Base
+from spark_jobs.connectors.iceberg.commit.base_notes import base_of
 from spark_jobs.connectors.iceberg.commit.changes import Changes
 from spark_jobs.connectors.iceberg.commit.gap import snapshots_since, summary_of
 from spark_jobs.connectors.iceberg.commit.manifest_clusters import ManifestRewrite
@@ -124,7 +124,7 @@ class SnapshotCommits:
         # Only the first snapshot of a branch may have a number that another one has taken.
         if is_late and latest.snapshot is not None:
             return False
-        return False if snapshots_since(now, Base.of(latest)) else None
+        return False if snapshots_since(now, base_of(latest)) else None
 
 
 def _snapshot(

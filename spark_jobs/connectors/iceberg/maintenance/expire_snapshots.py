@@ -40,10 +40,10 @@ from spark_jobs.errors import CommitError, ErrorCode, JobError, NotSupportedErro
 from spark_jobs.formats.iceberg.expiry import (
     Expiring,
     Limits,
-    descendants,
     expiring,
     history,
 )
+from spark_jobs.formats.iceberg.holds import held
 from spark_jobs.storage.files import remove_file
 
 # How often an expiry begins again when others commit all the time.
@@ -116,12 +116,10 @@ class SnapshotExpiry:
     def _plan(self, table: PinnedTable, reader: ManifestReader) -> _Plan:
         metadata, folders = table.metadata, OwnFolders.of(table)
         refuse_shared_files(self._commits.name, metadata.properties)
-        held = {
-            f"operation {each.operation_id}": descendants(metadata, each.base.snapshot_id)
-            for each in self._bases.at_work(table, self._now)
-        }
+        at_work = self._bases.at_work(table, self._now)
+        holds = held(metadata, {each.operation_id: each.base for each in at_work})
         limits = Limits.of(self._spec, metadata.properties, self._now)
-        found = expiring(metadata, limits, held)
+        found = expiring(metadata, limits, holds)
         notes = _notes(table, folders).read()
         files = RemovableFiles(reader, folders)
         for noted in notes.values():
@@ -129,7 +127,7 @@ class SnapshotExpiry:
         gone = frozenset(found.snapshots)
         files.add(metadata, gone)
         files.keep(metadata, gone)
-        unreached = self._unreached(table, gone, reader) if not held else NOTHING
+        unreached = self._unreached(table, gone, reader) if not holds else NOTHING
         return _Plan(table, found, unreached, files, notes.keys())
 
     def _unreached(

@@ -6,12 +6,9 @@ import math
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
-from spark_jobs.contract.compaction import CompactMode
-
-# More rows are sorted by several tasks, each for itself.
-_SORTED_BYTES: Final = 4 * 2**30
+from spark_jobs.contract.compaction import SORTED_BYTES, CompactMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +31,7 @@ class FileSizes:
     @property
     def sorted_bytes(self) -> int:
         """How much one task sorts at most, if everything is rewritten."""
-        return max(self.target_file_size, _SORTED_BYTES)
+        return max(self.target_file_size, SORTED_BYTES)
 
     def count_of(self, size: int) -> int:
         """The number of files of about the target size that have so many bytes, at least one."""
