@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
 from spark_jobs.formats.iceberg.glue import OwnGlue, glue_failure, no_boto3
+from spark_jobs.formats.iceberg.metadata_json import version_3_json
 from spark_jobs.formats.iceberg.options import (
     CATALOG_NAME,
     FILE_IO,
@@ -186,6 +187,13 @@ def _own_files(files: type) -> type:
         def _load_file_io(self, properties: Any = None, location: str | None = None) -> Any:
             del properties, location
             return files(self.properties)
+
+        def _write_metadata(self, metadata: Any, io: Any, metadata_path: str) -> None:
+            if metadata.format_version < 3:
+                super()._write_metadata(metadata, io, metadata_path)  # type: ignore[misc]
+                return
+            with io.new_output(metadata_path).create() as stream:
+                stream.write(version_3_json(metadata, io))
 
     return OwnFiles
 

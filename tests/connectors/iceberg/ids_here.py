@@ -1,0 +1,52 @@
+"""The ids of rows as this project's manifests and files have them, without a JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from spark_jobs.connectors.iceberg.format.deletes import DeletedRows
+from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
+from spark_jobs.contract.request import TableName
+from spark_jobs.spi.connector import Connector
+from tests.connectors.iceberg.plain_tables import NAME
+
+
+def ids_here(connector: Connector, name: TableName = NAME) -> dict[int, int]:
+    """The id of each row by its value of ``id``; no two rows have one."""
+    table = connector.metadata.load_table(name)
+    pinned = pinned_table(table)
+    found: dict[int, int] = {}
+    for ordinal, file in enumerate(pinned.files):
+        rows = pq.ParquetFile(file.path).read().to_pydict()
+        deletes = scanned_file(pinned, table.name, ordinal).deletes
+        gone = {*DeletedRows(pinned.storage.filesystem).positions(deletes).tolist()}
+        first = file.entry.first_row_id
+        assert first is not None
+        stored = rows.get("_row_id", [None] * file.entry.row_count)
+        for position in np.arange(file.entry.row_count).tolist():
+            if position not in gone:
+                own = stored[position]
+                found[rows["id"][position]] = first + position if own is None else own
+    assert len({*found.values()}) == len(found), found
+    return found
+
+
+def require_numbered(table: PinnedTable) -> None:
+    """Check what each snapshot says of the ids that it handed out."""
+    following = 0
+    for each in sorted(table.metadata.snapshots, key=lambda one: int(one.sequence_number)):
+        if each.first_row_id is not None:
+            assert each.first_row_id >= following
+            following = each.first_row_id + each.added_rows
+    assert table.next_row_id == following
+
+
+def changed_ids(before: Mapping[int, int], after: Mapping[int, int]) -> dict[int, tuple[int, int]]:
+    """Rows that are in both, with other ids."""
+    return {
+        key: (before[key], after[key]) for key in before.keys() & after if before[key] != after[key]
+    }
