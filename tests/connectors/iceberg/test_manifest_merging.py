@@ -57,13 +57,14 @@ def test_rows_and_numbers_stay(catalog: PlainCatalog) -> None:
 
 
 def test_manifests_of_data_and_of_deletes_are_merged_by_one_commit(catalog: PlainCatalog) -> None:
-    for number in range(8):
-        write = DirectWrite(catalog.open()).insert(*(row(number * 10 + i) for i in (0, 3, 6, 9)))
+    first = [*(row(3 * i) for i in range(4)), *(row(3 * i + 1) for i in range(4))]
+    DirectWrite(catalog.open()).insert(*first).publish()
+    DirectWrite(catalog.open()).delete(0, 1).publish()
+    for number in range(3, 9):
+        write = DirectWrite(catalog.open()).insert(*(row(number * 30 + i) for i in (0, 3, 6, 9)))
         files = enumerate(pinned_table(write.table).files)
-        whole = next((ordinal for ordinal, each in files if not each.deletes), None)
-        if whole is not None:
-            write.delete(whole, 0)
-        write.publish()
+        whole = next(ordinal for ordinal, each in files if not each.deletes)
+        write.delete(whole, 0).publish()
 
     assert len(ids_of(catalog)) == 8 * 4 - 7
 
