@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,8 +20,10 @@ import pyarrow.fs as pafs
 
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import TableHandle
+from tests.connectors.iceberg.ids_here import ids_here
 from tests.faults.drivers import Drivers
 from tests.faults.looking import Seen
 from tests.faults.matrix import Matrix
@@ -29,6 +31,7 @@ from tests.faults.merges import CHANGED, OLD, OTHER, Row, Work
 from tests.faults.storage import ASKED, visible_file_system
 from tests.judge.iceberg_server import IcebergRest
 from tests.support.iceberg_changes import deleted, inserted, updated
+from tests.support.iceberg_version_3 import append
 from tests.support.optional_packages import require_package
 from tests.support.paimon_tables import NAME
 
@@ -37,15 +40,24 @@ _SCHEMA = pa.schema([("id", pa.int32()), ("v", pa.string()), ("p", pa.int32())])
 
 @dataclass(frozen=True)
 class IcebergWork(Work):
-    """``server`` is the address of a REST catalog, which lets in who has the ``token``."""
+    """``server`` is the address of a REST catalog, which lets in who has the ``token``.
+
+    ``version`` is that of the table's format.
+    """
 
     server: str = ""
     token: str = ""
+    version: int = 2
 
     @property
     def rewrite_share(self) -> float | None:
         """Every change marks rows, if the table allows it."""
         return 1.0
+
+    @property
+    def credentials(self) -> dict[str, str]:
+        """Those of the catalog."""
+        return {"token": self.token} if self.server else {}
 
     def catalog(self, warehouse: Path | str) -> CatalogSpec:
         """The catalog for a job; the token is left out."""
@@ -61,8 +73,7 @@ class IcebergWork(Work):
         Only for a process that does nothing else.
         """
         mock.patch.object(pafs, "LocalFileSystem", visible_file_system).start()
-        credentials = {"token": self.token} if self.server else {}
-        connector = open_connector(self.catalog(warehouse), credentials)
+        connector = open_connector(self.catalog(warehouse), self.credentials)
         library = connector.writes.catalog.opened  # type: ignore[attr-defined]
         commit = library.commit_table
 
@@ -92,7 +103,11 @@ class IcebergWork(Work):
     def append_by_others(self, warehouse: Path) -> None:
         """Another engine appends OTHER, unless it did already."""
         table = self.library(warehouse).load_table((NAME.database, NAME.table))
-        if len(table.snapshots()) == 1:
+        if len(table.snapshots()) > 1:
+            return
+        if self.version == 3:
+            append(self.catalog(warehouse), NAME, [OTHER], self.credentials)
+        else:
             table.append(rows_as_table([OTHER]))
 
     def new_table(self, warehouse: Path, rows: Sequence[Row] = OLD) -> None:
@@ -104,24 +119,42 @@ class IcebergWork(Work):
         with suppress(NoSuchTableError):
             catalog.drop_table(name)
         mode = "merge-on-read" if self.marks else "copy-on-write"
-        properties = {"format-version": "2", "write.merge.mode": mode}
+        properties = {"format-version": str(self.version), "write.merge.mode": mode}
+        if self.version == 3:
+            self._new_of_version_3(warehouse, rows, properties)
+            return
         table = catalog.create_table(name, _SCHEMA, properties=properties)
         with table.update_spec() as spec:
             spec.add_identity("p")
         if rows:
             table.append(rows_as_table(rows))
 
+    def _new_of_version_3(
+        self, warehouse: Path, rows: Sequence[Row], properties: Mapping[str, str]
+    ) -> None:
+        columns = (ColumnSpec("id", "INT"), ColumnSpec("v", "STRING"), ColumnSpec("p", "INT"))
+        spec = CreateTableSpec(columns, ("p",), table_options=properties)
+        place = self.catalog(warehouse)
+        assert open_connector(place, self.credentials).metadata.create_table(NAME, spec)
+        if rows:
+            append(place, NAME, sorted(rows, key=lambda row: row["p"]), self.credentials)
+
     def look(self, warehouse: Path) -> Seen:
         """The table now, as pyiceberg sees it."""
         table = self.library(warehouse).load_table((NAME.database, NAME.table))
         scan = table.scan()
+        if self.version == 3:
+            # No two rows have one id.
+            ids_here(open_connector(self.catalog(warehouse), self.credentials), NAME)
         files = [each for task in scan.plan_files() for each in (task.file, *task.delete_files)]
         return Seen(
             rows=sorted(scan.to_arrow().to_pylist(), key=repr),
             ids=[each.snapshot_id for each in table.snapshots()],
             made_by=[_maker(each) for each in table.snapshots()],
             live=frozenset(each.file_path.removeprefix("file://") for each in files),
-            on_disk=frozenset(map(str, warehouse.rglob("*.parquet"))),
+            on_disk=frozenset(
+                str(path) for each in ("*.parquet", "*.puffin") for path in warehouse.rglob(each)
+            ),
             guards=frozenset(path.name for path in warehouse.rglob("*.base")),
         )
 
@@ -165,6 +198,10 @@ WORKS = {
     "merge on read": IcebergWork("operation-1", 100, marks=True),
     "merge beside others": IcebergWork("operation-1", 100, meets_others=True),
     "merge on read beside others": IcebergWork("operation-1", 100, marks=True, meets_others=True),
+    "merge of version 3": IcebergWork("operation-1", 100, version=3),
+    "merge on read of version 3 beside others": IcebergWork(
+        "operation-1", 100, marks=True, meets_others=True, version=3
+    ),
 }
 
 

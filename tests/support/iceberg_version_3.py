@@ -33,9 +33,14 @@ def give_ids(spec: CatalogSpec, name: TableName) -> None:
         commits.publish(commits.latest(), Changes([], [], {}, []), {}, always_wanted)
 
 
-def append(spec: CatalogSpec, name: TableName, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Add rows of one partition, as one file and one commit."""
-    connector = open_connector(spec, {})
+def append(
+    spec: CatalogSpec,
+    name: TableName,
+    rows: Sequence[Mapping[str, Any]],
+    credentials: Mapping[str, str] | None = None,
+) -> None:
+    """Add rows, which come by partition, in one commit."""
+    connector = open_connector(spec, credentials or {})
     table = connector.metadata.load_table(name)
     operation = Operation(uuid.uuid4().hex, "digest", {})
     write = MergeWrite(operation, (), (), (), 2**26)

@@ -35,6 +35,8 @@ _CONNECT_SECONDS: Final = 10
 # Whether a catalog in a database makes its tables if they are not there: pyiceberg's property.
 _MAKES_TABLES: Final = "init_catalog_tables"
 _CATALOG_TABLE: Final = "iceberg_tables"
+# What pyiceberg says of partition fields of several columns.
+_SEVERAL_SOURCES: Final = "Multi argument transforms"
 
 
 @dataclass(frozen=True)
@@ -283,7 +285,7 @@ def _invalid(table: str, error: Any) -> JobError:
     way = ".".join(map(str, first["loc"]))
     text = f"The metadata of {table} cannot be read: {way}: {first['msg'][:400]}"
     remedy = "Check who wrote it; types of a later version of the format are not known here."
-    if way.endswith(".type") and ".fields." in way:
+    if (way.endswith(".type") and ".fields." in way) or _SEVERAL_SOURCES in first["msg"]:
         return NotSupportedError(text, remedy)
     return CatalogError(ErrorCode.METADATA_UNREADABLE, text, remedy)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -17,12 +18,17 @@ from tests.connectors.iceberg.plain_tables import NAME
 
 def ids_here(connector: Connector, name: TableName = NAME) -> dict[int, int]:
     """The id of each row by its value of ``id``; no two rows have one."""
-    table = connector.metadata.load_table(name)
-    pinned = pinned_table(table)
-    found: dict[int, int] = {}
+    found = ids_of_rows(pinned_table(connector.metadata.load_table(name)), name)
+    assert len({row_id for _, row_id in found}) == len(found), found
+    return dict(found)
+
+
+def ids_of_rows(pinned: PinnedTable, name: TableName) -> list[tuple[int, int]]:
+    """The values of ``id`` and the ids of all rows."""
+    found: list[tuple[int, int]] = []
     for ordinal, file in enumerate(pinned.files):
         rows = pq.ParquetFile(file.path).read().to_pydict()
-        deletes = scanned_file(pinned, table.name, ordinal).deletes
+        deletes = scanned_file(pinned, name, ordinal).deletes
         gone = {*DeletedRows(pinned.storage.filesystem).positions(deletes).tolist()}
         first = file.entry.first_row_id
         assert first is not None
@@ -30,9 +36,25 @@ def ids_here(connector: Connector, name: TableName = NAME) -> dict[int, int]:
         for position in np.arange(file.entry.row_count).tolist():
             if position not in gone:
                 own = stored[position]
-                found[rows["id"][position]] = first + position if own is None else own
-    assert len({*found.values()}) == len(found), found
+                found.append((rows["id"][position], first + position if own is None else own))
     return found
+
+
+def problems_of_ids(connector: Connector, name: TableName) -> list[str]:
+    """What is wrong with the ids that rows have in any snapshot of a table that was upgraded."""
+    pinned = pinned_table(connector.metadata.load_table(name))
+    problems = []
+    for snapshot in pinned.metadata.snapshots:
+        if snapshot.first_row_id is None:
+            continue
+        ids = [each for _, each in ids_of_rows(replace(pinned, snapshot=snapshot), name)]
+        if len({*ids}) < len(ids):
+            problems.append(f"snapshot {snapshot.snapshot_id} has an id twice")
+    try:
+        require_numbered(pinned)
+    except AssertionError as error:
+        problems.append(f"ids were handed out twice: {error}")
+    return problems
 
 
 def require_numbered(table: PinnedTable) -> None:
