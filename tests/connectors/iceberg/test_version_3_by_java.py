@@ -10,10 +10,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.maintenance import (
+    CreateTagSpec,
+    DeleteTagSpec,
+    ExpireSnapshotsSpec,
+    RemoveOrphanFilesSpec,
+    RollbackSpec,
+)
 from spark_jobs.contract.request import JobRequest, TableName
 from spark_jobs.run import run
 from tests.connectors.iceberg.lineage import Ids
-from tests.connectors.iceberg.tables import assert_read_alike, catalog_of, done_here
+from tests.connectors.iceberg.tables import assert_read_alike, catalog_of, done_here, opened
 from tests.judge.iceberg_spark import CATALOG, IcebergSpark
 
 pytestmark = pytest.mark.slow
@@ -74,8 +81,13 @@ def test_statements_and_java_in_turn(
     if version == 2:
         judge.sql(
             f"DELETE FROM {table} WHERE id = 4",
+            f"DELETE FROM {table} WHERE id = 11",
+        )
+        _compacted(spark, judge, name, CompactSpec(mode="full"))
+        judge.sql(
+            f"DELETE FROM {table} WHERE id = 11 OR id = 18",
             f"ALTER TABLE {table} SET TBLPROPERTIES ('format-version'='3')",
-            f"INSERT INTO {table} VALUES (4, 'a', 'back')",
+            f"INSERT INTO {table} VALUES (4, 'a', 'back'), (11, 'b', 'back'), (18, 'b', 'back')",
         )
     ids = Ids(judge, f"db.{name}")
     ids.follow(new=range(20))
@@ -111,3 +123,61 @@ def test_statements_and_java_in_turn(
     ids.follow(gone=[16])
     assert_read_alike(spark, judge, f"db.{name}")
     assert (3, "a", "up") in _rows(judge, name)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_that_move_and_a_table_that_is_cared_for(
+    spark: SparkSession, iceberg_spark: IcebergSpark, mode: str
+) -> None:
+    judge, name = iceberg_spark, f"moved_{mode[:4]}"
+    table = f"{CATALOG}.db.{name}"
+    _created(judge, name, mode, layout="PARTITIONED BY (p, bucket(2, id))")
+    judge.sql(f"ALTER TABLE {table} WRITE ORDERED BY v DESC")
+    ids = Ids(judge, f"db.{name}")
+    ids.follow(new=range(20))
+    connector = opened(judge)
+    assert connector.maintenance is not None
+    target = TableName("db", name)
+    connector.maintenance.create_tag(target, CreateTagSpec("begin"))
+
+    done_here(spark, judge, f"UPDATE db.{name} SET p = 'c' WHERE id % 5 = 0", NO_SOURCE)
+    ids.follow(changed=range(0, 20, 5))
+    text = (
+        f"MERGE INTO db.{name} t USING s ON t.id = s.id WHEN MATCHED AND s.v = 'gone' THEN DELETE "
+        "WHEN MATCHED THEN UPDATE SET p = s.p, v = s.v WHEN NOT MATCHED THEN INSERT *"
+    )
+    source = _source((1, "z", "m"), (2, "a", "m"), (3, "a", "gone"), (40, "z", "m"), (5, "a", "m"))
+    done_here(spark, judge, text, source)
+    ids.follow(changed=[1, 2, 5], gone=[3], new=[40])
+    judge.sql(f"UPDATE {table} SET p = 'y' WHERE id IN (1, 7)")
+    ids.follow(changed=[1, 7])
+    _compacted(spark, judge, name, CompactSpec(mode="full", sort_by=("id",)))
+    ids.follow()
+    judge.sql(f"ALTER TABLE {table} DROP PARTITION FIELD p")
+    done_here(spark, judge, f"UPDATE db.{name} SET v = 'older' WHERE id IN (1, 8)", NO_SOURCE)
+    ids.follow(changed=[1, 8])
+    _compacted(spark, judge, name, CompactSpec(mode="full"))
+    ids.follow()
+    done_here(spark, judge, f"DELETE FROM db.{name} WHERE id IN (8, 9)", NO_SOURCE)
+    ids.follow(gone=[8, 9])
+    assert_read_alike(spark, judge, f"db.{name}")
+
+    connector.maintenance.delete_tag(target, DeleteTagSpec("begin"), dry_run=False)
+    expire = ExpireSnapshotsSpec(retain_min=1, older_than="0 s")
+    expired = connector.maintenance.expire_snapshots(target, expire, dry_run=False)
+    assert expired.snapshots > 5
+    orphans = RemoveOrphanFilesSpec(older_than="1 d")
+    assert connector.maintenance.remove_orphan_files(target, orphans, dry_run=True).data_files == 0
+    ids.follow()
+    before = ids.rows
+    done_here(spark, judge, f"DELETE FROM db.{name} WHERE id = 10", NO_SOURCE)
+    ids.follow(gone=[10])
+    (oldest,) = judge.sql(
+        f"SELECT snapshot_id FROM {table}.snapshots ORDER BY committed_at LIMIT 1"
+    )
+    back = RollbackSpec(snapshot_id=oldest["snapshot_id"], force=True)
+    connector.maintenance.roll_back(target, back, dag_id="", dry_run=False)
+    assert ids.read() == before
+    insert = f"INSERT INTO db.{name} SELECT id, p, v FROM s"
+    done_here(spark, judge, insert, _source((50, "a", "x")))
+    assert ids.read()[50].row_id not in ids.known
