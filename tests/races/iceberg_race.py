@@ -33,12 +33,13 @@ from tests.races.iceberg_table import RaceCatalog, made_anew, table_of
 from tests.races.racer import DONE, READY
 from tests.races.statements import KEYS, PARTITIONS, Row, Statement, as_rows
 from tests.support.faketime import clock
+from tests.support.iceberg_version_3 import upgrade_on_server
 from tests.support.paimon_tables import NAME
 
 _ROOT = Path(__file__).resolve().parents[2]
 WHO = ("ours", "ours", "pyiceberg", "spark")
 # Pyiceberg writes no tables of version 3.
-WHO_3 = ("ours", "ours", "spark", "spark")
+WHO_3 = ("ours", "ours", "spark")
 # Who takes part besides the writers, and the programs that they are.
 _OTHERS = {"disturber": "iceberg_disturber"}
 _GRACE_SECONDS = 60
@@ -178,7 +179,7 @@ class IcebergRace:
         catalog = self.writers.catalog
         first = new_table(catalog, marks=self.marks)
         if self.version == 3:
-            upgraded(catalog)
+            upgrade_on_server(catalog.opened(), (NAME.database, NAME.table))
         title = f"{self.seed}-{'marked' if self.marks else 'copied'}"
         journals = self.writers.race(
             title,
@@ -225,16 +226,6 @@ def new_table(catalog: RaceCatalog, *, marks: bool) -> list[Row]:
     rows = [(n, n, p) for n in range(0, KEYS, 2) for p in range(PARTITIONS)]
     made_anew(library, marks=marks).append(table_of(rows))
     return rows
-
-
-def upgraded(catalog: RaceCatalog) -> None:
-    """Let the table be of version 3, by a server."""
-    from pyiceberg.table.update import UpgradeFormatVersionUpdate
-
-    library = catalog.opened()
-    table = library.load_table((NAME.database, NAME.table))
-    version: dict[str, Any] = {"format-version": 3}
-    library.commit_table(table, (), (UpgradeFormatVersionUpdate(**version),))
 
 
 def is_told(story: Story, found: Sequence[int], last: str | None) -> bool:

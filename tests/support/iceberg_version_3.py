@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from pyiceberg.table.update import UpgradeFormatVersionUpdate
+
 from spark_jobs.connectors.iceberg.commit.changes import Changes
 from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
 from spark_jobs.connectors.registry import open_connector
@@ -22,6 +24,12 @@ def upgrade(table: Any) -> None:
     path = Path(urlsplit(table.metadata_location).path)
     metadata = json.loads(path.read_text())
     path.write_text(json.dumps({**metadata, "format-version": 3, "next-row-id": 0}))
+
+
+def upgrade_on_server(library: Any, name: tuple[str, str]) -> None:
+    """Let the server of pyiceberg's catalog upgrade a table."""
+    version: dict[str, Any] = {"format-version": 3}
+    library.commit_table(library.load_table(name), (), (UpgradeFormatVersionUpdate(**version),))
 
 
 def give_ids(spec: CatalogSpec, name: TableName) -> None:
