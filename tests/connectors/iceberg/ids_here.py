@@ -15,7 +15,6 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.plain_tables import NAME
 
-
 # How many snapshots of a race are read.
 _SNAPSHOTS = 12
 
