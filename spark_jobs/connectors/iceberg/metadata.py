@@ -9,6 +9,7 @@ from functools import partial
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type, spark_type
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.read.planning import plan_files
+from spark_jobs.connectors.iceberg.table.default_values import default_text
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import (
     PinnedTable,
@@ -94,6 +95,7 @@ class IcebergMetadata(ConnectorMetadata):
                 native=pinned,
                 partition_fields=partition_fields(pinned),
                 opaque_columns=tuple(_columns(pinned.opaque)),
+                has_identities=pinned.has_lineage,
             )
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
@@ -178,5 +180,9 @@ class IcebergMetadata(ConnectorMetadata):
 
 def _columns(fields: Sequence[IcebergField]) -> Iterator[Column]:
     for each in fields:
-        kind = opaque_type(each.type) or spark_type(each.type)
-        yield Column(each.name, kind, not each.required, each.comment)
+        kind = opaque_type(each.type)
+        if kind is not None:
+            yield Column(each.name, kind, not each.required, each.comment)
+            continue
+        default = default_text(each) if each.type.is_primitive else None
+        yield Column(each.name, spark_type(each.type), not each.required, each.comment, default)

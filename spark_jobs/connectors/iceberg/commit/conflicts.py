@@ -9,6 +9,7 @@ may have changed; compactions do not count, because they change files, not rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from spark_jobs.connectors.iceberg.commit.gap import Gap, OtherCommit
 from spark_jobs.connectors.iceberg.commit.key_conflicts import KeyConflicts
@@ -20,6 +21,9 @@ from spark_jobs.connectors.iceberg.write.table_layout import isolation, statemen
 from spark_jobs.connectors.shared.commit import refusals
 from spark_jobs.spi.writes import MergeWrite
 
+# What the first commit to a table of version 3 changes.
+CHANGED_IDS: Final = "the ids of rows that the statement stores again"
+
 
 def refuse_conflicts(gap: Gap, keys: KeyConflicts, write: MergeWrite) -> None:
     """Refuse to publish the changes of ``keys``, made for the snapshot of its table, after ``gap``.
@@ -29,13 +33,15 @@ def refuse_conflicts(gap: Gap, keys: KeyConflicts, write: MergeWrite) -> None:
     """
     table, changes = keys.table, keys.changes
     known = {each.entry.path: each.entry for each in table.files}
+    if changes.touched and gap.commits and may_have_got_ids(table):
+        raise refusals.conflict(gap.commits[0], CHANGED_IDS)
     is_serializable = (write.isolation or isolation(table, statement_of(write))) == "serializable"
     for commit in gap.commits:
         refusals.refuse_own_commit(
             commit.snapshot.snapshot_id, commit.operation_id, write.operation
         )
-        lost = [each for each in commit.removed if each.path in changes.removed]
-        gone = {each.path for each in commit.removed} & {each.path for each in changes.touched}
+        lost = [each for each in commit.removed if each.key in changes.removed]
+        gone = {each.key for each in commit.removed} & {each.key for each in changes.touched}
         deleted = commit.equality_deletes
         if lost or gone or _with_new_deletes(table, commit, changes.touched):
             raise refusals.conflict(commit, refusals.CHANGED_FILES)
@@ -48,6 +54,11 @@ def refuse_conflicts(gap: Gap, keys: KeyConflicts, write: MergeWrite) -> None:
             if write.read_set(described_files(table, touched)):
                 raise refusals.conflict(commit, refusals.READ_ROWS)
         known |= {each.path: each for each in commit.added if each.content == DATA}
+
+
+def may_have_got_ids(table: PinnedTable) -> bool:
+    """Whether rows of a base without ids get ids by any later commit: those must not be lost."""
+    return table.has_vectors and not table.has_lineage
 
 
 def _keeps_rows(commit: OtherCommit, known: Mapping[str, ManifestEntry]) -> bool:

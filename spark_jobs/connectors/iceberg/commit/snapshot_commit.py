@@ -102,29 +102,48 @@ class SnapshotCommits:
             f"snapshot {snapshot_id}",
             require_wanted,
             partial(self._store, latest, snapshot),
-            partial(self._look_up, latest, snapshot_id),
+            partial(self._look_up, latest, snapshot),
             files.discard,
         )
         return CommittedSnapshot(snapshot_id, recorded) if is_stored else None
 
     def _store(self, latest: PinnedTable, snapshot: Any) -> bool:
         """Ask the catalog to commit; returns and raises as ``asked``."""
-        look_up = partial(self._look_up, latest, snapshot.snapshot_id)
+        look_up = partial(self._look_up, latest, snapshot)
         required, updates = catalog_changes(latest, snapshot)
+        if snapshot.first_row_id is not None and self.catalog.decides_at_client:
+            required = (*required, _LastNumber(latest.last_sequence_number))
         if self.source is not None:
             updates = (*_naming(self.source), *updates)
         return asked(self.catalog, latest.table, required, updates, look_up)
 
-    def _look_up(self, latest: PinnedTable, snapshot_id: int) -> bool | None:
+    def _look_up(self, latest: PinnedTable, snapshot: Any) -> bool | None:
         """Whether the snapshot was committed; None: it was not, but may still be."""
         now = pinned_table(self.metadata.load_table(self.table.name))
-        if now.metadata.snapshot_by_id(snapshot_id) is not None:
+        if now.metadata.snapshot_by_id(snapshot.snapshot_id) is not None:
             return True
+        # No catalog takes a snapshot whose ids of rows are taken.
+        if snapshot.first_row_id is not None and now.next_row_id > snapshot.first_row_id:
+            return False
         is_late = now.last_sequence_number != latest.last_sequence_number
         # Only the first snapshot of a branch may have a number that another one has taken.
         if is_late and latest.snapshot is not None:
             return False
         return False if snapshots_since(now, base_of(latest)) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _LastNumber:
+    """A requirement as pyiceberg's, which compares no numbers of version 3: that of the table."""
+
+    number: int
+
+    def validate(self, base_metadata: Any) -> None:
+        """Raise pyiceberg's error if there is a later snapshot."""
+        from pyiceberg.exceptions import CommitFailedException
+
+        if base_metadata is None or base_metadata.last_sequence_number != self.number:
+            raise CommitFailedException("there is a later snapshot")
 
 
 def _snapshot(
@@ -150,6 +169,8 @@ def _snapshot(
         "summary": Summary(operation=Operation(changes.operation), **summary),
         "schema-id": latest.metadata.current_schema_id,
     }
+    if files.row_ids is not None:
+        fields["first-row-id"], fields["added-rows"] = files.row_ids
     return Snapshot(**fields)
 
 
@@ -181,19 +202,19 @@ def _kept(latest: PinnedTable, files: SnapshotFiles, changes: Changes) -> list[M
         # Unless manifests have been merged meanwhile, a file is where it was.
         known = {each.listed_in for each in changes.removed.values()}
         for each in sorted(listed, key=lambda one: one.path not in known):
-            kinds = {_kind(changes.removed[path]) for path in left}
+            kinds = {_kind(changes.removed[key]) for key in left}
             if (each.spec_id, each.content == DATA) not in kinds:
                 continue
             content = latest.storage.read(each.path)
             entries = read_manifest(content, each)
-            found = left & {entry.path for entry in entries if entry.status != DELETED}
+            found = left & {entry.key for entry in entries if entry.status != DELETED}
             if found:
                 left -= found
                 written[each.path] = files.without(each, content, found)
     if left:
         raise CommitError(
             ErrorCode.COMMIT_CONFLICT,
-            f"{latest.place} has no file {min(left)} any more, which the statement changes.",
+            f"{latest.place} has no file {min(left)[0]} any more, which the statement changes.",
             READ_AGAIN,
         )
     return [written.get(each.path, each.record) for each in listed]

@@ -54,6 +54,24 @@ class PinnedTable:
         return int(getattr(self.metadata, "last_sequence_number", 0))
 
     @property
+    def next_row_id(self) -> int:
+        """An id that no row has had; raises ValueError if the metadata, of version 3, lacks it."""
+        found = self.metadata.next_row_id
+        if found is None:
+            raise ValueError(f"the metadata of {self.place} has no next-row-id")
+        return int(found)
+
+    @property
+    def has_lineage(self) -> bool:
+        """Whether the rows have ids: not those of a snapshot from before version 3."""
+        return self.snapshot is not None and self.snapshot.first_row_id is not None
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether new position deletes are vectors, one for each data file."""
+        return int(self.metadata.format_version) >= 3
+
+    @property
     def place(self) -> str:
         """The table and its location, for errors."""
         return f"{'.'.join(self.table.name())} in {self.metadata.location}"
@@ -62,6 +80,11 @@ class PinnedTable:
     def opaque(self) -> tuple[IcebergField, ...]:
         """The columns of types that Spark does not have: statements cannot use them."""
         return tuple(each for each in self.fields if opaque_type(each.type) is not None)
+
+    @property
+    def stored_fields(self) -> tuple[IcebergField, ...]:
+        """The columns that new files have."""
+        return tuple(each for each in self.fields if each.is_stored)
 
     @cached_property
     def columns(self) -> tuple[IcebergField, ...]:

@@ -29,7 +29,7 @@ from spark_jobs.formats.iceberg.transforms import is_known
 from spark_jobs.spi.tables import Column
 
 _VERSION: Final = "format-version"
-_VERSIONS: Final = ("1", "2")
+_VERSIONS: Final = ("1", "2", "3")
 _PRIMITIVE: Final = {
     **dict.fromkeys(("int", "integer"), "int"),
     **dict.fromkeys(("bigint", "long"), "long"),
@@ -55,8 +55,8 @@ def requested_schema(name: TableName, spec: CreateTableSpec) -> dict[str, Any]:
     """
     if spec.table_options.get(_VERSION, "2") not in _VERSIONS:
         raise NotSupportedError(
-            f"{name}: version {spec.table_options[_VERSION]} of the format is only read.",
-            f"Leave {_VERSION} out, which means version 2.",
+            f"{name}: version {spec.table_options[_VERSION]} of the format is not supported.",
+            f"Leave {_VERSION} out, which means version 2, or use {', '.join(_VERSIONS)}.",
         )
     ids = count(1)
     fields = []
