@@ -121,37 +121,38 @@ def _column(spark: SparkSession, text: str, long: Mapping[str, LongExpression]) 
 def _set_of_all(spark: SparkSession, plan: Any, written: Any, analyzed: Any) -> Any:
     """The list ``written`` as a set; ``analyzed`` has all of its constants or the first.
 
-    It stays a list where a constant means another value at another time.
+    It stays a list where a constant does not fit, or means another value at another time.
     """
     constants, known = written.list(), analyzed.list()
     if known.size() == constants.size():
-        value = plan.projectList().apply(0).child()
-        alone = plan.transformExpressions(_mapping(spark, [(value, analyzed)]))
-        return _optimized(spark, alone, analyzed)
+        rules = ["ConstantFolding"] if _is_fixed(analyzed.value()) else []
+        # Its items are literals, perhaps cast to the type of the column.
+        return _optimized(spark, plan, analyzed, *rules, "OptimizeIn")
     first = known.apply(0)
     if class_name(first) == "Cast" and not _is_fixed(first):
         return written
-    values = _values(spark, constants, first).toSet()
-    return java_class(spark, f"{_EXPRESSIONS}.InSet")(analyzed.value(), values)
+    values = _optimized(spark, plan, _array(spark, constants, first), "ConstantFolding")
+    if class_name(values) != "Literal":
+        return written
+    items_of_set = values.value().toSeq(first.dataType()).toSet()
+    return java_class(spark, f"{_EXPRESSIONS}.InSet")(analyzed.value(), items_of_set)
 
 
-def _values(spark: SparkSession, constants: Any, first: Any) -> Any:
-    """The values of ``constants``, cast as ``first`` is: all in one cast of an array."""
+def _array(spark: SparkSession, constants: Any, first: Any) -> Any:
+    """An array of ``constants``, cast as ``first`` is: all in one cast."""
     array = java_class(spark, f"{_EXPRESSIONS}.CreateArray")(constants, False)
-    if class_name(first) == "Cast":
-        wanted = java_class(spark, "org.apache.spark.sql.types.ArrayType")(first.dataType(), True)
-        cast = java_class(spark, f"{_EXPRESSIONS}.Cast")
-        array = cast(array, wanted, first.timeZoneId(), first.evalMode())
-    return array.eval(None).toSeq(first.dataType())
+    if class_name(first) != "Cast":
+        return array
+    wanted = java_class(spark, "org.apache.spark.sql.types.ArrayType")(first.dataType(), True)
+    cast = java_class(spark, f"{_EXPRESSIONS}.Cast")
+    return cast(array, wanted, first.timeZoneId(), first.evalMode())
 
 
-def _optimized(spark: SparkSession, plan: Any, node: Any) -> Any:
-    """What Spark's optimizer makes of the list ``node``, which is all that ``plan`` evaluates.
-
-    Its items are literals, perhaps cast to the type of the column.
-    """
-    rules = ["ConstantFolding"] if _is_fixed(node.value()) else []
-    for rule in [*rules, "OptimizeIn"]:
+def _optimized(spark: SparkSession, plan: Any, node: Any, *rules: str) -> Any:
+    """What these rules of Spark's optimizer make of ``node``, in place of all that ``plan`` has."""
+    value = plan.projectList().apply(0).child()
+    plan = plan.transformExpressions(_mapping(spark, [(value, node)]))
+    for rule in rules:
         plan = scala_object(spark, f"{_OPTIMIZER}.{rule}").apply(plan)
     return plan.projectList().apply(0).child()
 
