@@ -35,8 +35,6 @@ _CONNECT_SECONDS: Final = 10
 # Whether a catalog in a database makes its tables if they are not there: pyiceberg's property.
 _MAKES_TABLES: Final = "init_catalog_tables"
 _CATALOG_TABLE: Final = "iceberg_tables"
-# What pyiceberg says of partition fields of several columns.
-_SEVERAL_SOURCES: Final = "Multi argument transforms"
 
 
 @dataclass(frozen=True)
@@ -281,13 +279,19 @@ def _is_of_database(error: Exception) -> bool:
 
 
 def _invalid(table: str, error: Any) -> JobError:
-    first = error.errors(include_url=False, include_input=False)[0]
+    first = error.errors(include_url=False)[0]
     way = ".".join(map(str, first["loc"]))
     text = f"The metadata of {table} cannot be read: {way}: {first['msg'][:400]}"
     remedy = "Check who wrote it; types of a later version of the format are not known here."
-    if (way.endswith(".type") and ".fields." in way) or _SEVERAL_SOURCES in first["msg"]:
+    is_type = way.endswith(".type") and ".fields." in way
+    if is_type or _has_several_sources(first["input"]):
         return NotSupportedError(text, remedy)
     return CatalogError(ErrorCode.METADATA_UNREADABLE, text, remedy)
+
+
+def _has_several_sources(field: Any) -> bool:
+    """Whether it is a partition or sort field of several columns, which pyiceberg does not have."""
+    return isinstance(field, Mapping) and len(field.get("source-ids") or ()) > 1
 
 
 def _unavailable(catalog: str, problem: str) -> JobError:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pytest
@@ -47,6 +49,17 @@ def test_properties_that_would_be_disobeyed(catalog: PlainCatalog, connector: Co
         with library.transaction() as transaction:
             transaction.remove_properties(name)
     connector.metadata.require_writable(connector.metadata.load_table(NAME))
+
+
+def test_partition_fields_of_several_columns(catalog: PlainCatalog, connector: Connector) -> None:
+    path = Path(urlsplit(catalog.library().load_table(("db", "t")).metadata_location).path)
+    field = {"source-ids": [1, 2], "field-id": 1000, "name": "both", "transform": "bucket[4]"}
+    document = json.loads(path.read_text())
+    specs = [*document["partition-specs"], {"spec-id": 1, "fields": [field]}]
+    path.write_text(json.dumps({**document, "partition-specs": specs}))
+
+    with pytest.raises(NotSupportedError, match="partition-specs"):
+        connector.metadata.load_table(NAME)
 
 
 def test_every_codec_of_a_property_is_known_to_the_writer() -> None:
