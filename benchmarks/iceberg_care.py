@@ -1,10 +1,11 @@
 """Care of Iceberg tables, by this project and by the procedures of Spark with Iceberg.
 
-``.venv-spark/bin/python -m benchmarks.iceberg_care [expiry] [files] [marks] [--share F]``:
+``.venv-spark/bin/python -m benchmarks.iceberg_care [expiry] [files] [few] [marks] [--share F]``:
 
 - expiry: 10,000 snapshots, each of which replaced the two files of the one before; all but the last
   expire.
 - files: 10,000 files of 1,000 rows in 50 partitions become one each.
+- few: the same of files of 100 rows.
 - marks: 10 million rows in 16 files; every fifth is marked by position deletes, and all files are
   rewritten.
 
@@ -16,6 +17,7 @@ and the seconds of a scan by Spark with Iceberg before and behind. ``--share`` m
 from __future__ import annotations
 
 import argparse
+import functools
 import multiprocessing
 import shutil
 import time
@@ -67,6 +69,11 @@ CASES: Final[Mapping[str, Case]] = {
     ),
     "files": Case(
         build_files,
+        CompactSpec(min_files=2),
+        _REWRITE.format(table="{table}", options="'min-input-files', '2'"),
+    ),
+    "few": Case(
+        functools.partial(build_files, rows=100),
         CompactSpec(min_files=2),
         _REWRITE.format(table="{table}", options="'min-input-files', '2'"),
     ),

@@ -174,8 +174,8 @@ def _schema() -> Any:
     )
 
 
-def build_files(place: Place, name: str, share: float) -> None:
-    """Small files in 50 partitions, which ten snapshots added."""
+def build_files(place: Place, name: str, share: float, rows: int = _ROWS) -> None:
+    """Small files of ``rows`` rows in 50 partitions, which ten snapshots added."""
     from pyiceberg.partitioning import PartitionField, PartitionSpec
     from pyiceberg.transforms import IdentityTransform
 
@@ -192,15 +192,15 @@ def build_files(place: Place, name: str, share: float) -> None:
                     (folder / f"data/part={part}").mkdir(parents=True, exist_ok=True)
                     for number in numbers.tolist():
                         path = folder / f"data/part={part}/{number}.parquet"
-                        _written(path, part * count + number, part)
-                        append.append_data_file(_data_file(path, part))
+                        _written(path, part * count + number, part, rows)
+                        append.append_data_file(_data_file(path, part, rows))
 
 
-def _written(path: Path, number: int, part: int = 0) -> Path:
-    """A file of 1,000 rows."""
-    ids = np.arange(number * _ROWS, (number + 1) * _ROWS)
+def _written(path: Path, number: int, part: int = 0, rows: int = _ROWS) -> Path:
+    """A file of ``rows`` rows."""
+    ids = np.arange(number * rows, (number + 1) * rows)
     content = {
-        "part": np.full(_ROWS, part, np.int32),
+        "part": np.full(rows, part, np.int32),
         "id": ids,
         "amount": (ids * 7919 % 100_003) / 100,
         "comment": [f"comment {each * 31 % 9973} of {each}" for each in ids.tolist()],
@@ -219,7 +219,7 @@ def _linked(rows: Path, name: Path) -> Any:
     return _data_file(path, None)
 
 
-def _data_file(path: Path, part: int | None) -> Any:
+def _data_file(path: Path, part: int | None, rows: int = _ROWS) -> Any:
     from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
     from pyiceberg.typedef import Record
 
@@ -228,7 +228,7 @@ def _data_file(path: Path, part: int | None) -> Any:
         file_path=f"file://{path}",
         file_format=FileFormat.PARQUET,
         partition=Record() if part is None else Record(part),
-        record_count=_ROWS,
+        record_count=rows,
         file_size_in_bytes=path.stat().st_size,
         column_sizes={},
         value_counts={},

@@ -1,4 +1,4 @@
-"""Reads Roaring bitmaps in their portable format, and writes 32-bit ones. Runs on executors.
+"""Reads and writes Roaring bitmaps in their portable format. Runs on executors.
 
 Follows the Roaring format specification (https://github.com/RoaringBitmap/RoaringFormatSpec).
 """
@@ -51,6 +51,16 @@ def framed(data: bytes, magic: bytes) -> memoryview:
     if body[: len(magic)] != magic:
         raise BrokenBitmapError(f"it begins with {bytes(body[: len(magic)])!r}, not {magic!r}")
     return body[len(magic) :]
+
+
+def frame(body: bytes) -> bytes:
+    """A vector that ``framed`` reads; ``body`` begins with its magic number."""
+    return _NUMBER.pack(len(body)) + body + _NUMBER.pack(zlib.crc32(body))
+
+
+def bitmap_bytes_64(positions: Positions) -> bytes:
+    """The 64-bit bitmap of numbers that are ascending, distinct and below ``2**32``."""
+    return _HEAD_64.pack(1, 0) + bitmap_bytes(positions)
 
 
 def bitmap_positions_64(data: memoryview, expected: int | None = None) -> Positions:

@@ -219,7 +219,7 @@ class ConnectorMergeWrites(Protocol):
         """Publish all fragments as one atomic snapshot that records ``properties``.
 
         ``published_properties`` adds the metrics of publishing to them. The schema of an evolved
-        table is stored just before; if no snapshot follows, the error says so.
+        table is stored with it or just before; if no snapshot follows, the error says so.
 
         Raises:
             CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.

@@ -24,6 +24,8 @@ _EVERYWHERE: Final = _WHOLE | {_DECIMAL, _DATE, _TEXT}
 _BY_BOUNDS: Final = _EVERYWHERE | _TIMES | {"boolean"}
 # What Spark's Parquet reader finds out by itself.
 _BY_READER: Final = _EVERYWHERE | {"boolean", "binary"}
+# Digits of decimals that are stored as numbers. Polars states wrong bounds of longer ones.
+_MOST_DIGITS: Final = 18
 _NUMBERS: Final = _WHOLE | {_DECIMAL, "float", "double"}
 
 
@@ -43,6 +45,8 @@ def reader_decides(kind: str, *, has_microseconds: bool = False) -> bool:
     ``has_microseconds``: the file is known to store times in them; the reader rounds constants of
     filters to the unit of the file.
     """
+    if _plain(kind) == _DECIMAL and _digits(kind) > _MOST_DIGITS:
+        return False
     return _plain(kind) in _BY_READER or (kind == "timestamp" and has_microseconds)
 
 
@@ -53,6 +57,11 @@ def cast_keeps_order(given: str, wanted: str) -> bool:
     """
     given, wanted = _plain(given), _plain(wanted)
     return (given in _NUMBERS and wanted in _NUMBERS) or (given == _DATE and wanted in _TIMES)
+
+
+def _digits(kind: str) -> int:
+    """The digits of ``decimal(p,s)``."""
+    return int(kind.removeprefix(f"{_DECIMAL}(").partition(",")[0])
 
 
 def _plain(kind: str) -> str:

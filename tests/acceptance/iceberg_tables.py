@@ -11,7 +11,7 @@ from pypaimon.schema.data_types import PyarrowFieldParser
 
 from spark_jobs.connectors.iceberg.format.schema import spark_type
 from spark_jobs.connectors.iceberg.table.pinned_table import schema_fields
-from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.contract.request import CatalogSpec, TableName
 from tests.acceptance.cases import BadCaseError, TableCase
 from tests.acceptance.tables import (
     CaseTable,
@@ -28,6 +28,7 @@ from tests.support.iceberg_files import (
     rows_of,
     transforms_by_value,
 )
+from tests.support.iceberg_version_3 import give_ids, upgrade
 
 _NUMBERED = re.compile(r"(\w+)\(\s*(\d+)\s*,\s*`?(\w+)`?\s*\)")
 _PLAIN = re.compile(r"(\w+?)s?\(\s*`?(\w+)`?\s*\)")
@@ -61,6 +62,9 @@ class IcebergWarehouse(Warehouse):
         if case.rows:
             with transforms_by_value():
                 made.append(as_arrow(case.rows, made.schema().as_arrow()))
+        if self.kind.version == 3:
+            upgrade(self.catalog.load_table((database, case.table)))
+            give_ids(self.spec, TableName(database, case.table))
         return IcebergTable(self, (database, case.table))
 
     def _partition(self, case: TableCase) -> list[tuple[str, str]]:

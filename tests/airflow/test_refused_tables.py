@@ -107,13 +107,11 @@ def test_a_target_of_iceberg(iceberg: Any, name: str, value: str, spec: Any, sou
     check(hook).require_valid(OTHER, spec, (TableSource("s", NAME),) if sources else ())
 
 
-def test_version_3_of_iceberg_is_only_read(iceberg: Any) -> None:
+def test_version_3_of_iceberg_is_a_target(iceberg: Any) -> None:
     path = Path(urlsplit(iceberg.load_table(str(NAME)).metadata_location).path)
     metadata = json.loads(path.read_text())
     path.write_text(json.dumps({**metadata, "format-version": 3, "next-row-id": 1}))
     found = check(catalog_hook("iceberg_default"))
 
-    with pytest.raises(NotSupportedError, match="version 3 of the format"):
-        found.require_valid(NAME, *CHANGES["delete"])
-
+    found.require_valid(NAME, *CHANGES["delete"])
     found.require_sources((TableSource("s", NAME),))

@@ -35,7 +35,6 @@ EXECUTOR_MODULES = (
     "spark_jobs.connectors.paimon.write.file_layout",
     "spark_jobs.connectors.paimon.write.keyed_sink",
     "spark_jobs.connectors.paimon.write.sink",
-    "spark_jobs.connectors.paimon.write.moved_rows",
     "spark_jobs.connectors.paimon.write.source_file",
     "spark_jobs.connectors.paimon.compaction.append_compactor",
     "spark_jobs.connectors.paimon.compaction.keyed_compactor",

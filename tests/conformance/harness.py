@@ -116,6 +116,10 @@ class Harness(ABC):
         """The index files of the latest snapshot: deletion vectors, where keys are."""
         return []
 
+    def marking_bytes(self, index: Path) -> int:
+        """The bytes of an index file that mark rows."""
+        return index.stat().st_size - self.index_header
+
     def follows(self, before: int | None, after: int | None) -> bool:
         """Whether the snapshot ``after`` was made right after ``before``."""
         return after == (before or 0) + 1
@@ -132,13 +136,14 @@ class Harness(ABC):
         """The target now."""
         deleted = self.deleted_rows() if self.marks_rows else {}
         indexes = self.live_indexes()
-        found = (*self.warehouse.rglob("*.parquet"), *self.warehouse.rglob("index/index-*"))
+        patterns = ("*.parquet", "*.puffin", "index/index-*")
+        found = (path for each in patterns for path in self.warehouse.rglob(each))
         return TableState(
             snapshot_id=self.latest_snapshot(),
             files={
                 str(path): _data_file(path, deleted.get(path, ())) for path in self.live_files()
             },
-            indexes={str(path): path.stat().st_size - self.index_header for path in indexes},
+            indexes={str(path): self.marking_bytes(path) for path in indexes},
             rows=self.read(),
             on_disk=frozenset(map(str, found)),
             operations=frozenset(

@@ -13,7 +13,8 @@ from pyiceberg.schema import assign_fresh_schema_ids
 from spark_jobs.contract.request import CatalogSpec
 from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import ROW_GROUP_SIZE, Row, SeedTable
-from tests.support import iceberg_files
+from tests.support import iceberg_files, iceberg_version_3
+from tests.support.iceberg_vectors import vector_bytes
 from tests.support.table_kinds import TableKind
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _NARROW = re.compile(r"TINYINT|SMALLINT|(VARCHAR\(\d+\))")
 
 
 class IcebergHarness(Harness):
-    """Tables of version 2; those of a kind with a transform are partitioned by it, not by ``p``."""
+    """Tables; those of a kind with a transform are partitioned by it, not by ``p``."""
 
     can_move = False
 
@@ -85,8 +86,14 @@ class IcebergHarness(Harness):
         with made.transaction() as transaction, iceberg_files.transforms_by_value():
             for rows in table.files:
                 transaction.append(pa.Table.from_pylist(list(rows), schema=columns))
+        if self.kind.version == 3:
+            iceberg_version_3.upgrade(catalog.load_table(identifier))
+            iceberg_version_3.give_ids(self.catalog, TARGET)
 
     def append(self, rows: Sequence[Row]) -> None:
+        if self.kind.version == 3:
+            iceberg_version_3.append(self.catalog, TARGET, rows)
+            return
         table = self._table()
         table.append(pa.Table.from_pylist(list(rows), schema=table.schema().as_arrow()))
 
@@ -106,6 +113,10 @@ class IcebergHarness(Harness):
 
     def live_indexes(self) -> list[Path]:
         return iceberg_files.delete_paths(self._table())
+
+    def marking_bytes(self, index: Path) -> int:
+        is_vector = index.suffix == ".puffin"
+        return vector_bytes(index) if is_vector else super().marking_bytes(index)
 
     def deleted_rows(self) -> Mapping[Path, Sequence[int]]:
         return iceberg_files.deleted_rows(self._table())

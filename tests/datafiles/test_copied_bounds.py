@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import polars
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
@@ -89,3 +90,33 @@ def test_of_texts_that_are_not_utf8(tmp_path: Path) -> None:
     )
 
     assert written.statistics["text"].to_json() == ["a", None, 0]
+
+
+def test_bounds_that_another_writer_states_wrongly(tmp_path: Path) -> None:
+    """Polars 1.44 mixes the bounds of pages up, where a decimal has more than 18 digits."""
+    source, target = tmp_path / "source.parquet", tmp_path / "target.parquet"
+    numbers = [Decimal(each) for each in range(-100, 100)]
+    kind = pa.decimal128(38, 0)
+    structs = [{"n": each} for each in numbers]
+    rows = pa.table(
+        {
+            "id": pa.array(range(200), pa.int64()),
+            "n": pa.array(numbers, kind),
+            "s": pa.array(structs, pa.struct([pa.field("n", kind)])),
+        }
+    )
+    frame = polars.from_arrow(rows)
+    assert isinstance(frame, polars.DataFrame)
+    frame.write_parquet(source, statistics=True, data_page_size=64)
+    stated = pq.ParquetFile(source).metadata.row_group(0).column(1).statistics
+    assert int.from_bytes(stated.min_raw, "big", signed=True) > -100
+
+    written = splice(
+        LOCAL, str(source), str(target), update("id", {3: 1000}, pa.int64()), Compression()
+    )
+
+    found = written.statistics["n"]
+    assert (found.minimum, found.maximum) == (-100, 99)
+    group = pq.ParquetFile(target).metadata.row_group(0)
+    assert [group.column(each).statistics.has_min_max for each in (1, 2)] == [False, False]
+    assert pq.read_table(target).column("n").to_pylist() == numbers

@@ -45,6 +45,7 @@ def _texts(text: str) -> str:
 
 
 _DATES = _texts("date_add(DATE '2024-01-01', {0})")
+_TIMES = _texts("TIMESTAMP '1{0:03}-01-01'") + ", TIMESTAMP '2024-01-01'"
 CONDITIONS = {
     "numbers of the type": f"i IN ({_numbers(2)})",
     "narrower numbers": f"id IN ({_numbers()})",
@@ -63,6 +64,12 @@ CONDITIONS = {
     "one constant many times": f"id IN ({', '.join(['2'] * 700)})",
     "NULL among them": f"id IN ({_numbers(2)}, NULL)",
     "NOT IN": f"id NOT IN ({_numbers(2)})",
+    "nothing but NULL": f"id IN ({', '.join(['NULL'] * 700)})",
+    "numbers for doubles": f"f IN ({_numbers(-100, 900)})",
+    "signed zeros": f"f IN ({', '.join(['-0.0D'] * 700)})",
+    "binary": f"CAST(v AS BINARY) IN ({', '.join(['X' + _quoted('7631')] * 700)})",
+    "texts for times": f"CAST(day AS TIMESTAMP) IN ({_texts(_quoted('1{0:03}-01-01'))})",
+    "another type of the column": f"day IN ({_TIMES})",
     "NOT IN with NULL": f"v NOT IN ({_texts(_quoted('v{0}'))}, NULL)",
     "another spelling of the column": f"ID IN ({_numbers(2)}) OR iD = 1 OR T.Id IS NULL",
     "lists in conditions": f"IF(i > 2, id IN ({_numbers(-5)}), NOT tiny IN ({_numbers(2)}))",
@@ -77,7 +84,15 @@ CONDITIONS = {
     "AND": " AND ".join(f"id <> {n}" for n in range(2, 700)),
     "CASE": f"CASE {_texts('WHEN id = {0} THEN v = ' + _quoted('v{0}')).replace(',', '')} END",
 }
-SETS = ["numbers of the type", "narrower numbers", "decimals", "texts", "texts for numbers"]
+SETS = [
+    "numbers of the type",
+    "narrower numbers",
+    "wider numbers",
+    "decimals",
+    "texts",
+    "texts for numbers",
+    "texts for dates",
+]
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
+import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -88,3 +90,27 @@ def test_a_query_over_sources_still_hands_over(
 
     assert "GreaterThan(i,5)" in pushed(frame)
     assert frame.collect() == [(9,)]
+
+
+@pytest.mark.slow
+def test_long_decimals_are_decided_by_rows(
+    spark: SparkSession, connector: Connector, tmp_path: Path
+) -> None:
+    """Polars 1.44 mixes the bounds of their pages up."""
+    numbers = [Decimal(each) for each in range(-100, 100)]
+    rows = pa.table(
+        {
+            "short": pa.array(numbers, pa.decimal128(18, 0)),
+            "long": pa.array(numbers, pa.decimal128(19, 0)),
+        }
+    )
+    frame = polars.from_arrow(rows)
+    assert isinstance(frame, polars.DataFrame)
+    frame.write_parquet(tmp_path / "polars.parquet", statistics=True, data_page_size=64)
+
+    source = FileSource("s", str(tmp_path / "polars.parquet"), "parquet")
+    filtered = open_source(spark, source, connector, {}).frame.where("short < 0 AND long = -99")
+
+    assert "LessThan(short" in pushed(filtered)
+    assert "(long" not in pushed(filtered)
+    assert filtered.count() == 1

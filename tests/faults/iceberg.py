@@ -23,6 +23,7 @@ from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import TableHandle
+from tests.connectors.iceberg.ids_here import ids_here
 from tests.faults.drivers import Drivers
 from tests.faults.looking import Seen
 from tests.faults.matrix import Matrix
@@ -30,6 +31,7 @@ from tests.faults.merges import CHANGED, OLD, OTHER, Row, Work
 from tests.faults.storage import ASKED, visible_file_system
 from tests.judge.iceberg_server import IcebergRest
 from tests.support.iceberg_changes import deleted, inserted, updated
+from tests.support.iceberg_version_3 import append, upgrade, upgrade_on_server
 from tests.support.optional_packages import require_package
 from tests.support.paimon_tables import NAME
 from tests.support.stores import REGION, ObjectStore
@@ -40,11 +42,15 @@ _SCHEMA = pa.schema([("id", pa.int32()), ("v", pa.string()), ("p", pa.int32())])
 
 @dataclass(frozen=True)
 class IcebergWork(Work):
-    """``server`` is the address of a REST catalog or of ``glue``, with its token or key."""
+    """``server`` is the address of a REST catalog or of ``glue``, with its token or key.
+
+    ``version`` is that of the table's format.
+    """
 
     server: str = ""
     token: str = ""
     glue: bool = False
+    version: int = 2
 
     @property
     def rewrite_share(self) -> float | None:
@@ -123,20 +129,32 @@ class IcebergWork(Work):
         table = catalog.create_table(name, _SCHEMA, properties=properties)
         with table.update_spec() as spec:
             spec.add_identity("p")
-        if rows:
+        if self.version == 3:
+            if self.server:
+                upgrade_on_server(catalog, name)
+            else:
+                upgrade(catalog.load_table(name))
+            by_place = sorted(rows, key=lambda row: row["p"])
+            append(self.catalog(warehouse), NAME, by_place, self.credentials)
+        elif rows:
             table.append(rows_as_table(rows))
 
     def look(self, warehouse: Path) -> Seen:
         """The table now, as pyiceberg sees it."""
         table = self.library(warehouse).load_table((NAME.database, NAME.table))
         scan = table.scan()
+        if self.version == 3:
+            # No two rows have one id.
+            ids_here(open_connector(self.catalog(warehouse), self.credentials), NAME)
         files = [each for task in scan.plan_files() for each in (task.file, *task.delete_files)]
         return Seen(
             rows=sorted(scan.to_arrow().to_pylist(), key=repr),
             ids=[each.snapshot_id for each in table.snapshots()],
             made_by=[_maker(each) for each in table.snapshots()],
             live=frozenset(each.file_path.removeprefix("file://") for each in files),
-            on_disk=frozenset(map(str, warehouse.rglob("*.parquet"))),
+            on_disk=frozenset(
+                str(path) for each in ("*.parquet", "*.puffin") for path in warehouse.rglob(each)
+            ),
             guards=frozenset(path.name for path in warehouse.rglob("*.base")),
         )
 
@@ -206,6 +224,8 @@ WORKS = {
     "merge on read": IcebergWork("operation-1", 100, marks=True),
     "merge beside others": IcebergWork("operation-1", 100, meets_others=True),
     "merge on read beside others": IcebergWork("operation-1", 100, marks=True, meets_others=True),
+    "merge of version 3": IcebergWork("operation-1", 100, version=3),
+    "merge on read of version 3": IcebergWork("operation-1", 100, marks=True, version=3),
 }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.request import JobRequest, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.merge.plan_limits import PlanLimits
@@ -16,11 +16,12 @@ from tests.oracle.merge import TableColumn
 from tests.property.cases import Table
 from tests.property.paimon_tables import BUCKET_KEY, DATABASE, arrow_table
 from tests.support.iceberg_files import catalog_spec, delete_paths, open_catalog
+from tests.support.iceberg_version_3 import give_ids, upgrade
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_DELETES = "-deletes.parquet"
+_DELETES = ("-deletes.parquet", ".puffin")
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,11 @@ class IcebergTable:
             # pyiceberg computes no buckets: its own files are of the spec before.
             with made.update_spec() as spec:
                 spec.add_field(BUCKET_KEY, "bucket[3]")
+        if table.kind.version == 3:
+            upgrade(catalog.load_table((DATABASE, name)))
+            # Every other table begins with rows that have no ids yet.
+            if len(table.commits) % 2:
+                give_ids(catalog_spec(warehouse), TableName(DATABASE, name))
         return created
 
     def run(self, request: JobRequest, limits: PlanLimits) -> JobResult:
@@ -100,4 +106,5 @@ class IcebergTable:
         return set(delete_paths(self._open()))
 
     def _all_files(self) -> set[Path]:
-        return set(Path(urlsplit(self._open().location()).path).rglob("*.parquet"))
+        folder = Path(urlsplit(self._open().location()).path)
+        return {path for each in ("*.parquet", "*.puffin") for path in folder.rglob(each)}

@@ -26,16 +26,20 @@ from typing import Any, Self
 
 from pyiceberg.table.snapshots import ancestors_of
 
+from tests.connectors.iceberg.ids_here import problems_of_ids
 from tests.judge.iceberg_server import iceberg_rest_catalog, iceberg_toolchain
 from tests.races.checker import Report
 from tests.races.iceberg_table import RaceCatalog, made_anew, table_of
 from tests.races.racer import DONE, READY
 from tests.races.statements import KEYS, PARTITIONS, Row, Statement, as_rows
 from tests.support.faketime import clock
+from tests.support.iceberg_version_3 import upgrade_on_server
 from tests.support.paimon_tables import NAME
 
 _ROOT = Path(__file__).resolve().parents[2]
 WHO = ("ours", "ours", "pyiceberg", "spark")
+# Pyiceberg writes no tables of version 3.
+WHO_3 = ("ours", "ours", "spark")
 # Who takes part besides the writers, and the programs that they are.
 _OTHERS = {"disturber": "iceberg_disturber"}
 _GRACE_SECONDS = 60
@@ -158,17 +162,24 @@ def _closed(process: subprocess.Popen[str]) -> None:
 
 @dataclass(frozen=True)
 class IcebergRace:
-    """``marks``: the table is merged on read. ``disturbed``: it is rolled back and made anew."""
+    """``marks``: the table is merged on read. ``disturbed``: it is rolled back and made anew.
+
+    ``version`` is that of the table's format.
+    """
 
     writers: Writers
     marks: bool = False
     partitions: int = PARTITIONS
     seed: int = 0
     disturbed: bool = False
+    version: int = 2
 
     def run(self, seconds: float) -> Report:
         """Let the writers race, then check what they left; raises as ``Writers.race``."""
-        first = new_table(self.writers.catalog, marks=self.marks)
+        catalog = self.writers.catalog
+        first = new_table(catalog, marks=self.marks)
+        if self.version == 3:
+            upgrade_on_server(catalog.opened(), (NAME.database, NAME.table))
         title = f"{self.seed}-{'marked' if self.marks else 'copied'}"
         journals = self.writers.race(
             title,
@@ -186,6 +197,9 @@ class IcebergRace:
         report = Report(snapshots=len(table.snapshots()) - 1, statements=len(stories))
         report.disturbances.update(["recreation"] * len(recreations))
         made = _replayed(table, stories, first, report)
+        if self.version == 3:
+            workspace = str(self.writers.folder / "workspace")
+            report.problems += problems_of_ids(self.writers.catalog.connector(workspace), NAME)
         _look_at_line(table, report)
         for operation_id, story in stories.items():
             report.attempts += len(story.ends)
@@ -305,6 +319,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--days", type=float, default=0, help="how wrong our clocks are")
+    parser.add_argument("--version", type=int, default=2, help="of the format")
     parser.add_argument("--disturb", action="store_true", help="rollbacks and new tables")
     chosen = parser.parse_args()
     left, problems, number = chosen.minutes * 60, 0, 0
@@ -313,11 +328,18 @@ def main() -> int:
     with (
         iceberg_rest_catalog(iceberg_toolchain()) as server,
         tempfile.TemporaryDirectory() as folder,
-        Writers.ready(RaceCatalog.on_server(server), Path(folder), chosen.days) as writers,
+        Writers.ready(
+            RaceCatalog.on_server(server),
+            Path(folder),
+            chosen.days,
+            WHO if chosen.version == 2 else WHO_3,
+        ) as writers,
     ):
         while left > 0:
             seconds = min(left, longest)
-            race = IcebergRace(writers, number % 2 == 1, 2, chosen.seed + number, chosen.disturb)
+            race = IcebergRace(
+                writers, number % 2 == 1, 2, chosen.seed + number, chosen.disturb, chosen.version
+            )
             report = race.run(seconds)
             kind = "merge-on-read" if race.marks else "copy-on-write"
             sys.stdout.write(f"seed {race.seed}, {seconds:.0f} s, {kind}\n{report}\n\n")

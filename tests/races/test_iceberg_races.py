@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.judge.iceberg_server import IcebergRest
 from tests.judge.iceberg_spark import JARS
 from tests.judge.toolchain import JudgeMissingError, fetched_jar
-from tests.races.iceberg_race import WHO, IcebergRace, Writers, shares
+from tests.races.iceberg_race import WHO, WHO_3, IcebergRace, Writers, shares
 from tests.races.iceberg_table import RaceCatalog
 
 _SECONDS = 12.0
@@ -48,6 +49,23 @@ def test_writers_that_race_lose_and_double_nothing(
     assert report.conflict_share >= _LEAST_CONFLICTS
     assert set(shares(report)) == set(WHO)
     assert report.compared > 0
+    assert set(report.failures) <= {"COMMIT_CONFLICT"}
+
+
+@pytest.mark.by_turns(2)
+@pytest.mark.parametrize("marks", [True, False])
+def test_no_id_is_doubled(
+    iceberg_rest: IcebergRest,
+    tmp_path: Path,
+    marks: bool,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Writers.ready(RaceCatalog.on_server(iceberg_rest), tmp_path, who=WHO_3) as ready:
+        report = IcebergRace(ready, marks, partitions=1, version=3).run(_SECONDS)
+
+    with capsys.disabled():
+        sys.stdout.write(f"\n{report}\n")
+    assert report.problems == []
     assert set(report.failures) <= {"COMMIT_CONFLICT"}
 
 

@@ -21,6 +21,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType
 
 from spark_jobs.contract.request import CatalogSpec
+from tests.support.iceberg_vectors import vectors_in
 from tests.support.optional_packages import require_package
 
 if TYPE_CHECKING:
@@ -96,6 +97,10 @@ def deleted_rows(table: Any) -> dict[Path, list[int]]:
     """The positions of deleted rows by data file."""
     found: dict[Path, list[int]] = {}
     for path in delete_paths(table):
+        if path.suffix == ".puffin":
+            for location, positions in vectors_in(path).items():
+                found.setdefault(_path(location), []).extend(positions)
+            continue
         for row in pq.ParquetFile(path).read().to_pylist():
             found.setdefault(_path(row["file_path"]), []).append(row["pos"])
     return found
@@ -104,9 +109,12 @@ def deleted_rows(table: Any) -> dict[Path, list[int]]:
 def rows_of(table: Any) -> list[dict[str, Any]]:
     """The rows as the files have them."""
     deleted, schema = deleted_rows(table), table.schema()
+    known = {each.field_id for each in schema.fields}
     found = []
     for path in data_paths(table):
         rows = pq.ParquetFile(path).read()
+        # Without the ids of rows, which no schema has.
+        rows = rows.select([each.name for each in rows.schema if _id(each) in known])
         kind, gone = pa.struct(rows.schema), set(deleted.get(path, ()))
         found += [
             _named(row, kind, schema) for n, row in enumerate(rows.to_pylist()) if n not in gone
@@ -119,7 +127,7 @@ def _named(value: Any, kind: pa.DataType, schema: Schema) -> Any:
     if value is None:
         return None
     if pa.types.is_struct(kind):
-        ids = {each.name: int(each.metadata[b"PARQUET:field_id"]) for each in kind}
+        ids = {each.name: _id(each) for each in kind}
         return {
             schema.find_field(ids[each.name]).name: _named(value[each.name], each.type, schema)
             for each in kind
@@ -129,6 +137,10 @@ def _named(value: Any, kind: pa.DataType, schema: Schema) -> Any:
     if pa.types.is_list(kind):
         return [_named(each, kind.value_type, schema) for each in value]
     return value
+
+
+def _id(field: pa.Field) -> int:
+    return int(field.metadata[b"PARQUET:field_id"])
 
 
 def _path(location: str) -> Path:

@@ -14,7 +14,8 @@ class TableKind:
     ``buckets``: how many fixed buckets each partition has, None: rows go anywhere, -1: dynamic.
     ``has_key``: tables have a primary key. ``tracks_rows``: rows have ids that they keep.
     ``evolves_columns``: an UPDATE stores columns apart, so that only vectors delete rows, and rows
-    stay in their partition. ``transform``: Iceberg's, by which tables are partitioned.
+    stay in their partition. ``transform``: Iceberg's, by which tables are partitioned;
+    ``version``: that of its format.
     """
 
     name: str
@@ -24,6 +25,7 @@ class TableKind:
     tracks_rows: bool = False
     evolves_columns: bool = False
     transform: str = ""
+    version: int = 2
 
     @property
     def deletes_rows(self) -> bool:
@@ -73,7 +75,11 @@ KINDS = {kind.name: kind for kind in (*BUILT, *KEYED, *TRACKED, *EVOLVING)}
 # Not Paimon.
 ICEBERG_COW = TableKind("iceberg-cow")
 ICEBERG_MOR = TableKind("iceberg-mor", marks_rows=True)
-ICEBERG = (ICEBERG_COW, ICEBERG_MOR)
+ICEBERG_V3 = (
+    TableKind("iceberg-v3-cow", version=3),
+    TableKind("iceberg-v3-mor", marks_rows=True, version=3),
+)
+ICEBERG = (ICEBERG_COW, ICEBERG_MOR, *ICEBERG_V3)
 ICEBERG_BUCKETS = (
     TableKind("iceberg-cow-bucket", transform="bucket[4]"),
     TableKind("iceberg-mor-bucket", marks_rows=True, transform="bucket[4]"),

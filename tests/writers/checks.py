@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,7 +123,8 @@ def _limits(chunk: Any, kind: pa.DataType) -> tuple[Any, Any]:
     raw = (statistics.min_raw, statistics.max_raw)
     # Numbers, or big-endian bytes of one.
     low, high = (int.from_bytes(x, "big", signed=True) if isinstance(x, bytes) else x for x in raw)
-    return Decimal(low).scaleb(-kind.scale), Decimal(high).scaleb(-kind.scale)
+    exact = Context(prec=38)
+    return Decimal(low).scaleb(-kind.scale, exact), Decimal(high).scaleb(-kind.scale, exact)
 
 
 def check_bounds(table: ForeignTable, columns: Sequence[str]) -> None:

@@ -41,6 +41,8 @@ _FILE: Final[Fields] = dict.fromkeys(
 _DELETE_FILE: Final[Fields] = {
     **_FILE,
     **dict.fromkeys(("referenced_data_file", "lower_bounds", "upper_bounds")),
+    # Of a deletion vector, which shares its file with others.
+    "content_size_in_bytes": None,
 }
 _ENTRY: Final = ("status", "snapshot_id")
 
@@ -170,7 +172,7 @@ def _table_file(record: Mapping[str, Any], manifest: Manifest, width: int) -> Ta
         spec_id=manifest.spec_id,
         partition=partition,
         rows=number(file["record_count"]),
-        size=number(file["file_size_in_bytes"]),
+        size=number(file.get("content_size_in_bytes") or file["file_size_in_bytes"]),
         marks=_marked_file(file),
         is_live=status != _DELETED,
         by=by if status in (_ADDED, _DELETED) else None,

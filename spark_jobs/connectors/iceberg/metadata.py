@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type, spark_type
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.read.planning import plan_files
+from spark_jobs.connectors.iceberg.table.default_values import default_text
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import (
     PinnedTable,
@@ -21,6 +23,7 @@ from spark_jobs.connectors.iceberg.table.refusals import (
     refuse_unreadable,
     refuse_unwritable,
 )
+from spark_jobs.connectors.iceberg.table.schema_evolution import evolved
 from spark_jobs.connectors.iceberg.table.table_spec import (
     differences,
     requested_partition,
@@ -39,6 +42,7 @@ from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.connector import ConnectorMetadata
 from spark_jobs.spi.rows import ROW_ID
+from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.tables import Column, PlannedFile, RowChangeParadigm, TableHandle
 from spark_jobs.spi.writes import WriteLayout
 
@@ -91,6 +95,7 @@ class IcebergMetadata(ConnectorMetadata):
                 native=pinned,
                 partition_fields=partition_fields(pinned),
                 opaque_columns=tuple(_columns(pinned.opaque)),
+                has_identities=pinned.has_lineage,
             )
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
@@ -137,6 +142,22 @@ class IcebergMetadata(ConnectorMetadata):
         derived = insert_layout(pinned_table(table)).derived
         refuse_moved_rows(table, assigned.intersection(derived.inputs if derived else ()))
 
+    def evolved(self, table: TableHandle, changes: Sequence[SchemaChange]) -> TableHandle:
+        """``table`` with other columns; nothing is stored.
+
+        Raises:
+            NotSupportedError: Iceberg does not allow a change; names the column.
+        """
+        target = evolved(table.name, pinned_table(table), changes)
+        refuse_unreadable(table.name, target.metadata, target.fields)
+        refuse_unwritable(table.name, target)
+        return replace(
+            table,
+            columns=tuple(_columns(target.columns)),
+            native=target,
+            schema_changes=tuple(changes),
+        )
+
     def row_change_paradigm(self, table: TableHandle) -> RowChangeParadigm:
         """An UPDATE needs only the assigned columns: others are read from the file."""
         del table
@@ -159,5 +180,9 @@ class IcebergMetadata(ConnectorMetadata):
 
 def _columns(fields: Sequence[IcebergField]) -> Iterator[Column]:
     for each in fields:
-        kind = opaque_type(each.type) or spark_type(each.type)
-        yield Column(each.name, kind, not each.required, each.comment)
+        kind = opaque_type(each.type)
+        if kind is not None:
+            yield Column(each.name, kind, not each.required, each.comment)
+            continue
+        default = default_text(each) if each.type.is_primitive else None
+        yield Column(each.name, spark_type(each.type), not each.required, each.comment, default)

@@ -38,7 +38,7 @@ class ChunkStatistics:
 
     Bounds that a chunk lacks or only approximates are computed from its values, and so are those of
     floating-point columns, whose chunks do not say whether they hold NaN; those that do lose their
-    bounds.
+    bounds, and so do copied ones that not every writer states rightly.
     """
 
     def __init__(
@@ -65,6 +65,8 @@ class ChunkStatistics:
         ``values`` are those that were encoded, in any type; None if no values were decoded.
         """
         has_floats = float_bounds.has_floats(column.field.type)
+        if values is None and not self._source.has_fixed_orders:
+            chunks = _without_fixed_bounds(column, chunks)
         if not has_floats and column.is_flat:
             meta = chunks[0].meta
             trusted = values is not None or self._has_orders
@@ -105,6 +107,17 @@ class ChunkStatistics:
         created_by = self._source.fields.get(footers.FileField.CREATED_BY)
         codec = ColumnCodec(column, created_by, Compression(), physical=False)
         return codec.decode(Window(0, pa.py_buffer(b"".join(parts))), metas, rows)
+
+
+def _without_fixed_bounds(column: TopColumn, chunks: Sequence[EncodedChunk]) -> list[EncodedChunk]:
+    """The chunks of a column without bounds of FIXED_LEN_BYTE_ARRAY."""
+    leaves = [each for each in column.elements if ElementField.TYPE in each]
+    return [
+        EncodedChunk(float_bounds.without_bounds(chunk.meta), chunk.pages)
+        if number(leaf, ElementField.TYPE) == footers.FIXED_LEN_BYTE_ARRAY
+        else chunk
+        for leaf, chunk in zip(leaves, chunks, strict=True)
+    ]
 
 
 def exact_bounds(element: Struct, meta: Struct) -> list[bytes] | None:

@@ -152,7 +152,9 @@ class ExpressionAnalyzer:
     def _frame_of(self, text: str, parsed: ParsedExpression, sees: str) -> DataFrame:
         """A frame of the value of ``text``, which is ``parsed`` unless names were qualified."""
         if parsed.has_many_parts and text == parsed.text:
-            return value_alone(self._frames[sees], parsed)
+            return value_alone(
+                self._frames[sees], parsed, with_all_constants=bool(self._char_columns)
+            )
         # Behind the text, so that errors name positions in it; it may end in a comment.
         return self._frames[sees].selectExpr(f"{text}\n\n AS value")
 

@@ -3,7 +3,8 @@
 Spark parses and analyses a text wherever it is part of a frame, and each step that follows walks
 over everything below it again. So a long expression is handed on as the tree that Spark's parser
 made. Long lists of constants in it are sets, as Spark's optimizer makes them (``InSet``): these
-have no parts to analyse or to walk over.
+have no parts to analyse or to walk over. The analyzer itself sees one constant of a list whose
+constants have one type, for it asks for nothing but types.
 """
 
 from __future__ import annotations
@@ -25,16 +26,50 @@ from spark_jobs.engine.runtime.java_names import java_class, scala_object
 from spark_jobs.engine.runtime.older_spark import column_of_expression
 
 _OPTIMIZER: Final = "org.apache.spark.sql.catalyst.optimizer"
+_EXPRESSIONS: Final = "org.apache.spark.sql.catalyst.expressions"
 # A member of Spark's TreePattern.
 _IN: Final = "IN"
 # Long lists are looked for in so many nodes from the root.
 _MOST_NODES: Final = 64
-_NUMBERS: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+# A cast to one of these depends on nothing but the constant.
+_FIXED: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "date")
 
 
-def value_alone(frame: DataFrame, parsed: ParsedExpression) -> DataFrame:
-    """The value of an expression over ``frame``, as ``value``; it is not parsed again."""
-    return frame.select(column_of_expression(parsed.spark, parsed.root).alias("value"))
+def value_alone(
+    frame: DataFrame, parsed: ParsedExpression, *, with_all_constants: bool
+) -> DataFrame:
+    """The value of an expression over ``frame``, as ``value``; it is not parsed again.
+
+    A long list of constants of one type has only its first, unless ``with_all_constants``: the
+    lengths of texts matter where they are compared with a CHAR column.
+    """
+    root = parsed.root
+    if not with_all_constants:
+        root = root.transform(_mapping(parsed.spark, _first_constants(parsed)))
+    return frame.select(column_of_expression(parsed.spark, root).alias("value"))
+
+
+def _first_constants(parsed: ParsedExpression) -> list[tuple[Any, Any]]:
+    """The long lists of constants of one type, and what has only the first constant of each."""
+    found = [node for node, _ in _lists(parsed.spark, parsed.root, parsed.root)]
+    return [
+        (node, _with_items(parsed.spark, node, node.value(), node.list().take(1)))
+        for node in found
+        if _has_many_constants(node) and _have_one_type(parsed.spark, node)
+    ]
+
+
+def _have_one_type(spark: SparkSession, node: Any) -> bool:
+    """Whether all items of a list have the type of the first."""
+    constants = node.list()
+    alone = _with_items(spark, node, constants.apply(0), constants)
+    return bool(alone.checkInputDataTypes().isSuccess())
+
+
+def _with_items(spark: SparkSession, node: Any, value: Any, constants: Any) -> Any:
+    """The list ``node``, at its place in the text, of another value and other items."""
+    arguments = java_class(spark, "org.apache.spark.api.python.PythonUtils").toArray
+    return node.makeCopy(arguments([value, constants]))
 
 
 def long_expression(
@@ -49,10 +84,11 @@ def long_expression(
     written = parsed.root if text == parsed.text else parse_expression(spark, text).root
     analyzed = plan.projectList().apply(0).child()
     sets = []
-    for before, after in _long_lists(spark, written, analyzed):
-        alone = plan.transformExpressions(_mapping(spark, [(analyzed, after)]))
+    for before, after in _lists(spark, written, analyzed):
+        if not _has_many_constants(before) or not _is_of_column(after):
+            continue
         try:
-            found = _as_set(spark, alone, after)
+            found = _set_of_all(spark, plan, before, after)
         except (PySparkException, Py4JJavaError):
             continue  # A constant does not fit: it is for Spark to decide whether that matters.
         name_of_column = _mapping(spark, [(_column_in(after), before.value())])
@@ -82,21 +118,54 @@ def _column(spark: SparkSession, text: str, long: Mapping[str, LongExpression]) 
     return column_of_expression(spark, whole.transform(_mapping(spark, trees)))
 
 
-def _as_set(spark: SparkSession, plan: Any, node: Any) -> Any:
+def _set_of_all(spark: SparkSession, plan: Any, written: Any, analyzed: Any) -> Any:
+    """The list ``written`` as a set; ``analyzed`` has all of its constants or the first.
+
+    It stays a list where a constant means another value at another time.
+    """
+    constants, known = written.list(), analyzed.list()
+    if known.size() == constants.size():
+        value = plan.projectList().apply(0).child()
+        alone = plan.transformExpressions(_mapping(spark, [(value, analyzed)]))
+        return _optimized(spark, alone, analyzed)
+    first = known.apply(0)
+    if class_name(first) == "Cast" and not _is_fixed(first):
+        return written
+    values = _values(spark, constants, first).toSet()
+    return java_class(spark, f"{_EXPRESSIONS}.InSet")(analyzed.value(), values)
+
+
+def _values(spark: SparkSession, constants: Any, first: Any) -> Any:
+    """The values of ``constants``, cast as ``first`` is: all in one cast of an array."""
+    array = java_class(spark, f"{_EXPRESSIONS}.CreateArray")(constants, False)
+    if class_name(first) == "Cast":
+        wanted = java_class(spark, "org.apache.spark.sql.types.ArrayType")(first.dataType(), True)
+        cast = java_class(spark, f"{_EXPRESSIONS}.Cast")
+        array = cast(array, wanted, first.timeZoneId(), first.evalMode())
+    return array.eval(None).toSeq(first.dataType())
+
+
+def _optimized(spark: SparkSession, plan: Any, node: Any) -> Any:
     """What Spark's optimizer makes of the list ``node``, which is all that ``plan`` evaluates.
 
-    Its items are literals, perhaps cast to the type of the column. Casts to numbers depend on
-    nothing else; others may depend on the time, as that of ``'now'`` to TIMESTAMP.
+    Its items are literals, perhaps cast to the type of the column.
     """
-    kind = str(node.value().dataType().simpleString()).partition("(")[0]
-    rules = ["ConstantFolding"] if kind in _NUMBERS else []
+    rules = ["ConstantFolding"] if _is_fixed(node.value()) else []
     for rule in [*rules, "OptimizeIn"]:
         plan = scala_object(spark, f"{_OPTIMIZER}.{rule}").apply(plan)
     return plan.projectList().apply(0).child()
 
 
-def _long_lists(spark: SparkSession, written: Any, analyzed: Any) -> Iterator[tuple[Any, Any]]:
-    """The nodes ``column IN (…)`` near the root whose many items are written as literals.
+def _is_fixed(value: Any) -> bool:
+    """Whether a cast to the type of ``value`` depends on nothing but the constant.
+
+    Others may depend on the time, as that of ``'12:00'`` to TIMESTAMP.
+    """
+    return str(value.dataType().simpleString()).partition("(")[0] in _FIXED
+
+
+def _lists(spark: SparkSession, written: Any, analyzed: Any) -> Iterator[tuple[Any, Any]]:
+    """The nodes ``value IN (…)`` near the root.
 
     ``written`` is the tree of the text, ``analyzed`` what Spark's analyzer made of it. Yields each
     node as it is in either.
@@ -107,16 +176,18 @@ def _long_lists(spark: SparkSession, written: Any, analyzed: Any) -> Iterator[tu
             return
         before, after = waiting.popleft()
         if class_name(before) == class_name(after) == "In":
-            if _is_long_list(before, after):
-                yield before, after
+            yield before, after
         elif contains(spark, after, _IN) and after.children().size() <= _MOST_NODES:
             pairs = zip(items(before.children()), items(after.children()), strict=False)
             waiting.extend(pairs)
 
 
-def _is_long_list(written: Any, analyzed: Any) -> bool:
-    is_of_column = class_name(_column_in(analyzed)) == "AttributeReference"
-    return is_of_column and written.list().size() > LONG_TERM and written.inSetConvertible()
+def _has_many_constants(written: Any) -> bool:
+    return bool(written.list().size() > LONG_TERM and written.inSetConvertible())
+
+
+def _is_of_column(analyzed: Any) -> bool:
+    return class_name(_column_in(analyzed)) == "AttributeReference"
 
 
 def _column_in(node: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
 from spark_jobs.formats.iceberg.glue import OwnGlue, glue_failure, no_boto3
+from spark_jobs.formats.iceberg.metadata_json import version_3_json
 from spark_jobs.formats.iceberg.options import (
     CATALOG_NAME,
     FILE_IO,
@@ -34,6 +35,8 @@ _CONNECT_SECONDS: Final = 10
 # Whether a catalog in a database makes its tables if they are not there: pyiceberg's property.
 _MAKES_TABLES: Final = "init_catalog_tables"
 _CATALOG_TABLE: Final = "iceberg_tables"
+# What pyiceberg says of partition fields of several columns.
+_SEVERAL_SOURCES: Final = "Multi argument transforms"
 
 
 @dataclass(frozen=True)
@@ -187,6 +190,13 @@ def _own_files(files: type) -> type:
             del properties, location
             return files(self.properties)
 
+        def _write_metadata(self, metadata: Any, io: Any, metadata_path: str) -> None:
+            if metadata.format_version < 3:
+                super()._write_metadata(metadata, io, metadata_path)  # type: ignore[misc]
+                return
+            with io.new_output(metadata_path).create() as stream:
+                stream.write(version_3_json(metadata, io))
+
     return OwnFiles
 
 
@@ -275,7 +285,7 @@ def _invalid(table: str, error: Any) -> JobError:
     way = ".".join(map(str, first["loc"]))
     text = f"The metadata of {table} cannot be read: {way}: {first['msg'][:400]}"
     remedy = "Check who wrote it; types of a later version of the format are not known here."
-    if way.endswith(".type") and ".fields." in way:
+    if (way.endswith(".type") and ".fields." in way) or _SEVERAL_SOURCES in first["msg"]:
         return NotSupportedError(text, remedy)
     return CatalogError(ErrorCode.METADATA_UNREADABLE, text, remedy)
 

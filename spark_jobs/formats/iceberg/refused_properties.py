@@ -20,7 +20,7 @@ CHOICES: Final = {
 }
 OTHER_ENGINE: Final = "Run this statement with Iceberg's own engines."
 
-_WRITTEN: Final = 2
+_WRITTEN: Final = 3
 # What properties may be, and properties that a table must not have.
 _ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     CODEC: CODECS,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+# In which files of version 3 store the ids of rows, and who changed them last.
+ROW_ID: Final = "_row_id"
+LAST_UPDATED: Final = "_last_updated_sequence_number"
 # Of the Iceberg specification, "Reserved Field IDs", and Spark's names of changes.
 NAMES: Final = frozenset(
     {
         *("_file", "_pos", "_deleted", "_spec_id", "_partition"),
-        *("_row_id", "_last_updated_sequence_number"),
+        *(ROW_ID, LAST_UPDATED),
         *("_change_type", "_change_ordinal", "_commit_snapshot_id"),
     }
 )

@@ -12,8 +12,9 @@ import pyarrow as pa
 from spark_jobs.contract.properties import OPERATION_ID, STATEMENT
 from spark_jobs.contract.request import TableName
 from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.sinks import MergeHandle
-from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite, Operation, ReadSet, whole_table
 from tests.connectors.iceberg.plain_tables import NAME
 from tests.support.iceberg_changes import deleted, inserted, updated
@@ -21,7 +22,10 @@ from tests.support.iceberg_changes import deleted, inserted, updated
 
 @dataclass
 class DirectWrite:
-    """A write of a table that has begun on its latest snapshot; ``reads``: it needs all files."""
+    """A write of a table that has begun on its latest snapshot; ``reads``: it needs all files.
+
+    ``changes`` are those of the table's columns that it stores.
+    """
 
     connector: Connector
     operation_id: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -31,9 +35,12 @@ class DirectWrite:
     rewrite_share: float | None = None
     reads: bool = True
     name: TableName = NAME
+    changes: Sequence[SchemaChange] = ()
 
     def __post_init__(self) -> None:
         self.table: TableHandle = self.connector.metadata.load_table(self.name)
+        if self.changes:
+            self.table = self.connector.metadata.evolved(self.table, self.changes)
         self.connector.metadata.require_writable(self.table)
         self.files = self.connector.metadata.plan_files(self.table)
         write = MergeWrite(
@@ -94,10 +101,13 @@ def ids_in(low: int, high: int) -> ReadSet:
     """The read set of a statement that looks for ids in a range."""
 
     def read_set(files: Sequence[Any]) -> Sequence[Any]:
-        return [
-            each
-            for each in files
-            if each.ranges["id"].minimum <= high and each.ranges["id"].maximum >= low
-        ]
+        return [each for each in files if _may_have_ids(each, low, high)]
 
     return read_set
+
+
+def _may_have_ids(file: PlannedFile, low: int, high: int) -> bool:
+    known = file.known("id")
+    if known.minimum is None or known.maximum is None:
+        return known.null_count != file.row_count
+    return bool(known.minimum <= high and known.maximum >= low)

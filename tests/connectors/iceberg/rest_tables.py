@@ -17,10 +17,12 @@ class RestTables:
 
     server: IcebergRest
 
-    def open(self, uri: str = "") -> Connector:
+    def spec(self, uri: str = "") -> CatalogSpec:
         options = {"type": "rest", "uri": uri or self.server.uri}
-        spec = CatalogSpec("iceberg", str(self.server.folder), options)
-        return open_connector(spec, {"token": self.server.secret})
+        return CatalogSpec("iceberg", str(self.server.folder), options)
+
+    def open(self, uri: str = "") -> Connector:
+        return open_connector(self.spec(uri), {"token": self.server.secret})
 
     def library(self) -> Any:
         from pyiceberg.catalog import load_catalog

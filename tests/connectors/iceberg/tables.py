@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.connectors.iceberg.read.scan import IcebergScan, Reader
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.request import CatalogSpec, JobRequest, SqlSource, TableName
+from spark_jobs.contract.request import CatalogSpec, JobOptions, JobRequest, SqlSource, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
 from spark_jobs.run import run
@@ -30,9 +30,11 @@ def opened(judge: IcebergSpark) -> Connector:
     return open_connector(catalog_of(judge), {})
 
 
-def done_here(spark: SparkSession, judge: IcebergSpark, text: str, source: str) -> JobResult:
+def done_here(
+    spark: SparkSession, judge: IcebergSpark, text: str, source: str, **options: Any
+) -> JobResult:
     """Run a statement of SQL whose source ``s`` is a query."""
-    return statement_done(spark, catalog_of(judge), text, source, {})
+    return statement_done(spark, catalog_of(judge), text, source, {}, **options)
 
 
 def statement_done(
@@ -41,8 +43,9 @@ def statement_done(
     text: str,
     source: str,
     credentials: Mapping[str, str],
+    **options: Any,
 ) -> JobResult:
-    """The same in any catalog."""
+    """The same in any catalog; ``options`` are those of the job."""
     parsed = parse_statement(text, ["s"])
     request = JobRequest(
         operation_id=str(uuid.uuid4()),
@@ -50,6 +53,7 @@ def statement_done(
         catalog=catalog,
         statement=parsed.statement,
         sources=(SqlSource("s", source), *parsed.sources),
+        options=JobOptions(**options),
     )
     result = run(request, spark, credentials)
     assert result.error is None, result.error

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.conversions import to_bytes
 from pyiceberg.schema import Schema
 from pyiceberg.types import (
     BinaryType,
@@ -55,8 +56,13 @@ VALUES: list[tuple[Any, Any, Any]] = [
 ]
 
 
-def delete_by_value(connector: Connector, rows: list[dict[str, Any]], *names: str) -> None:
-    """Commit a file that deletes the rows with the values of ``rows`` in the columns ``names``."""
+def delete_by_value(
+    connector: Connector, rows: list[dict[str, Any]], *names: str, measured: bool = False
+) -> None:
+    """Commit a file that deletes the rows with the values of ``rows`` in the columns ``names``.
+
+    ``measured``: the manifest has the bounds of the columns, and how many values are NULL.
+    """
     table = pinned_table(connector.metadata.load_table(NAME)).table
     schema = table.schema().select(*names)
     path = Path(table.location().removeprefix("file://"), f"{uuid.uuid4()}.parquet")
@@ -70,7 +76,24 @@ def delete_by_value(connector: Connector, rows: list[dict[str, Any]], *names: st
         file_size_in_bytes=path.stat().st_size,
         record_count=len(rows),
         equality_ids=sorted(schema.field_ids),
+        **(_measured(schema, rows) if measured else {}),
     )
+
+
+def _measured(schema: Schema, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        name: [] for name in ("value_counts", "null_value_counts", "lower_bounds", "upper_bounds")
+    }
+    for field in schema.fields:
+        values = [row[field.name] for row in rows if row[field.name] is not None]
+        found["value_counts"].append({"key": field.field_id, "value": len(rows)})
+        nulls = {"key": field.field_id, "value": len(rows) - len(values)}
+        found["null_value_counts"].append(nulls)
+        for name, bound in (("lower_bounds", min), ("upper_bounds", max)):
+            if values:
+                least = to_bytes(field.field_type, bound(values))
+                found[name].append({"key": field.field_id, "value": least})
+    return found
 
 
 def live_ids(connector: Connector) -> list[int]:

@@ -22,6 +22,7 @@ from spark_jobs.formats.iceberg import catalogs
 from spark_jobs.storage import amazon
 from tests.connectors.iceberg.direct import DirectWrite, ids_of
 from tests.connectors.iceberg.glue_tables import GlueTables, before_commits
+from tests.connectors.iceberg.ids_here import ids_here
 from tests.connectors.iceberg.lost_requests import assert_one_snapshot, assert_retry_knows
 from tests.connectors.iceberg.plain_tables import NAME
 from tests.connectors.iceberg.tables import statement_done
@@ -89,6 +90,20 @@ def test_statements_on_a_bucket(spark: SparkSession, glue: ObjectStore) -> None:
         ]
     assert len(table.snapshots()) == 4
     assert glue.secret_key not in str(table.metadata)
+
+
+def test_a_table_of_version_3(tables: GlueTables) -> None:
+    columns = (ColumnSpec("id", "BIGINT"), ColumnSpec("s", "STRING"))
+    options = {"format-version": "3", "write.merge.mode": "merge-on-read"}
+    name, connector = TableName("db", "new"), tables.open()
+    spec = CreateTableSpec(columns, table_options=options)
+    assert connector.metadata.create_table(name, spec)
+    DirectWrite(connector, name=name).insert(*({"id": n, "s": "x"} for n in range(5))).publish()
+
+    DirectWrite(connector, name=name).delete(0, 1).publish()
+    DirectWrite(connector, name=name, rewrite_share=0.0).update(0, 2, "new").publish()
+
+    assert ids_here(connector, name) == {0: 0, 2: 2, 3: 3, 4: 4}
 
 
 @pytest.mark.slow

@@ -30,6 +30,7 @@ _KINDS = {
     *("MERGE, copy-on-write", "MERGE, merge-on-read"),
     *("MERGE by Java, copy-on-write", "MERGE by Java, merge-on-read"),
     *("append by pyiceberg", "roll back", "schema", "spec", "delete by value", "compact"),
+    "upgrade",
     *("rewrite_data_files", "rewrite_manifests", "expire_snapshots"),
 }
 

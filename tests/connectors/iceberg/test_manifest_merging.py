@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from spark_jobs.connectors.iceberg.table.pinned_table import pinned_table
 from tests.connectors.iceberg.direct import DirectWrite, ids_of
 from tests.connectors.iceberg.plain_tables import PlainCatalog
 
@@ -53,6 +54,19 @@ def test_rows_and_numbers_stay(catalog: PlainCatalog) -> None:
         where = "m IS NULL" if value is None else f"m = {value}"
         found = table.scan(where).to_arrow().to_pylist()
         assert {one["m"] for one in found} == {value}
+
+
+def test_manifests_of_data_and_of_deletes_are_merged_by_one_commit(catalog: PlainCatalog) -> None:
+    first = [*(row(3 * i) for i in range(4)), *(row(3 * i + 1) for i in range(4))]
+    DirectWrite(catalog.open()).insert(*first).publish()
+    DirectWrite(catalog.open()).delete(0, 1).publish()
+    for number in range(3, 9):
+        write = DirectWrite(catalog.open()).insert(*(row(number * 30 + i) for i in (0, 3, 6, 9)))
+        files = enumerate(pinned_table(write.table).files)
+        whole = next(ordinal for ordinal, each in files if not each.deletes)
+        write.delete(whole, 0).publish()
+
+    assert len(ids_of(catalog)) == 8 * 4 - 7
 
 
 def test_a_table_that_does_not_want_it(catalog: PlainCatalog) -> None:

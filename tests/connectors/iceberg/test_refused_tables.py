@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pytest
@@ -15,7 +13,6 @@ from spark_jobs.datafiles.parquet.options import CODECS
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.iceberg import refused_properties
 from spark_jobs.spi.connector import Connector
-from spark_jobs.spi.schema_changes import SchemaChange
 from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
 
 SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string())])
@@ -56,25 +53,13 @@ def test_every_codec_of_a_property_is_known_to_the_writer() -> None:
     assert {*refused_properties.CODECS} == {*CODECS} - {"none"}
 
 
-def test_tables_of_version_3_are_only_read(catalog: PlainCatalog, connector: Connector) -> None:
-    path = Path(urlsplit(catalog.library().load_table(("db", "t")).metadata_location).path)
-    metadata = json.loads(path.read_text())
-    path.write_text(json.dumps({**metadata, "format-version": 3, "next-row-id": 1}))
-
-    table = connector.metadata.load_table(NAME)
-
-    assert len(connector.metadata.plan_files(table)) == 1
-    with pytest.raises(NotSupportedError, match="version 3"):
-        connector.metadata.require_writable(table)
-
-
 @pytest.mark.parametrize(
     ("columns", "options", "named"),
     [
         ([("a", kind)], {}, kind.partition("(")[0])
         for kind in ("TINYINT", "SMALLINT", "CHAR(3)", "VARCHAR(3)", "ARRAY<TINYINT>")
     ]
-    + [([("a", "INT")], {"format-version": "3"}, "version 3")],
+    + [([("a", "INT")], {"format-version": "4"}, "version 4")],
 )
 def test_definitions(
     connector: Connector, columns: list[tuple[str, str]], options: dict[str, str], named: str
@@ -90,10 +75,6 @@ def test_definitions(
 
 
 def test_statements_that_are_not_there_yet(connector: Connector) -> None:
-    table = connector.metadata.load_table(NAME)
-
-    with pytest.raises(NotSupportedError, match="schema_evolution"):
-        connector.metadata.evolved(table, [SchemaChange(("more",), "INT")])
     with pytest.raises(NotSupportedError, match=r"t\$files is a metadata table"):
         connector.metadata.load_table(TableName("db", "t$files"))
     spec = CreateTableSpec((ColumnSpec("a", "INT"),))

@@ -13,7 +13,12 @@ from spark_jobs.connectors.iceberg.commit.data_files import (
     new_delete_file,
 )
 from spark_jobs.connectors.iceberg.table.live_files import partition_key
-from spark_jobs.connectors.iceberg.table.manifests import DATA, EQUALITY_DELETES, ManifestEntry
+from spark_jobs.connectors.iceberg.table.manifests import (
+    DATA,
+    EQUALITY_DELETES,
+    FileKey,
+    ManifestEntry,
+)
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.iceberg.write.file_layout import PartitionColumn
 from spark_jobs.connectors.iceberg.write.table_layout import partition_columns, row_order
@@ -23,16 +28,16 @@ from spark_jobs.spi.writes import Fragment
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The files that a write adds, and those of its base that it removes, by location.
+    """The files that a write adds, and those of its base that it removes.
 
-    ``added`` are data files, ``deletes`` files of position deletes for rows of the data files
-    ``marked``; ``removed`` may be both. ``overwrites``: it is an overwrite whatever it does;
-    ``replaces``: the rows are the same.
+    ``added`` are data files, ``deletes`` files of position deletes, or vectors, for rows of the
+    data files ``marked``; ``removed`` may be both. ``overwrites``: it is an overwrite whatever it
+    does; ``replaces``: the rows are the same.
     """
 
     added: Sequence[NewDataFile]
     deletes: Sequence[NewDataFile]
-    removed: Mapping[str, ManifestEntry]
+    removed: Mapping[FileKey, ManifestEntry]
     marked: Sequence[ManifestEntry]
     overwrites: bool = False
     replaces: bool = False
@@ -62,19 +67,24 @@ class Changes:
         old_deletes = [each for each in self.removed.values() if each.content != DATA]
         by_value = [each for each in old_deletes if each.content == EQUALITY_DELETES]
         by_position = [each for each in old_deletes if each.content != EQUALITY_DELETES]
+        vectors, old_vectors = (
+            sum(each.is_vector for each in files) for files in (self.deletes, by_position)
+        )
         everything: list[NewDataFile | ManifestEntry] = [*self.added, *self.deletes]
         everything += self.removed.values()
         counts = {
             "added-data-files": len(self.added),
             "added-records": _rows(self.added),
             "added-delete-files": len(self.deletes),
-            "added-position-delete-files": len(self.deletes),
+            "added-position-delete-files": len(self.deletes) - vectors,
+            "added-dvs": vectors,
             "added-position-deletes": _rows(self.deletes),
             "added-files-size": _size((*self.added, *self.deletes)),
             "deleted-data-files": len(old),
             "deleted-records": _rows(old),
             "removed-delete-files": len(old_deletes),
-            "removed-position-delete-files": len(by_position),
+            "removed-position-delete-files": len(by_position) - old_vectors,
+            "removed-dvs": old_vectors,
             "removed-position-deletes": _rows(by_position),
             "removed-equality-delete-files": len(by_value),
             "removed-equality-deletes": _rows(by_value),
@@ -122,17 +132,17 @@ def changes_of(table: PinnedTable, fragments: Sequence[Fragment], *, overwrites:
     spec_id, columns = table.metadata.default_spec_id, partition_columns(table)
     new_order = table.metadata.default_sort_order_id if row_order(table) else 0
     added, deletes, marked = [], [], []
-    removed: dict[str, ManifestEntry] = {}
+    removed: dict[FileKey, ManifestEntry] = {}
     for document in (fragment.document for fragment in fragments):
         number = document.get("marked", document["removed"])
         place = None if number is None else table.files[number]
         if place is not None:
-            removed |= {each.path: each for each in place.own_deletes}
+            removed |= {each.key: each for each in place.own_deletes}
         if place is not None and "marked" in document:
             marked.append(place.entry)
             deletes.append(new_delete_file(table, document["deletes"], place.entry))
         elif place is not None:
-            removed[place.entry.path] = place.entry
+            removed[place.entry.key] = place.entry
         if document["added"] is None:
             continue
         if place is not None:

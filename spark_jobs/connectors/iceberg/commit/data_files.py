@@ -12,7 +12,13 @@ from spark_jobs.connectors.iceberg.format.deletes import PATH_ID
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, all_fields, opaque_type
 from spark_jobs.connectors.iceberg.format.transforms import unscaled
 from spark_jobs.connectors.iceberg.format.values import bound_bytes, signed
-from spark_jobs.connectors.iceberg.table.manifests import DATA, POSITION_DELETES, ManifestEntry
+from spark_jobs.connectors.iceberg.table.manifests import (
+    DATA,
+    POSITION_DELETES,
+    PUFFIN,
+    ManifestEntry,
+    content_size,
+)
 from spark_jobs.connectors.iceberg.table.partition_ranges import text_after
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.datafiles.statistics import ColumnStatistics
@@ -49,8 +55,13 @@ class NewDataFile:
 
     @property
     def size(self) -> int:
-        """In bytes."""
-        return int(self.record["file_size_in_bytes"])
+        """In bytes; of a deletion vector, that of its part of the file."""
+        return content_size(self.record)
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether it is a deletion vector."""
+        return bool(self.record["file_format"] == PUFFIN)
 
 
 def kept_order(table: PinnedTable, entry: ManifestEntry, assigned: Collection[str]) -> int:
@@ -96,7 +107,16 @@ def new_data_file(
 def new_delete_file(
     table: PinnedTable, document: Mapping[str, Any], data: ManifestEntry
 ) -> NewDataFile:
-    """The file of position deletes for ``data`` that a sink has written."""
+    """The file of position deletes, or the vector, for ``data`` that a sink has written."""
+    if "offset" in document:
+        record = {
+            **_described(table, document, POSITION_DELETES),
+            "file_format": PUFFIN,
+            "referenced_data_file": data.path,
+            "content_offset": document["offset"],
+            "content_size_in_bytes": document["length"],
+        }
+        return NewDataFile(data.spec_id, data.partition, record)
     path = [{"key": PATH_ID, "value": data.path.encode()}]
     record = {
         **_described(table, document, POSITION_DELETES),

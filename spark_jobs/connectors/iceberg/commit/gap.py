@@ -12,6 +12,7 @@ from spark_jobs.connectors.iceberg.table.manifests import (
     ADDED,
     DATA,
     DELETED,
+    EQUALITY_DELETES,
     ManifestEntry,
     read_manifest,
 )
@@ -46,7 +47,17 @@ class OtherCommit:
     @property
     def delete_files(self) -> Sequence[ManifestEntry]:
         """The delete files that it added."""
-        return [each for each in self.added if each.content != DATA]
+        return [*self.position_deletes, *self.equality_deletes]
+
+    @property
+    def position_deletes(self) -> Sequence[ManifestEntry]:
+        """The files of deletes by position, or deletion vectors, that it added."""
+        return [each for each in self.added if each.content not in (DATA, EQUALITY_DELETES)]
+
+    @property
+    def equality_deletes(self) -> Sequence[ManifestEntry]:
+        """The files of deletes by value that it added."""
+        return [each for each in self.added if each.content == EQUALITY_DELETES]
 
     @property
     def data_files(self) -> Sequence[ManifestEntry]:

@@ -20,6 +20,7 @@ from spark_jobs.connectors.iceberg.table.live_files import listed_manifests, liv
 from spark_jobs.connectors.iceberg.table.manifests import (
     DATA,
     DELETED,
+    FileKey,
     ListedManifest,
     ManifestEntry,
     data_file_fields,
@@ -90,12 +91,12 @@ class Cluster(NamedTuple):
 class ManifestRewrite:
     """What a snapshot is to list: ``kept`` entries of its parent's list, and new ``clusters``.
 
-    ``removed`` are the files of deletes that are left out, by location.
+    ``removed`` are the files of deletes that are left out.
     """
 
     kept: Sequence[Mapping[str, Any]]
     clusters: Sequence[Cluster]
-    removed: Mapping[str, ManifestEntry]
+    removed: Mapping[FileKey, ManifestEntry]
     before: int
 
     @property
@@ -149,8 +150,8 @@ def planned_rewrite(table: PinnedTable) -> ManifestRewrite:
             chosen = {each.listed.path for each in members}
             kept += [each.listed.record for each in group if each.listed.path not in chosen]
             clusters += _clusters(shape, members, target)
-    paths = {each.entry.path for cluster in clusters for each in cluster.files}
-    gone = {path: entry for path, entry in removed.items() if path in paths}
+    keys = {each.entry.key for cluster in clusters for each in cluster.files}
+    gone = {key: entry for key, entry in removed.items() if key in keys}
     return ManifestRewrite(kept, clusters, gone, len(listed))
 
 
@@ -165,20 +166,20 @@ def _opened(listed: ListedManifest, content: bytes) -> _Manifest:
     return _Manifest(listed, Shape(file.schema, header), files)
 
 
-def _dangling(table: PinnedTable, manifests: Sequence[_Manifest]) -> dict[str, ManifestEntry]:
+def _dangling(table: PinnedTable, manifests: Sequence[_Manifest]) -> dict[FileKey, ManifestEntry]:
     entries = [each.entry for manifest in manifests for each in manifest.files]
     live = live_files(table.storage, entries, table.unpartitioned)
-    applied = {delete.path for file in live for delete in file.all_deletes}
-    return {
-        each.path: each for each in entries if each.content != DATA and each.path not in applied
-    }
+    applied = {delete.key for file in live for delete in file.all_deletes}
+    return {each.key: each for each in entries if each.content != DATA and each.key not in applied}
 
 
 def _alike(group: Sequence[_Manifest], version: str) -> tuple[Shape | None, list[_Manifest]]:
     """The manifests that can become some of one shape: that with the most fields."""
     shapes = [each.shape for each in group if _version(each.shape) == version]
+    if version == "3":
+        shapes = [each for each in shapes if "first_row_id" in each.names]
     if not shapes:
-        # Of version 1, whose fields every later one has.
+        # Of an older version, whose fields every later one has.
         return None, list(group)
     shape = max(shapes, key=lambda each: len(each.names))
     return shape, [each for each in group if each.shape.names - _OBSOLETE <= shape.names]
@@ -188,11 +189,11 @@ def _version(shape: Shape) -> str:
     return shape.header.get(_VERSION, b"1").decode()
 
 
-def _are_settled(manifests: Sequence[_Manifest], target: int, removed: Collection[str]) -> bool:
+def _are_settled(manifests: Sequence[_Manifest], target: int, removed: Collection[FileKey]) -> bool:
     """Whether each has the partitions behind the last one's, and no two fit into one."""
     if not all(each.files for each in manifests):
         return False
-    if any(each.entry.path in removed for manifest in manifests for each in manifest.files):
+    if any(each.entry.key in removed for manifest in manifests for each in manifest.files):
         return False
     if any(_size(each) > target * _MOST and len(each.files) > 1 for each in manifests):
         return False

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from spark_jobs.connectors.iceberg.commit.changes import Changes, changes_of
+from spark_jobs.connectors.iceberg.commit.changes import changes_of
 from spark_jobs.connectors.iceberg.commit.conflicts import refuse_conflicts
 from spark_jobs.connectors.iceberg.commit.gap import Gap
+from spark_jobs.connectors.iceberg.commit.key_conflicts import KeyConflicts
 from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
 from spark_jobs.connectors.iceberg.table.pinned_table import pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication, until_committed
@@ -43,14 +44,14 @@ class MergeCommit:
         with before_publication():
             base = pinned_table(self.commits.table)
             changes = changes_of(base, fragments, overwrites=self.write.overwrites)
-            gap = Gap(base)
-        return until_committed(partial(self._attempt, changes, gap))
+            keys, gap = KeyConflicts(self.commits.table.name, base, changes), Gap(base)
+        return until_committed(partial(self._attempt, keys, gap))
 
-    def _attempt(self, changes: Changes, gap: Gap, number: int) -> CommittedSnapshot | None:
+    def _attempt(self, keys: KeyConflicts, gap: Gap, number: int) -> CommittedSnapshot | None:
         """The new snapshot; None if another writer was faster."""
         with before_publication():
             latest = self.commits.latest()
             gap.read_up_to(latest)
-            refuse_conflicts(pinned_table(self.commits.table), gap, changes, self.write)
+            refuse_conflicts(gap, keys, self.write)
             recorded = published_properties(self.properties, number, len(gap.commits))
-        return self.commits.publish(latest, changes, recorded, self.write.require_wanted)
+        return self.commits.publish(latest, keys.changes, recorded, self.write.require_wanted)

@@ -12,12 +12,14 @@ from spark_jobs.connectors.iceberg.commit.changes import changes_of
 from spark_jobs.connectors.iceberg.commit.find_commit import find_commit, recall
 from spark_jobs.connectors.iceberg.commit.gap import summary_of
 from spark_jobs.connectors.iceberg.commit.merge_commit import MergeCommit
+from spark_jobs.connectors.iceberg.commit.metadata_commits import MetadataCommits
+from spark_jobs.connectors.iceberg.commit.new_schema import store_schema
 from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
 from spark_jobs.connectors.iceberg.format.deletes import DeleteFile
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
 from spark_jobs.connectors.iceberg.read.planning import named_partition
-from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
+from spark_jobs.connectors.iceberg.read.scanned_files import row_lineage, scanned_file
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
 from spark_jobs.connectors.iceberg.table.refusals import refuse_spec
@@ -76,11 +78,13 @@ class IcebergMergeWrites(ConnectorMergeWrites):
             files={
                 each.ordinal: _source_file(target, table, each, layout.root) for each in write.files
             },
-            fields=target.fields,
+            fields=target.stored_fields,
             names=target.name_mapping,
             assigned_columns=write.assigned_columns,
             layout=layout,
             rewrite_share=rewrite_share(target, statement_of(write), write.rewrite_share),
+            tracks_rows=target.has_lineage,
+            writes_vectors=target.has_vectors,
         )
         is_first = write.dry_run or self.notes.set(write.operation.operation_id, target)
         return MergeHandle(sinks, IcebergMerge(write, token, is_first))
@@ -123,6 +127,16 @@ class IcebergMergeWrites(ConnectorMergeWrites):
         recorded = {**properties, _WRITE: begun.token}
         commits = SnapshotCommits(self.catalog, self.metadata, table)
         return MergeCommit(commits, begun.write, recorded).run(fragments)
+
+    def store_schema(self, table: TableHandle) -> None:
+        """Store the schema of an evolved table for which there is no snapshot to publish.
+
+        Raises:
+            CommitError: COMMIT_CONFLICT: another writer changed the schema; COMMIT_OUTCOME_UNKNOWN.
+            InternalError: STORAGE_UNAVAILABLE.
+        """
+        if table.schema_changes:
+            store_schema(MetadataCommits(self.catalog, self.metadata, table.name), table)
 
     def abort_merge(self, table: TableHandle, handle: MergeHandle) -> None:
         """Remove every file of the write, whether or not a fragment names it, and the note.
@@ -179,6 +193,10 @@ def _source_file(
     with reading_metadata(target.place):
         live = target.files[file.ordinal]
         own = tuple(DeleteFile(target.storage.path(each.path)) for each in live.own_deletes)
+        if target.has_vectors:
+            # Beside a vector, no other position deletes apply.
+            own = scanned.deletes.deletes
+        lineage = row_lineage(target, live)
     return SourceFile(
         path=file.path,
         size=file.size,
@@ -187,4 +205,5 @@ def _source_file(
         deletes=scanned.deletes,
         constants=scanned.constants,
         own=scanned.deletes._replace(deletes=own, by_value=None),
+        lineage=lineage,
     )

@@ -7,54 +7,64 @@ the fields that it has. Only the schemas come from pyiceberg.
 from __future__ import annotations
 
 import json
-import math
 import uuid
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, Literal
+from itertools import count
+from typing import Any, Final, Literal, cast
 
 from spark_jobs.avro import open_manifest
 from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile, avro_value
-from spark_jobs.connectors.iceberg.commit.manifest_clusters import Cluster, ManifestRewrite
-from spark_jobs.connectors.iceberg.format.schema import IcebergType
-from spark_jobs.connectors.iceberg.format.values import bound_bytes, partition_value
+from spark_jobs.connectors.iceberg.commit.manifest_clusters import Cluster, ManifestRewrite, Shape
+from spark_jobs.connectors.iceberg.commit.manifest_records import (
+    completed,
+    existing,
+    field_summary,
+    file_number,
+    list_record,
+    with_partition,
+)
 from spark_jobs.connectors.iceberg.table.manifests import (
     ADDED,
     DATA,
     DELETED,
-    EXISTING,
+    FileKey,
     ListedManifest,
     ManifestEntry,
+    data_file_fields,
     entries_with_records,
     listed_manifest,
     partition_fields,
+    read_manifest,
 )
-from spark_jobs.connectors.iceberg.table.partition_ranges import PartitionPart
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.formats.avro.container import AvroFile
 from spark_jobs.formats.avro.encoding import avro_file
-from spark_jobs.formats.iceberg.transforms import keeps_type
 from spark_jobs.packing import filled
 
 # Iceberg's defaults.
 _LEAST_COUNT: Final = 100
 _TARGET_SIZE: Final = 8 * 1024 * 1024
-# Of version 1, which must have it.
-_BLOCK_SIZE: Final = 67_108_864
-_LISTED_COUNTS: Final = ("added", "existing", "deleted")
 
 
 class SnapshotFiles:
-    """The metadata files of one attempt to make a snapshot of ``table``, which is as it is now."""
+    """The metadata files of one attempt to make a snapshot of ``table``, which is as it is now.
+
+    ``row_ids`` are the first id that the attempt hands out to rows, and how many, once the manifest
+    list is written; None: tables of this version have none.
+    """
 
     def __init__(self, table: PinnedTable, snapshot_id: int) -> None:
         self._table = table
         self._snapshot_id = snapshot_id
-        self._version: Literal[1, 2] = 1 if table.metadata.format_version == 1 else 2
+        self._version = cast(Literal[1, 2, 3], table.metadata.format_version)
         self._sequence_number = int(table.metadata.next_sequence_number())
         self._token = uuid.uuid4()
         folder = table.metadata.properties.get("write.metadata.path")
         self._folder = (folder or f"{table.metadata.location}/metadata").rstrip("/")
         self.written: list[str] = []
+        self._numbers = count()
+        self.row_ids: tuple[int, int] | None = None
 
     def manifests(self, added: Sequence[NewDataFile], content: int) -> list[dict[str, Any]]:
         """Write the manifests of new files, one for each partition spec; their list entries.
@@ -68,23 +78,34 @@ class SnapshotFiles:
         return [self._of_added(spec_id, files, content) for spec_id, files in found]
 
     def without(
-        self, listed: ListedManifest, content: bytes, removed: Collection[str]
+        self, listed: ListedManifest, content: bytes, removed: Collection[FileKey]
     ) -> dict[str, Any]:
         """Write a manifest again with files ``removed``; its list entry."""
         file = open_manifest(content)
         records = [
             self._deleted(entry, record)
-            if entry.path in removed
-            else _existing(entry, record, listed)
+            if entry.key in removed
+            else existing(entry, record, listed)
             for entry, record in entries_with_records(file, listed)
             if entry.status != DELETED
         ]
-        schema, header = file.schema, _kept_header(file.metadata)
-        if header.get("format-version", b"1") != str(self._version).encode():
-            schema = self._schema(listed.spec_id)
-            header = self._header(listed.spec_id, listed.content)
-            records = [_completed(schema, record) for record in records]
-        return self._stored(listed.spec_id, schema, header, records, listed.record)
+        shape = self._shape(file, listed.content)
+        if shape.schema is not file.schema:
+            records = [completed(shape.schema, record) for record in records]
+        return self._stored(listed.spec_id, shape.schema, shape.header, records, listed.record)
+
+    def _shape(self, file: AvroFile, content: int) -> Shape:
+        """How a manifest is written again: as it is, unless it is of an older version."""
+        header = {
+            name: text for name, text in file.metadata.items() if not name.startswith("avro.")
+        }
+        written, version = header.get("format-version", b"1"), str(self._version).encode()
+        lacks_ids = "first_row_id" not in {each["name"] for each in data_file_fields(file.schema)}
+        if written == version and not (self._version == 3 and lacks_ids):
+            return Shape(file.schema, header)
+        kind = b"data" if content == DATA else b"deletes"
+        newer = {**header, "format-version": version, "content": kind}
+        return Shape(with_partition(self._entry_schema(), file.schema), newer)
 
     def merged(self, entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """``entries`` of a list, but many small manifests have become fewer, as in Iceberg's Java.
@@ -113,47 +134,49 @@ class SnapshotFiles:
         """Write the new manifests of a rewrite; the entries of the list."""
         return [*rewrite.kept, *(self._of(each, rewrite.removed) for each in rewrite.clusters)]
 
-    def _of(self, cluster: Cluster, removed: Collection[str]) -> dict[str, Any]:
+    def _of(self, cluster: Cluster, removed: Collection[FileKey]) -> dict[str, Any]:
         spec_id, content, shape, files = cluster
         schema = self._schema(spec_id) if shape is None else shape.schema
         header = self._header(spec_id, content) if shape is None else shape.header
         records = [
             self._deleted(entry, record)
-            if entry.path in removed
-            else _existing(entry, record, listed)
+            if entry.key in removed
+            else existing(entry, record, listed)
             for entry, record, listed in files
         ]
-        records = [_completed(schema, each) for each in records]
+        records = [completed(schema, each) for each in records]
         places = [each.entry.partition for each in files]
         listed = {"partitions": self._summary(spec_id, places), "content": content}
         return self._stored(spec_id, schema, header, records, listed)
 
     def _merged(self, members: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         schemas: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-        files = {}
+        files, shapes = {}, {}
         for each in members:
             path = each["manifest_path"]
             files[path] = open_manifest(self._table.storage.read(path))
-            schemas[json.dumps(files[path].schema)].append(each)
+            shapes[path] = self._shape(files[path], each.get("content") or DATA)
+            schemas[json.dumps(shapes[path].schema)].append(each)
         found: list[Mapping[str, Any]] = []
         for alike in schemas.values():
             if len(alike) == 1:
                 found += alike
                 continue
-            first = files[alike[0]["manifest_path"]]
+            shape = shapes[alike[0]["manifest_path"]]
             records, places = [], []
             for each in alike:
                 listed = listed_manifest(each)
+                is_older = shapes[listed.path].schema is not files[listed.path].schema
                 for entry, record in entries_with_records(files[listed.path], listed):
                     is_new = entry.snapshot_id == self._snapshot_id
                     if entry.status != DELETED or is_new:
                         keeps = is_new and listed.path in self.written
-                        records.append(record if keeps else _existing(entry, record, listed))
+                        kept = record if keeps else existing(entry, record, listed)
+                        records.append(completed(shape.schema, kept) if is_older else kept)
                         places.append(entry.partition)
             spec_id = alike[0]["partition_spec_id"]
-            kept = {**alike[0], "partitions": self._summary(spec_id, places)}
-            header = _kept_header(first.metadata)
-            found.append(self._stored(spec_id, first.schema, header, records, kept))
+            told = {**alike[0], "partitions": self._summary(spec_id, places)}
+            found.append(self._stored(spec_id, shape.schema, shape.header, records, told))
             for path in {each["manifest_path"] for each in alike} & set(self.written):
                 self.written.remove(path)
                 self._table.storage.remove(path)
@@ -162,7 +185,7 @@ class SnapshotFiles:
     def _deleted(self, entry: ManifestEntry, record: Mapping[str, Any]) -> dict[str, Any]:
         numbers = {
             "sequence_number": entry.sequence_number,
-            "file_sequence_number": _file_number(entry),
+            "file_sequence_number": file_number(entry),
         }
         return {**record, **numbers, "status": DELETED, "snapshot_id": self._snapshot_id}
 
@@ -180,9 +203,37 @@ class SnapshotFiles:
             "sequence-number": str(self._sequence_number),
             "format-version": str(self._version),
         }
-        records = [_list_record(each) for each in entries]
+        records = [list_record(each) for each in entries]
+        if self._version == 3:
+            self.row_ids = self._with_row_ids(entries, records)
+            header["first-row-id"] = str(self.row_ids[0])
         content = avro_file(schema, {k: v.encode() for k, v in header.items()}, records)
         return self._write(f"snap-{self._snapshot_id}-1-{self._token}.avro", content)
+
+    def _with_row_ids(
+        self, entries: Sequence[Mapping[str, Any]], records: Sequence[dict[str, Any]]
+    ) -> tuple[int, int]:
+        """Give ids to all manifests of data files that have none, as Iceberg's Java does.
+
+        ``records`` are what the list says of ``entries``. The first id, and how many.
+        """
+        first = following = self._table.next_row_id
+        for entry, record in zip(entries, records, strict=True):
+            if record["content"] != DATA or record.get("first_row_id") is not None:
+                record.setdefault("first_row_id", None)
+                continue
+            record["first_row_id"] = following
+            following += self._live_rows(entry)
+        return first, following - first
+
+    def _live_rows(self, listed: Mapping[str, Any]) -> int:
+        """The number of rows in the files of a manifest; lists of version 1 may not say it."""
+        counts = [listed.get(f"{kind}_rows_count") for kind in ("added", "existing")]
+        if None not in counts:
+            return sum(map(int, filter(None, counts)))
+        manifest = listed_manifest(listed)
+        entries = read_manifest(self._table.storage.read(manifest.path), manifest)
+        return sum(each.row_count for each in entries if each.status != DELETED)
 
     def discard(self) -> None:
         """Remove all files, of a snapshot that was certainly not published."""
@@ -204,7 +255,7 @@ class SnapshotFiles:
                 "sequence_number": file.sequence_number,
                 "data_file": {**file.record, "partition": partition},
             }
-            records.append(_completed(schema, entry))
+            records.append(completed(schema, entry))
         places = [file.partition for file in files]
         listed = {"partitions": self._summary(spec_id, places), "content": content}
         return self._stored(spec_id, schema, self._header(spec_id, content), records, listed)
@@ -218,7 +269,7 @@ class SnapshotFiles:
         listed: Mapping[str, Any],
     ) -> dict[str, Any]:
         content = avro_file(schema, header, records)
-        location = self._write(f"{self._token}-m{len(self.written)}.avro", content)
+        location = self._write(f"{self._token}-m{next(self._numbers)}.avro", content)
         numbers = [
             self._sequence_number if number is None else number
             for each in records
@@ -251,13 +302,18 @@ class SnapshotFiles:
         return self._table.metadata.specs()[spec_id]
 
     def _schema(self, spec_id: int) -> Any:
+        return self._entry_schema(self._spec(spec_id).partition_type(self._table.metadata.schema()))
+
+    def _entry_schema(self, kinds: Any = None) -> Any:
+        """The schema of manifests with partitions of pyiceberg's type ``kinds``."""
         from pyiceberg.manifest import (
             data_file_with_partition,
             manifest_entry_schema_with_data_file,
         )
+        from pyiceberg.types import StructType
         from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
-        kinds = self._spec(spec_id).partition_type(self._table.metadata.schema())
+        kinds = StructType() if kinds is None else kinds
         file = data_file_with_partition(kinds, self._version)
         entry = manifest_entry_schema_with_data_file(self._version, file)
         return AvroSchemaConversion().iceberg_to_avro(entry, "manifest_entry")
@@ -276,87 +332,4 @@ class SnapshotFiles:
         self, spec_id: int, partitions: Sequence[Mapping[int, Any]]
     ) -> list[dict[str, Any]]:
         parts = self._table.specs[spec_id]
-        return [_field_summary(part, [each.get(part.id) for each in partitions]) for part in parts]
-
-
-def _field_summary(part: PartitionPart, values: Sequence[Any]) -> dict[str, Any]:
-    """What a manifest list tells of a field; of a column that is gone, no bounds."""
-    kind: IcebergType | None = IcebergType("int")
-    if keeps_type(part.transform):
-        kind = part.source.type if part.source else None
-    some = [each for each in values if each is not None]
-    known = [each for each in some if not (isinstance(each, float) and math.isnan(each))]
-    low = high = None
-    if kind is not None and known:
-        if kind.name.startswith("decimal"):
-            # Those of files that there were before are as Avro has them.
-            known = [partition_value(kind, v) if isinstance(v, bytes) else v for v in known]
-        least, greatest = min(known), max(known)
-        if isinstance(least, float):
-            # Iceberg's order, in which -0.0 comes before 0.0, leaves neither out.
-            least, greatest = least or -0.0, greatest or 0.0
-        low, high = bound_bytes(kind, least), bound_bytes(kind, greatest)
-    return {
-        "contains_null": len(some) < len(values),
-        "contains_nan": len(known) < len(some),
-        "lower_bound": low,
-        "upper_bound": high,
-    }
-
-
-def _existing(
-    entry: ManifestEntry, record: Mapping[str, Any], listed: ListedManifest
-) -> dict[str, Any]:
-    """An entry of a file that stays, in a manifest that is written again."""
-    return {
-        **record,
-        "status": EXISTING,
-        "snapshot_id": _made_by(entry, listed),
-        "sequence_number": entry.sequence_number,
-        "file_sequence_number": _file_number(entry),
-    }
-
-
-def _made_by(entry: ManifestEntry, listed: ListedManifest) -> int | None:
-    added = listed.record.get("added_snapshot_id")
-    return added if entry.snapshot_id is None else entry.snapshot_id
-
-
-def _file_number(entry: ManifestEntry) -> int:
-    if entry.file_sequence_number is None:
-        return entry.sequence_number
-    return entry.file_sequence_number
-
-
-def _kept_header(metadata: Mapping[str, bytes]) -> dict[str, bytes]:
-    return {name: value for name, value in metadata.items() if not name.startswith("avro.")}
-
-
-def _completed(schema: Any, record: Mapping[str, Any]) -> dict[str, Any]:
-    """An entry with all fields of ``schema``, those that it lacks as NULL."""
-    file = next(each["type"] for each in schema["fields"] if each["name"] == "data_file")
-    found = {each["name"]: record.get(each["name"]) for each in schema["fields"]}
-    given = {"content": DATA, "block_size_in_bytes": _BLOCK_SIZE, **record["data_file"]}
-    found["data_file"] = {each["name"]: given.get(each["name"]) for each in file["fields"]}
-    return found
-
-
-def _list_record(listed: Mapping[str, Any]) -> dict[str, Any]:
-    """An entry of a manifest list; tables of version 1 may call some counts otherwise."""
-    found = {
-        "content": DATA,
-        "sequence_number": 0,
-        "min_sequence_number": 0,
-        **{name: listed.get(name) for name in ("partitions", "key_metadata")},
-        **listed,
-    }
-    for kind in _LISTED_COUNTS:
-        count = listed.get(f"{kind}_files_count")
-        if count is None:
-            count = listed.get(f"{kind}_data_files_count") or 0
-        found[f"{kind}_files_count"] = count
-        found[f"{kind}_rows_count"] = listed.get(f"{kind}_rows_count") or 0
-    return {name: value if value is not None else _ZERO.get(name) for name, value in found.items()}
-
-
-_ZERO: Final = {"content": DATA, "sequence_number": 0, "min_sequence_number": 0}
+        return [field_summary(part, [each.get(part.id) for each in partitions]) for part in parts]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -31,6 +31,7 @@ from spark_jobs.connectors.iceberg.table.manifests import (
 )
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
+from spark_jobs.connectors.iceberg.table.schema_evolution import evolved
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication, publish_once
 from spark_jobs.connectors.shared.commit.refusals import READ_AGAIN
 from spark_jobs.errors import CommitError, ErrorCode
@@ -50,16 +51,17 @@ class SnapshotCommits:
     source: int | None = None
 
     def latest(self) -> PinnedTable:
-        """The table as it is now.
+        """The table as it is now, with the columns that the statement adds.
 
         Raises:
             CommitError: COMMIT_CONFLICT: its schema or partition spec is another one.
         """
         latest, base = pinned_table(self.metadata.load_table(self.table.name)), self.table
-        mine, now = pinned_table(base).metadata, latest.metadata
+        read, changes = pinned_table(base), base.schema_changes
+        mine, now = (read.evolved_from or read).metadata, latest.metadata
         for what, one, other in (
             ("table itself was replaced", mine.table_uuid, now.table_uuid),
-            ("schema changed", mine.current_schema_id, now.current_schema_id),
+            ("schema changed", *(_schema_ids(each, bool(changes)) for each in (mine, now))),
             ("partition spec changed", *(_specs(each) for each in (mine, now))),
             ("format changed", mine.format_version, now.format_version),
         ):
@@ -69,7 +71,7 @@ class SnapshotCommits:
                     f"{base.name}: its {what} while the statement ran.",
                     READ_AGAIN,
                 )
-        return latest
+        return evolved(base.name, latest, changes) if changes else latest
 
     def publish(
         self,
@@ -100,29 +102,48 @@ class SnapshotCommits:
             f"snapshot {snapshot_id}",
             require_wanted,
             partial(self._store, latest, snapshot),
-            partial(self._look_up, latest, snapshot_id),
+            partial(self._look_up, latest, snapshot),
             files.discard,
         )
         return CommittedSnapshot(snapshot_id, recorded) if is_stored else None
 
     def _store(self, latest: PinnedTable, snapshot: Any) -> bool:
         """Ask the catalog to commit; returns and raises as ``asked``."""
-        look_up = partial(self._look_up, latest, snapshot.snapshot_id)
+        look_up = partial(self._look_up, latest, snapshot)
         required, updates = catalog_changes(latest, snapshot)
+        if snapshot.first_row_id is not None and self.catalog.decides_at_client:
+            required = (*required, _LastNumber(latest.last_sequence_number))
         if self.source is not None:
             updates = (*_naming(self.source), *updates)
         return asked(self.catalog, latest.table, required, updates, look_up)
 
-    def _look_up(self, latest: PinnedTable, snapshot_id: int) -> bool | None:
+    def _look_up(self, latest: PinnedTable, snapshot: Any) -> bool | None:
         """Whether the snapshot was committed; None: it was not, but may still be."""
         now = pinned_table(self.metadata.load_table(self.table.name))
-        if now.metadata.snapshot_by_id(snapshot_id) is not None:
+        if now.metadata.snapshot_by_id(snapshot.snapshot_id) is not None:
             return True
+        # No catalog takes a snapshot whose ids of rows are taken.
+        if snapshot.first_row_id is not None and now.next_row_id > snapshot.first_row_id:
+            return False
         is_late = now.last_sequence_number != latest.last_sequence_number
         # Only the first snapshot of a branch may have a number that another one has taken.
         if is_late and latest.snapshot is not None:
             return False
         return False if snapshots_since(now, base_of(latest)) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _LastNumber:
+    """A requirement as pyiceberg's, which compares no numbers of version 3: that of the table."""
+
+    number: int
+
+    def validate(self, base_metadata: Any) -> None:
+        """Raise pyiceberg's error if there is a later snapshot."""
+        from pyiceberg.exceptions import CommitFailedException
+
+        if base_metadata is None or base_metadata.last_sequence_number != self.number:
+            raise CommitFailedException("there is a later snapshot")
 
 
 def _snapshot(
@@ -148,6 +169,8 @@ def _snapshot(
         "summary": Summary(operation=Operation(changes.operation), **summary),
         "schema-id": latest.metadata.current_schema_id,
     }
+    if files.row_ids is not None:
+        fields["first-row-id"], fields["added-rows"] = files.row_ids
     return Snapshot(**fields)
 
 
@@ -157,6 +180,11 @@ def _listed(latest: PinnedTable, files: SnapshotFiles, changes: Changes) -> list
     kept = _kept(latest, files, changes)
     with reading_metadata(latest.place):
         return files.merged([*new, *kept])
+
+
+def _schema_ids(metadata: Any, evolves: bool) -> tuple[int, int]:
+    """The current schema, and the last column of any: new files have the ids that follow."""
+    return metadata.current_schema_id, metadata.last_column_id if evolves else 0
 
 
 def _specs(metadata: Any) -> tuple[int, int]:
@@ -174,19 +202,19 @@ def _kept(latest: PinnedTable, files: SnapshotFiles, changes: Changes) -> list[M
         # Unless manifests have been merged meanwhile, a file is where it was.
         known = {each.listed_in for each in changes.removed.values()}
         for each in sorted(listed, key=lambda one: one.path not in known):
-            kinds = {_kind(changes.removed[path]) for path in left}
+            kinds = {_kind(changes.removed[key]) for key in left}
             if (each.spec_id, each.content == DATA) not in kinds:
                 continue
             content = latest.storage.read(each.path)
             entries = read_manifest(content, each)
-            found = left & {entry.path for entry in entries if entry.status != DELETED}
+            found = left & {entry.key for entry in entries if entry.status != DELETED}
             if found:
                 left -= found
                 written[each.path] = files.without(each, content, found)
     if left:
         raise CommitError(
             ErrorCode.COMMIT_CONFLICT,
-            f"{latest.place} has no file {min(left)} any more, which the statement changes.",
+            f"{latest.place} has no file {min(left)[0]} any more, which the statement changes.",
             READ_AGAIN,
         )
     return [written.get(each.path, each.record) for each in listed]
@@ -211,7 +239,8 @@ def catalog_changes(latest: PinnedTable, snapshot: Any) -> tuple[tuple[Any, ...]
     """What the catalog is to require and to change."""
     from pyiceberg.table import update
 
-    metadata, reference = latest.metadata, latest.metadata.refs.get(latest.branch)
+    metadata = (latest.evolved_from or latest).metadata
+    reference = metadata.refs.get(latest.branch)
     head: dict[str, Any] = {
         "ref": latest.branch,
         "snapshot-id": reference.snapshot_id if reference else None,
@@ -231,6 +260,18 @@ def catalog_changes(latest: PinnedTable, snapshot: Any) -> tuple[tuple[Any, ...]
         update.AssertRefSnapshotId(**head),
         update.AssertCurrentSchemaId(**schema),
         update.AssertDefaultSpecId(**spec),
+        *required_columns(latest),
     )
     added = update.AddSnapshotUpdate(snapshot=snapshot)
-    return required, (added, update.SetSnapshotRefUpdate(**moved))
+    return required, (*latest.schema_updates, added, update.SetSnapshotRefUpdate(**moved))
+
+
+def required_columns(latest: PinnedTable) -> Iterator[Any]:
+    """What the catalog is to require so that new columns get the ids that files have."""
+    from pyiceberg.table.update import AssertLastAssignedFieldId
+
+    if latest.evolved_from is not None:
+        last: dict[str, Any] = {
+            "last-assigned-field-id": latest.evolved_from.metadata.last_column_id
+        }
+        yield AssertLastAssignedFieldId(**last)

@@ -99,10 +99,11 @@ class IcebergCompaction:
         target = pinned_table(table)
         options = CompactionOptions.of(table, spec)
         layout = new_file_layout(target, target.storage.filesystem, options.target_file_size)
+        layout = layout.of_old_rows() if target.has_lineage else layout
         return IcebergPartCompactor(
             token=uuid.uuid4().hex,
             layout=layout,
-            fields=target.fields,
+            fields=target.stored_fields,
             names=target.name_mapping,
             order=options.order,
         )

@@ -1,4 +1,4 @@
-"""The executor half of a rewrite of position deletes: one file of them for each data file.
+"""The executor half of a rewrite of position deletes: one file, or vector, for each data file.
 
 Never imports a table library. Memory: the positions that the files of a part have.
 """
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.iceberg.format.deletes import positions_by_file, write_deletes
+from spark_jobs.connectors.iceberg.format.vectors import VectorWriter
 from spark_jobs.spi.writes import Fragment
 
 
@@ -28,18 +29,19 @@ class MarkedFile(NamedTuple):
 class DeletesPart:
     """Paths of all position deletes of ``files``, which are about no other live data file.
 
-    ``size`` is theirs in bytes.
+    ``size`` is theirs in bytes. ``writes_vectors``: they become vectors.
     """
 
     files: tuple[MarkedFile, ...]
     deletes: tuple[str, ...]
     size: int
+    writes_vectors: bool = False
 
 
 def rewrite_deletes(
-    filesystem: pafs.FileSystem, part: DeletesPart, new_path: Callable[[str], str]
+    filesystem: pafs.FileSystem, part: DeletesPart, new_path: Callable[[str, str], str]
 ) -> Fragment:
-    """Write the deletes of a part anew.
+    """Write the deletes of a part anew; ``new_path`` takes a folder and the ending of a name.
 
     Raises:
         CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE: a file is missing, damaged or not
@@ -47,17 +49,21 @@ def rewrite_deletes(
     """
     counts = {each.location: each.row_count for each in part.files}
     found = positions_by_file(filesystem, part.deletes, counts)
+    marked = [each for each in part.files if each.location in found]
     added = list[dict[str, Any]]()
-    for file in part.files:
-        positions = found.get(file.location)
-        if positions is None:
-            continue
-        path = new_path(file.folder)
+    if part.writes_vectors:
+        vectors = VectorWriter(filesystem, lambda: new_path(marked[0].folder, "puffin"))
+        for file in marked:
+            vectors.add(file.location, found[file.location])
+        stored = zip(marked, vectors.finish(), strict=True)
+        added = [{"file": file.ordinal, **vector._asdict()} for file, vector in stored]
+    for file in () if part.writes_vectors else marked:
+        path, positions = new_path(file.folder, "parquet"), found[file.location]
         size = write_deletes(filesystem, path, file.location, positions)
         added.append({"file": file.ordinal, "path": path, "size": size, "rows": len(positions)})
     return Fragment(
         {"compacted": {"files": [each.ordinal for each in part.files], "added": added}},
-        bytes_added=sum(each["size"] for each in added),
+        bytes_added=sum(each.get("length", each["size"]) for each in added),
         bytes_removed=part.size,
         deletion_vectors_added=len(added),
     )

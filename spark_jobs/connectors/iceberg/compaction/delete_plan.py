@@ -1,7 +1,8 @@
 """Which position deletes of an Iceberg table are put together. Driver only.
 
 Files of deletes may be about several data files, and a data file may have several: those that hang
-together are one part, so that all of its files of deletes can go.
+together are one part, so that all of its files of deletes can go. Vectors stay: there is one for a
+data file already.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ def _together(table: PinnedTable) -> Iterator[list[int]]:
             path = leaders[path]
         return path
 
-    marked = [index for index, file in enumerate(table.lean_files) if file.deletes]
+    files = enumerate(table.lean_files)
+    marked = [index for index, file in files if file.deletes and file.vector is None]
     for index in marked:
         paths = [each.path for each in table.lean_files[index].deletes]
         for path in paths:
@@ -95,7 +97,8 @@ def _part(
     )
     with reading_metadata(table.place):
         paths = tuple(table.storage.path(path) for path in deletes)
-    return DeletesPart(files, paths, sum(each.size for each in deletes.values()))
+    size = sum(each.size for each in deletes.values())
+    return DeletesPart(files, paths, size, table.has_vectors)
 
 
 def _expected(files: int, deletes: Sequence[ManifestEntry]) -> CompactedPartition:

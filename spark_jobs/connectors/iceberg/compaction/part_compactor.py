@@ -20,6 +20,7 @@ from spark_jobs.connectors.iceberg.compaction.delete_files import DeletesPart, r
 from spark_jobs.connectors.iceberg.compaction.moved_rows import move_rows
 from spark_jobs.connectors.iceberg.format.deletes import DataFileDeletes, DeletedRows
 from spark_jobs.connectors.iceberg.format.file_columns import Constants, NameMapping, file_mappings
+from spark_jobs.connectors.iceberg.format.row_lineage import RowLineage
 from spark_jobs.connectors.iceberg.format.schema import IcebergField
 from spark_jobs.connectors.iceberg.write.file_layout import NewFileLayout, Partition
 from spark_jobs.connectors.shared.write.merge_sink import file_document
@@ -36,7 +37,8 @@ from spark_jobs.storage.files import remove_file
 class PartFile(NamedTuple):
     """A data file of a part; ``ordinal`` is the index in ``PinnedTable.files``.
 
-    ``size`` is in bytes; ``constants`` are the values of its partition.
+    ``size`` is in bytes; ``constants`` are the values of its partition. ``lineage`` tells the ids
+    of its rows, if they have any.
     """
 
     ordinal: int
@@ -45,6 +47,7 @@ class PartFile(NamedTuple):
     row_count: int
     deletes: DataFileDeletes
     constants: Constants
+    lineage: RowLineage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +127,8 @@ class IcebergPartCompactor:
         return _fragment(part, written, order.id if order else 0)
 
     def _rewritten(self, part: DeletesPart, names: TaskFiles) -> Fragment:
-        def new_path(folder: str) -> str:
-            return names.new_path(f"{self.token}-", folder, "-deletes.parquet")
+        def new_path(folder: str, ending: str) -> str:
+            return names.new_path(f"{self.token}-", folder, f"-deletes.{ending}")
 
         return rewrite_deletes(self.layout.files.filesystem, part, new_path)
 
@@ -139,7 +142,9 @@ class IcebergPartCompactor:
         filesystem = self.layout.files.filesystem
         with reading_file(file.path), filesystem.open_input_file(file.path) as stream:
             found = pq.ParquetFile(stream).schema_arrow
-            return file_mappings(self.fields, found, self.names, file.constants)
+            columns = file_mappings(self.fields, found, self.names, file.constants)
+            lineage = file.lineage
+            return columns if lineage is None else (*columns, *lineage.mappings(found, self.names))
 
 
 def remove_new_files(filesystem: pafs.FileSystem, fragments: Sequence[Fragment]) -> None:

@@ -19,7 +19,7 @@ from spark_jobs.connectors.iceberg.compaction.part_compactor import FileOrder, I
 from spark_jobs.connectors.iceberg.format.file_columns import Constants
 from spark_jobs.connectors.iceberg.format.schema import arrow_type
 from spark_jobs.connectors.iceberg.read.planning import named_partition
-from spark_jobs.connectors.iceberg.read.scanned_files import scanned
+from spark_jobs.connectors.iceberg.read.scanned_files import row_lineage, scanned
 from spark_jobs.connectors.iceberg.table.live_files import PartitionKey, partition_key
 from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
@@ -232,4 +232,8 @@ def _described(name: TableName, table: PinnedTable, indexes: Iterable[int]) -> I
         # As text: 0.0 equals -0.0.
         key = str(partition_key(entry.spec_id, entry.partition))
         constants = known.setdefault(key, found.constants)
-        yield PartFile(index, found.path, entry.size, entry.row_count, found.deletes, constants)
+        with reading_metadata(table.place):
+            lineage = row_lineage(table, file)
+        yield PartFile(
+            index, found.path, entry.size, entry.row_count, found.deletes, constants, lineage
+        )

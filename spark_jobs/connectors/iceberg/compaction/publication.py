@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from spark_jobs.connectors.iceberg.commit.changes import Changes, new_partition
+from spark_jobs.connectors.iceberg.commit.conflicts import may_have_got_ids
 from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile, kept_order, new_data_file
 from spark_jobs.connectors.iceberg.commit.gap import Gap
 from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
@@ -20,7 +21,11 @@ from spark_jobs.connectors.iceberg.compaction.delete_files import DeletesPart
 from spark_jobs.connectors.iceberg.compaction.rewritten_deletes import RewrittenDeletes
 from spark_jobs.connectors.iceberg.read.planning import named_partition
 from spark_jobs.connectors.iceberg.table.live_files import LiveFile, may_apply
-from spark_jobs.connectors.iceberg.table.manifests import EQUALITY_DELETES, ManifestEntry
+from spark_jobs.connectors.iceberg.table.manifests import (
+    EQUALITY_DELETES,
+    FileKey,
+    ManifestEntry,
+)
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
 from spark_jobs.connectors.iceberg.write.table_layout import partition_columns
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication, until_committed
@@ -55,16 +60,16 @@ class CompactedPart:
         return cls(result, before, after)
 
     @property
-    def replaced(self) -> Sequence[str]:
-        """The locations of the files that no other part may replace."""
-        return [each.entry.path for each in self.before]
+    def replaced(self) -> Sequence[FileKey]:
+        """The files that no other part may replace."""
+        return [each.entry.key for each in self.before]
 
     def is_lost(
-        self, table: PinnedTable, gone: Collection[str], deletes: Sequence[ManifestEntry]
+        self, table: PinnedTable, gone: Collection[FileKey], deletes: Sequence[ManifestEntry]
     ) -> bool:
         """Whether what others removed, or their new ``deletes``, is in the way."""
         if any(
-            each.path in gone for file in self.before for each in (file.entry, *file.own_deletes)
+            each.key in gone for file in self.before for each in (file.entry, *file.own_deletes)
         ):
             return True
         of_values = [each for each in deletes if each.content == EQUALITY_DELETES]
@@ -181,36 +186,36 @@ def _part(table: PinnedTable, result: PartResult) -> Part:
 def _changes(base: PinnedTable, latest: PinnedTable, parts: Sequence[Part]) -> Changes:
     rewritten = [part for part in parts if isinstance(part, RewrittenDeletes)]
     deletes = [each for part in rewritten for each in part.after]
-    removed = {path: each for part in rewritten for path, each in part.removed.items()}
+    removed = {key: each for part in rewritten for key, each in part.removed.items()}
     parts = [part for part in parts if isinstance(part, CompactedPart)]
     before = [file for part in parts for file in part.before]
     for file in before:
-        removed |= {each.path: each for each in (file.entry, *file.own_deletes)}
+        removed |= {each.key: each for each in (file.entry, *file.own_deletes)}
     if any(len(file.own_deletes) < len(file.all_deletes) for file in before):
-        removed |= _dangling(base, latest, {file.entry.path for file in before})
+        removed |= _dangling(base, latest, {file.entry.key for file in before})
     added = [file for part in parts for file in part.after]
     return Changes(added, deletes, removed, [], replaces=True)
 
 
 def _dangling(
-    base: PinnedTable, latest: PinnedTable, removed: Collection[str]
-) -> Mapping[str, ManifestEntry]:
-    """The files of deletes that apply to no file of ``latest`` but those ``removed``, by path.
+    base: PinnedTable, latest: PinnedTable, removed: Collection[FileKey]
+) -> Mapping[FileKey, ManifestEntry]:
+    """The files of deletes that apply to no file of ``latest`` but those ``removed``.
 
     Those that came after ``base`` still apply to the new files.
     """
     number = base.snapshot.sequence_number if base.snapshot else 0
-    applied: dict[str, ManifestEntry] = {}
-    needed: set[str] = set()
+    applied: dict[FileKey, ManifestEntry] = {}
+    needed: set[FileKey] = set()
     for file in latest.lean_files:
-        if file.entry.path in removed:
-            applied |= {each.path: each for each in file.all_deletes}
+        if file.entry.key in removed:
+            applied |= {each.key: each for each in file.all_deletes}
         else:
-            needed.update(each.path for each in file.all_deletes)
+            needed.update(each.key for each in file.all_deletes)
     return {
-        path: each
-        for path, each in applied.items()
-        if path not in needed and each.sequence_number <= number
+        key: each
+        for key, each in applied.items()
+        if key not in needed and each.sequence_number <= number
     }
 
 
@@ -221,6 +226,8 @@ def _place(table: PinnedTable, partition: Mapping[int, Any]) -> Mapping[str, str
 
 def _lost(base: PinnedTable, gap: Gap, parts: Iterable[Part]) -> frozenset[int]:
     """The numbers of the parts that do not fit the table after the commits in ``gap``."""
-    gone = {each.path for commit in gap.commits for each in commit.removed}
+    if gap.commits and may_have_got_ids(base):
+        return frozenset(part.result.part.number for part in parts)
+    gone = {each.key for commit in gap.commits for each in commit.removed}
     deletes = [each for commit in gap.commits for each in commit.delete_files]
     return frozenset(part.result.part.number for part in parts if part.is_lost(base, gone, deletes))

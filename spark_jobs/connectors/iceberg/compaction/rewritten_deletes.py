@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile, new_delete_file
 from spark_jobs.connectors.iceberg.read.planning import named_partition
 from spark_jobs.connectors.iceberg.table.live_files import LiveFile
-from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
+from spark_jobs.connectors.iceberg.table.manifests import FileKey, ManifestEntry
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.shared.compaction.plan import texts_of
 from spark_jobs.contract.compaction import CompactedPartition
@@ -40,21 +40,21 @@ class RewrittenDeletes:
         return cls(result, before, after)
 
     @property
-    def removed(self) -> Mapping[str, ManifestEntry]:
-        """The files of deletes that go, by location."""
-        return {each.path: each for file in self.before for each in file.deletes}
+    def removed(self) -> Mapping[FileKey, ManifestEntry]:
+        """The files of deletes that go."""
+        return {each.key: each for file in self.before for each in file.deletes}
 
     @property
-    def replaced(self) -> Sequence[str]:
-        """The locations of the files that no other part may replace."""
+    def replaced(self) -> Sequence[FileKey]:
+        """The files that no other part may replace."""
         return list(self.removed)
 
     def is_lost(
-        self, table: PinnedTable, gone: Collection[str], deletes: Sequence[ManifestEntry]
+        self, table: PinnedTable, gone: Collection[FileKey], deletes: Sequence[ManifestEntry]
     ) -> bool:
         """Whether others have removed one of its files; new ``deletes`` are not in the way."""
         del table, deletes
-        return any(path in gone for path in (*self.removed, *(f.entry.path for f in self.before)))
+        return any(key in gone for key in (*self.removed, *(f.entry.key for f in self.before)))
 
     def did(self, table: PinnedTable) -> CompactedPartition:
         """What the part did to files of deletes, as a share of what its partition did."""

@@ -24,7 +24,7 @@ from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.tables import ColumnRange
 from spark_jobs.storage.files import make_folder
 
-_MAGIC: Final = struct.pack("<I", 1681511377)
+VECTOR_MAGIC: Final = struct.pack("<I", 1681511377)
 # The ids of the columns of files of position deletes.
 PATH_ID: Final = 2147483546
 POSITION_ID: Final = 2147483545
@@ -196,7 +196,7 @@ def decoded_vector(data: bytes, path: str, count: int | None = None) -> Position
         CatalogError: METADATA_UNREADABLE: it is damaged, or of a file of over 2**32 rows.
     """
     try:
-        return bitmap_positions_64(framed(data, _MAGIC), count)
+        return bitmap_positions_64(framed(data, VECTOR_MAGIC), count)
     except BrokenBitmapError as error:
         raise _damaged(path, str(error)) from None
 

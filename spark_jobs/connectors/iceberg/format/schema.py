@@ -71,7 +71,11 @@ class IcebergType:
 
 @dataclass(frozen=True, slots=True)
 class IcebergField:
-    """A column or nested field; ``default`` is the JSON value of rows that are older than it."""
+    """A column or nested field.
+
+    ``default`` is the JSON value of rows that are older than it, ``write_default`` that of new rows
+    which are given none.
+    """
 
     id: int
     name: str
@@ -79,6 +83,12 @@ class IcebergField:
     required: bool = False
     comment: str | None = None
     default: Any = None
+    write_default: Any = None
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether files have the column: one of an unknown type is NULL, and is left out."""
+        return self.type.name != "unknown"
 
 
 def parse_fields(struct: Mapping[str, Any]) -> tuple[IcebergField, ...]:
@@ -101,6 +111,7 @@ def _fields(struct: Mapping[str, Any], depth: int) -> tuple[IcebergField, ...]:
             required=bool(each["required"]),
             comment=each.get("doc"),
             default=each.get("initial-default"),
+            write_default=each.get("write-default"),
         )
         for each in struct["fields"]
     )

@@ -8,6 +8,7 @@ once. Unlike Java, the commit also demands that the staged snapshot has not expi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -26,7 +27,7 @@ from spark_jobs.connectors.iceberg.maintenance.moves import moved_branch
 from spark_jobs.connectors.iceberg.maintenance.noted_changes import NotedChanges
 from spark_jobs.connectors.iceberg.maintenance.references import References, known_snapshot, pointer
 from spark_jobs.connectors.iceberg.table.live_files import partition_key
-from spark_jobs.connectors.iceberg.table.manifests import DATA
+from spark_jobs.connectors.iceberg.table.manifests import DATA, ManifestEntry
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication, until_committed
@@ -189,9 +190,14 @@ def _replayed(table: PinnedTable, staged: Any, kind: _Kind) -> Changes:
         raise _diverged(table, staged, "it has delete files")
     if kind.replaces:
         _refuse_changed_partitions(table, staged, commit)
-    removed = {each.path: each for each in commit.removed} if kind.replaces else {}
-    added = [NewDataFile(each.spec_id, each.partition, each.record) for each in commit.added]
+    removed = {each.key: each for each in commit.removed} if kind.replaces else {}
+    added = [NewDataFile(each.spec_id, each.partition, _of_new_rows(each)) for each in commit.added]
     return Changes(added, [], removed, [], overwrites=kind.replaces)
+
+
+def _of_new_rows(entry: ManifestEntry) -> Mapping[str, Any]:
+    """The record of a file without ids of its rows: on this branch they are new."""
+    return {name: value for name, value in entry.record.items() if name != "first_row_id"}
 
 
 def _refuse_changed_partitions(table: PinnedTable, staged: Any, commit: OtherCommit) -> None:
@@ -203,10 +209,10 @@ def _refuse_changed_partitions(table: PinnedTable, staged: Any, commit: OtherCom
     gap = Gap(replace(table, snapshot=None if parent is None else known[parent]))
     gap.read_up_to(table)
     replaced = {partition_key(each.spec_id, each.partition) for each in commit.added}
-    old = {each.path for each in commit.removed}
+    old = {each.key for each in commit.removed}
     for other in gap.commits:
         new = {partition_key(e.spec_id, e.partition) for e in other.added if e.content == DATA}
-        if new & replaced or old & {each.path for each in other.removed}:
+        if new & replaced or old & {each.key for each in other.removed}:
             raise _diverged(table, staged, f"{other} has changed its partitions since")
 
 

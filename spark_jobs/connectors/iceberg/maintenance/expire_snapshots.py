@@ -15,11 +15,11 @@ from datetime import datetime
 from typing import Final
 
 from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
+from spark_jobs.connectors.iceberg.commit.metadata_commits import MetadataCommits
 from spark_jobs.connectors.iceberg.maintenance.expired_metadata import (
     WithoutExpired,
     refuse_losses,
 )
-from spark_jobs.connectors.iceberg.maintenance.metadata_commits import MetadataCommits
 from spark_jobs.connectors.iceberg.maintenance.own_folders import OwnFolders, refuse_shared_files
 from spark_jobs.connectors.iceberg.maintenance.removable_files import (
     ManifestReader,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spark_jobs.connectors.iceberg.maintenance.metadata_commits import MetadataCommits
+from spark_jobs.connectors.iceberg.commit.metadata_commits import MetadataCommits
 from spark_jobs.connectors.iceberg.maintenance.references import (
     TAG,
     Reference,

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
-from spark_jobs.connectors.iceberg.maintenance.metadata_commits import MetadataCommits
+from spark_jobs.connectors.iceberg.commit.metadata_commits import MetadataCommits
 from spark_jobs.connectors.iceberg.maintenance.orphan_files import (
     StoredFiles,
     name_of,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from spark_jobs.connectors.iceberg.commit.metadata_commits import MetadataCommits
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.maintenance import branches
 from spark_jobs.connectors.iceberg.maintenance.cherry_pick import CherryPick
-from spark_jobs.connectors.iceberg.maintenance.metadata_commits import MetadataCommits
 from spark_jobs.connectors.iceberg.maintenance.noted_changes import NotedChanges
 from spark_jobs.connectors.iceberg.maintenance.rollback import set_current_snapshot
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
+from spark_jobs.connectors.iceberg.commit.metadata_commits import MetadataCommits
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.maintenance.expire_snapshots import SnapshotExpiry
-from spark_jobs.connectors.iceberg.maintenance.metadata_commits import MetadataCommits
 from spark_jobs.connectors.iceberg.maintenance.noted_changes import NotedChanges
 from spark_jobs.connectors.iceberg.maintenance.orphans import TableOrphans
 from spark_jobs.connectors.iceberg.maintenance.rollback import roll_back

@@ -14,11 +14,12 @@ from spark_jobs.connectors.iceberg.format.equality import (
     KeyFile,
 )
 from spark_jobs.connectors.iceberg.format.file_columns import Constants
+from spark_jobs.connectors.iceberg.format.row_lineage import RowLineage
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, arrow_type
 from spark_jobs.connectors.iceberg.format.values import partition_value
 from spark_jobs.connectors.iceberg.read.arrow_scan import ScannedFile
 from spark_jobs.connectors.iceberg.read.shared_values import may_share_values
-from spark_jobs.connectors.iceberg.table.live_files import PUFFIN, LiveFile
+from spark_jobs.connectors.iceberg.table.live_files import LiveFile
 from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
@@ -48,9 +49,23 @@ def scanned(table: PinnedTable, name: TableName, ordinal: int, file: LiveFile) -
         return ScannedFile(file.path, of_file, constants)
 
 
+def row_lineage(table: PinnedTable, file: LiveFile) -> RowLineage | None:
+    """How the ids of a file's rows are known; None: they have none.
+
+    Raises:
+        ValueError: other rows of the snapshot have ids.
+    """
+    if not table.has_lineage:
+        return None
+    first, entry = file.entry.first_row_id, file.entry
+    if first is None:
+        raise ValueError(f"the rows of {entry.path} have no ids, as rows of version 3 must have")
+    return RowLineage(first, entry.sequence_number)
+
+
 def _delete_file(table: PinnedTable, entry: ManifestEntry) -> DeleteFile:
     path = table.storage.path(entry.path)
-    if entry.file_format != PUFFIN:
+    if not entry.is_vector:
         return DeleteFile(path)
     offset, length = (entry.record.get(f"content_{name}") for name in ("offset", "size_in_bytes"))
     if type(offset) is not int or type(length) is not int:

@@ -24,7 +24,6 @@ from spark_jobs.connectors.iceberg.table.manifests import (
 from spark_jobs.storage.parallel import PARALLEL, in_parallel
 from spark_jobs.storage.table_storage import TableStorage
 
-PUFFIN: Final = "PUFFIN"
 # So many manifests are in memory as they are stored.
 _AT_A_TIME: Final = 4 * PARALLEL
 
@@ -54,7 +53,7 @@ class LiveFile:
     def vector(self) -> ManifestEntry | None:
         """Its deletion vector, beside which no other position deletes apply."""
         (found,) = self.deletes if len(self.deletes) == 1 else (None,)
-        return found if found is not None and found.file_format == PUFFIN else None
+        return found if found is not None and found.is_vector else None
 
 
 def listed_manifests(storage: TableStorage, manifest_list: str) -> list[ListedManifest]:
@@ -139,7 +138,7 @@ class _Deletes:
             for each in (*self.by_path.get(data.path, ()), *self.by_partition.get(key, ()))
             if each.sequence_number >= number
         ]
-        vectors = [each for each in positions if each.file_format == PUFFIN]
+        vectors = [each for each in positions if each.is_vector]
         if len(vectors) > 1:
             raise ValueError(f"{data.path} has {len(vectors)} deletion vectors")
         equality = [

@@ -1,7 +1,7 @@
 """Manifest lists and manifests, read without pyiceberg, which loses fields. Driver only.
 
-Follows the Iceberg specification, "Manifests" and "Manifest Lists". Sequence numbers are inherited
-as it says; those of tables of version 1 are 0.
+Follows the Iceberg specification, "Manifests" and "Manifest Lists". Sequence numbers and the ids of
+first rows are inherited as it says; numbers of tables of version 1 are 0.
 """
 
 from __future__ import annotations
@@ -13,6 +13,12 @@ from typing import Any, Final, NamedTuple
 
 from spark_jobs.avro import open_manifest
 from spark_jobs.connectors.iceberg.format.values import big_endian, signed
+from spark_jobs.connectors.iceberg.table.checked_values import (
+    require_number,
+    require_number_or_none,
+    require_row_id,
+    require_text,
+)
 from spark_jobs.formats.avro.container import AvroFile
 from spark_jobs.formats.avro.decoding import BlockDecoder, decoding_schema, stored_values
 
@@ -24,12 +30,13 @@ EQUALITY_DELETES: Final = 2
 EXISTING: Final = 0
 ADDED: Final = 1
 DELETED: Final = 2
-_MAXIMUM_LONG: Final = 2**63 - 1
+# The format of files with deletion vectors.
+PUFFIN: Final = "PUFFIN"
 # What a compaction has to know of a data file.
 _LEAN: Final = frozenset(
     (
         *("content", "file_path", "file_format", "partition", "record_count"),
-        *("file_size_in_bytes", "key_metadata", "sort_order_id"),
+        *("file_size_in_bytes", "key_metadata", "sort_order_id", "first_row_id"),
     )
 )
 # Fields of a manifest list that version 1 may leave out, and counts by their older names.
@@ -38,6 +45,10 @@ _OPTIONAL_NUMBERS: Final = (
     *(f"{kind}_files_count" for kind in ("added", "existing", "deleted")),
     *(f"{kind}_data_files_count" for kind in ("added", "existing", "deleted")),
 )
+
+
+# Location, and place in the file: a Puffin file may have the vectors of several data files.
+FileKey = tuple[str, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +82,8 @@ class ListedManifest:
 class ManifestEntry:
     """A file in the manifest ``listed_in``; ``record`` has all fields of its ``data_file``.
 
-    ``partition`` has Avro's values by the ids of the partition fields.
+    ``partition`` has Avro's values by the ids of the partition fields. The id of the first row is
+    in ``record`` even if the manifest left it out.
     """
 
     status: int
@@ -87,6 +99,23 @@ class ManifestEntry:
     def path(self) -> str:
         """The location of the file, as the manifest spells it."""
         return str(self.record["file_path"])
+
+    @property
+    def key(self) -> FileKey:
+        """What tells it from all other files and vectors of a snapshot."""
+        place = self.record.get("content_offset")
+        return self.path, None if place is None else int(place)
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether it is a deletion vector."""
+        return self.file_format == PUFFIN
+
+    @property
+    def first_row_id(self) -> int | None:
+        """The id of its first row; None: the rows have no ids."""
+        found = self.record.get("first_row_id")
+        return None if found is None else int(found)
 
     @property
     def content(self) -> int:
@@ -105,8 +134,8 @@ class ManifestEntry:
 
     @property
     def size(self) -> int:
-        """In bytes."""
-        return int(self.record["file_size_in_bytes"])
+        """In bytes; of a deletion vector, that of its part of the file."""
+        return content_size(self.record)
 
     @property
     def equality_ids(self) -> tuple[int, ...]:
@@ -128,6 +157,12 @@ class ManifestEntry:
         if isinstance(found, Mapping):
             return {int(key): value for key, value in found.items()}
         return {each["key"]: each["value"] for each in found}
+
+
+def content_size(record: Mapping[str, Any]) -> int:
+    """The size of a file, or of a vector in it, in bytes."""
+    of_vector = record.get("content_size_in_bytes")
+    return int(record["file_size_in_bytes"] if of_vector is None else of_vector)
 
 
 def read_list(content: bytes) -> list[ListedManifest]:
@@ -152,11 +187,12 @@ def listed_manifest(record: Mapping[str, Any]) -> ListedManifest:
         sequence_number=number,
         record=record,
     )
-    _require_text("manifest_path", found.path)
+    require_text("manifest_path", found.path)
     for name in ("spec_id", "content", "sequence_number"):
-        _require_number(name, getattr(found, name))
+        require_number(name, getattr(found, name))
     for name in _OPTIONAL_NUMBERS:
-        _require_number_or_none(name, record.get(name))
+        require_number_or_none(name, record.get(name))
+    require_row_id(record)
     return found
 
 
@@ -184,9 +220,11 @@ def lean_entries(content: bytes, listed: ListedManifest) -> Iterator[ManifestEnt
     written = decoding_schema(file.schema)
     decoder = BlockDecoder(written, _with_lean_files(written))
     fields, partitions = _partition_names(file), dict[str, Mapping[int, Any]]()
+    row_ids = _RowIds(listed)
     for block in file.blocks():
         for record in decoder.records(block):
             entry = _entry(record, fields, listed)
+            row_ids.complete(record)
             known = partitions.setdefault(repr(entry.partition), entry.partition)
             kept = {name: each for name, each in entry.record.items() if name != "partition"}
             kept["file_format"] = sys.intern(entry.record["file_format"])
@@ -212,9 +250,30 @@ def entries_with_records(
     file: AvroFile, listed: ListedManifest
 ) -> Iterator[tuple[ManifestEntry, dict[str, Any]]]:
     """The entries of an open manifest with all of their fields; raises as ``read_manifest``."""
-    fields = _partition_names(file)
+    fields, row_ids = _partition_names(file), _RowIds(listed)
     for record in _records(file):
-        yield _entry(record, fields, listed), record
+        entry = _entry(record, fields, listed)
+        row_ids.complete(record)
+        yield entry, record
+
+
+class _RowIds:
+    """Gives the files of a manifest the ids of their first rows that it leaves out.
+
+    Follows ``ManifestReader.idAssigner`` of Iceberg's Java.
+    """
+
+    def __init__(self, listed: ListedManifest) -> None:
+        self._next = listed.record.get("first_row_id") if listed.content == DATA else None
+
+    def complete(self, record: Mapping[str, Any]) -> None:
+        """Complete the next entry."""
+        file = record["data_file"]
+        if self._next is None or record["status"] == DELETED:
+            return
+        if file.get("first_row_id") is None:
+            file["first_row_id"] = self._next
+            self._next += file["record_count"]
 
 
 def _partition_names(file: AvroFile) -> dict[int, tuple[str, bool]]:
@@ -255,8 +314,8 @@ def live_of(records: Iterable[Mapping[str, Any]]) -> Iterator[NamedFile]:
             raise ValueError(f"an entry has the status {record['status']!r}")
         if record["status"] != DELETED:
             file = record["data_file"]
-            _require_text("file_path", file["file_path"])
-            _require_number("file_size_in_bytes", file["file_size_in_bytes"])
+            require_text("file_path", file["file_path"])
+            require_number("file_size_in_bytes", file["file_size_in_bytes"])
             yield NamedFile(
                 file["file_path"], file.get("content") or DATA, file["file_size_in_bytes"]
             )
@@ -318,31 +377,18 @@ def _entry(
         raise EncryptedError
     if status not in (EXISTING, ADDED, DELETED):
         raise ValueError(f"an entry has the status {status!r}")
-    _require_text("file_path", file["file_path"])
-    _require_text("file_format", file["file_format"])
+    require_text("file_path", file["file_path"])
+    require_text("file_format", file["file_format"])
     for name in ("record_count", "file_size_in_bytes"):
-        _require_number(name, file[name])
-    _require_number("sequence_number", number)
-    _require_number_or_none("file_sequence_number", found.file_sequence_number)
+        require_number(name, file[name])
+    require_number("sequence_number", number)
+    require_row_id(file)
+    for name in ("content_offset", "content_size_in_bytes"):
+        require_number_or_none(name, file.get(name))
+    require_number_or_none("file_sequence_number", found.file_sequence_number)
     is_data = found.content == DATA
     if found.content not in (DATA, POSITION_DELETES, EQUALITY_DELETES) or is_data != (
         listed.content == DATA
     ):
         raise ValueError(f"{found.path[:200]} is not one of the files that its manifest lists")
     return found
-
-
-def _require_number(what: str, value: Any) -> None:
-    if type(value) is not int or not 0 <= value <= _MAXIMUM_LONG:
-        raise ValueError(f"{what}: {str(value)[:100]!r} is not a number that it can have")
-
-
-def _require_number_or_none(what: str, value: Any) -> None:
-    # Readers of Iceberg take a negative count for none.
-    if value is not None and type(value) is not int:
-        raise ValueError(f"{what}: {str(value)[:100]!r} is not a number")
-
-
-def _require_text(what: str, value: Any) -> None:
-    if type(value) is not str or not value:
-        raise ValueError(f"{what}: {str(value)[:100]!r} is not text")

@@ -31,7 +31,8 @@ class PinnedTable:
     """What the connector keeps of a table; ``table`` is pyiceberg's.
 
     ``snapshot`` is pyiceberg's, of the head of ``branch``; None for a table without one. ``fields``
-    are all columns of the current schema.
+    are all columns of the current schema. ``schema_updates`` are pyiceberg's, which make the schema
+    of ``table`` from that of ``evolved_from``: it is stored with the next snapshot.
     """
 
     table: Any
@@ -39,6 +40,8 @@ class PinnedTable:
     branch: str
     snapshot: Any | None
     fields: tuple[IcebergField, ...]
+    evolved_from: PinnedTable | None = None
+    schema_updates: tuple[Any, ...] = ()
 
     @property
     def metadata(self) -> Any:
@@ -51,6 +54,24 @@ class PinnedTable:
         return int(getattr(self.metadata, "last_sequence_number", 0))
 
     @property
+    def next_row_id(self) -> int:
+        """An id that no row has had; raises ValueError if the metadata, of version 3, lacks it."""
+        found = self.metadata.next_row_id
+        if found is None:
+            raise ValueError(f"the metadata of {self.place} has no next-row-id")
+        return int(found)
+
+    @property
+    def has_lineage(self) -> bool:
+        """Whether the rows have ids: not those of a snapshot from before version 3."""
+        return self.snapshot is not None and self.snapshot.first_row_id is not None
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether new position deletes are vectors, one for each data file."""
+        return int(self.metadata.format_version) >= 3
+
+    @property
     def place(self) -> str:
         """The table and its location, for errors."""
         return f"{'.'.join(self.table.name())} in {self.metadata.location}"
@@ -59,6 +80,11 @@ class PinnedTable:
     def opaque(self) -> tuple[IcebergField, ...]:
         """The columns of types that Spark does not have: statements cannot use them."""
         return tuple(each for each in self.fields if opaque_type(each.type) is not None)
+
+    @property
+    def stored_fields(self) -> tuple[IcebergField, ...]:
+        """The columns that new files have."""
+        return tuple(each for each in self.fields if each.is_stored)
 
     @cached_property
     def columns(self) -> tuple[IcebergField, ...]:

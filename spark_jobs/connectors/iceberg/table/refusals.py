@@ -13,15 +13,17 @@ from typing import Final
 from spark_jobs.connectors.iceberg.format.schema import (
     IcebergField,
     UnknownTypeError,
+    all_fields,
     arrow_field,
     opaque_type,
 )
-from spark_jobs.connectors.iceberg.table.live_files import PUFFIN, LiveFile
+from spark_jobs.connectors.iceberg.table.live_files import LiveFile
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.iceberg.refused_properties import OTHER_ENGINE, refuse_target
+from spark_jobs.formats.iceberg.reserved import LAST_UPDATED, ROW_ID
 from spark_jobs.formats.iceberg.transforms import VOID, is_known
 from spark_jobs.spi.rows import RESERVED_PREFIX
 from spark_jobs.spi.tables import TableHandle
@@ -87,6 +89,8 @@ def refuse_unwritable(name: TableName, table: PinnedTable) -> None:
         NotSupportedError: the table is refused; gives the reason.
     """
     refuse_target(name, table.metadata.format_version, table.metadata.properties)
+    _refuse_row_id_columns(name, table)
+    _refuse_nested_defaults(name, table)
     _refuse_opaque(name, table)
     refuse_spec(name, table, table.metadata.default_spec_id)
     for part in table.specs[table.metadata.default_spec_id]:
@@ -136,7 +140,7 @@ def refuse_file(name: TableName, table: PinnedTable, file: LiveFile) -> None:
             "Write the table's files as parquet (write.format.default) and rewrite this one.",
         )
     for each in file.all_deletes:
-        if each.file_format not in (_PARQUET, PUFFIN):
+        if not each.is_vector and each.file_format != _PARQUET:
             raise NotSupportedError(
                 f"{name} has deletes in the format {each.file_format}, which is not supported: "
                 f"{each.path}.",
@@ -168,15 +172,41 @@ def _refuse_key(name: TableName, column: IcebergField | None, path: str) -> None
         )
 
 
+def _refuse_row_id_columns(name: TableName, table: PinnedTable) -> None:
+    """Refuse columns with the names of those that store the ids of rows; upgrades allow them."""
+    for field in table.fields if table.has_vectors else ():
+        if field.name in (ROW_ID, LAST_UPDATED):
+            raise NotSupportedError(
+                f"{name} has a column {field.name}, as which files of version 3 store what tells "
+                "rows apart.",
+                "Rename the column with the engine that made the table.",
+            )
+
+
+def _refuse_nested_defaults(name: TableName, table: PinnedTable) -> None:
+    """Refuse defaults of new rows that statements do not know: those of nested values."""
+    for column in table.columns:
+        nested = () if column.type.is_primitive else (column, *all_fields(column.type.fields))
+        if any(each.write_default is not None for each in nested):
+            raise NotSupportedError(
+                f"{name}: column {column.name} has a default of new nested values, which is not "
+                "supported.",
+                OTHER_ENGINE,
+            )
+
+
 def _refuse_opaque(name: TableName, table: PinnedTable) -> None:
     """Refuse columns that statements cannot use where their values are needed."""
     numbers = {each.source_id for spec in table.metadata.partition_specs for each in spec.fields}
     for column in table.opaque:
         problem = "partitions are or were made of it" if column.id in numbers else ""
         try:
-            arrow_field(column)
+            if column.is_stored:
+                arrow_field(column)
         except UnknownTypeError as error:
             problem = f"new files cannot hold values of the type {error} as they are"
+        if column.write_default is not None:
+            problem = "new rows have a default there"
         if problem:
             raise NotSupportedError(
                 f"{name}: column {column.name} has the type {opaque_type(column.type)}, and "

@@ -29,7 +29,7 @@ from spark_jobs.formats.iceberg.transforms import is_known
 from spark_jobs.spi.tables import Column
 
 _VERSION: Final = "format-version"
-_VERSIONS: Final = ("1", "2")
+_VERSIONS: Final = ("1", "2", "3")
 _PRIMITIVE: Final = {
     **dict.fromkeys(("int", "integer"), "int"),
     **dict.fromkeys(("bigint", "long"), "long"),
@@ -55,13 +55,13 @@ def requested_schema(name: TableName, spec: CreateTableSpec) -> dict[str, Any]:
     """
     if spec.table_options.get(_VERSION, "2") not in _VERSIONS:
         raise NotSupportedError(
-            f"{name}: version {spec.table_options[_VERSION]} of the format is only read.",
-            f"Leave {_VERSION} out, which means version 2.",
+            f"{name}: version {spec.table_options[_VERSION]} of the format is not supported.",
+            f"Leave {_VERSION} out, which means version 2, or use {', '.join(_VERSIONS)}.",
         )
     ids = count(1)
     fields = []
     for column in spec.columns:
-        kind = _iceberg_type(parse_type(column.type), column.name, ids)
+        kind = iceberg_type(parse_type(column.type), column.name, ids)
         field = {"id": next(ids), "name": column.name, "type": kind}
         field |= {"required": not column.nullable}
         fields.append(field | ({"doc": column.comment} if column.comment else {}))
@@ -131,7 +131,12 @@ def _types_of(transform: str) -> Iterator[str]:
             yield spark_type(IcebergType(kind)).partition("(")[0]
 
 
-def _iceberg_type(kind: SparkType, column: str, ids: Iterator[int]) -> Any:
+def iceberg_type(kind: SparkType, column: str, ids: Iterator[int]) -> Any:
+    """The type in Iceberg's JSON form, whose nested fields get ``ids``.
+
+    Raises:
+        NotSupportedError: Iceberg has no such type; names the column.
+    """
     if kind.name == "struct":
         return {
             "type": "struct",
@@ -140,7 +145,7 @@ def _iceberg_type(kind: SparkType, column: str, ids: Iterator[int]) -> Any:
                     "id": next(ids),
                     "name": each.name,
                     "required": not each.nullable,
-                    "type": _iceberg_type(each.type, column, ids),
+                    "type": iceberg_type(each.type, column, ids),
                 }
                 for each in kind.fields
             ],
@@ -149,7 +154,7 @@ def _iceberg_type(kind: SparkType, column: str, ids: Iterator[int]) -> Any:
         made: dict[str, Any] = {"type": "list" if kind.name == "array" else "map"}
         for each in kind.fields:
             made[f"{each.name}-id"] = next(ids)
-            made[each.name] = _iceberg_type(each.type, column, ids)
+            made[each.name] = iceberg_type(each.type, column, ids)
             if each.name != "key":
                 made[f"{each.name}-required"] = not each.nullable
         return made

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from spark_jobs.connectors.iceberg.format.row_lineage import COLUMNS
 from spark_jobs.connectors.iceberg.format.schema import IcebergType, spark_type
 from spark_jobs.connectors.iceberg.format.transforms import (
     field_values,
@@ -109,6 +110,10 @@ class NewFileLayout:
     partition: tuple[PartitionColumn, ...]
     rows: WriteLayout
     spread: Spread | None = None
+
+    def of_old_rows(self) -> NewFileLayout:
+        """The layout of files that store the ids of their rows."""
+        return replace(self, files=replace(self.files, schema=COLUMNS.added_to(self.files.schema)))
 
     def place_columns(self, rows: pa.RecordBatch | pa.Table, stored: pa.Table) -> list[Any]:
         """The values of the partition fields, as they were derived."""

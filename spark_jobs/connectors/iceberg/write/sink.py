@@ -1,13 +1,15 @@
 """The executor half of a merge: changes rows file by file, and writes new rows to new files.
 
-A changed file is rewritten, or a file of position deletes marks its deleted and updated rows, and
-the new versions of the updated rows are written as new ones. Never imports a table library.
+A changed file is rewritten, or a file of position deletes, in version 3 a vector, marks its deleted
+and updated rows, and the new versions of the updated rows are written as new ones. Rows that have
+ids keep them. Never imports a table library.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +21,9 @@ from spark_jobs.connectors.iceberg.format.deletes import (
     write_deletes,
 )
 from spark_jobs.connectors.iceberg.format.file_columns import Constants, NameMapping, file_mappings
+from spark_jobs.connectors.iceberg.format.row_lineage import COLUMNS, RowLineage
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type
+from spark_jobs.connectors.iceberg.format.vectors import VectorWriter
 from spark_jobs.connectors.iceberg.write.file_layout import NewFileLayout, Partition
 from spark_jobs.connectors.shared.write.merge_sink import (
     FileSinks,
@@ -27,6 +31,8 @@ from spark_jobs.connectors.shared.write.merge_sink import (
     file_document,
     new_file,
 )
+from spark_jobs.connectors.shared.write.moved_rows import FileIds, MovedRows
+from spark_jobs.connectors.shared.write.new_rows import NewRowsWriter
 from spark_jobs.connectors.shared.write.task_files import TaskFiles
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges, Positions
@@ -40,7 +46,8 @@ class SourceFile:
     """A file that the statement may change; ``size`` is in bytes.
 
     ``folder`` is where its new version belongs; ``constants`` are the values of its partition.
-    ``own`` are its deletes that are about no other file: a new file of deletes replaces them.
+    ``own`` are the deletes that a new file of deletes, or a new vector, replaces. ``lineage`` tells
+    the ids of its rows, if they have any.
     """
 
     path: str
@@ -50,6 +57,7 @@ class SourceFile:
     deletes: DataFileDeletes
     constants: Constants
     own: DataFileDeletes
+    lineage: RowLineage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +65,15 @@ class IcebergSinkFactory(FileSinks[SourceFile, Partition]):
     """Makes the sinks of one write.
 
     ``fields`` are the table's columns, ``names`` its name mapping. The names of files of deletes
-    begin with ``name_prefix``, too.
+    begin with ``name_prefix``, too. ``tracks_rows``: rows have ids; ``writes_vectors``: they are
+    marked by vectors.
     """
 
     layout: NewFileLayout
     fields: tuple[IcebergField, ...]
     names: NameMapping | None
+    tracks_rows: bool = False
+    writes_vectors: bool = False
 
     def open(self, task_key: str) -> IcebergMergeSink:
         """A sink with unique file names; ``task_key`` differs between attempts of a task."""
@@ -70,7 +81,7 @@ class IcebergSinkFactory(FileSinks[SourceFile, Partition]):
 
 
 class IcebergMergeSink(MergeSink[SourceFile, Partition]):
-    """Stores the change rows of one task; files of position deletes mark rows."""
+    """Stores the change rows of one task; files of position deletes or vectors mark rows."""
 
     _write: IcebergSinkFactory
 
@@ -79,12 +90,38 @@ class IcebergMergeSink(MergeSink[SourceFile, Partition]):
         super().__init__(write, TaskFiles(layout.files.filesystem, task_key))
         self._deleted_rows = DeletedRows(layout.files.filesystem)
         self._opaque = [schema.field(f.name) for f in write.fields if opaque_type(f.type)]
-        self._updated = LooseRows(layout.rows, layout.files.row_group_bytes, self._new_rows)
+        # Rows that have ids are in files of their own.
+        self._old_rows = self._new_rows
+        if write.tracks_rows:
+            self._old_rows = NewRowsWriter(layout.of_old_rows(), self._new_path)
+            self._updated_schema = self._old_rows.schema
+        self._moved_rows = MovedRows(self._filesystem, COLUMNS, self._ids_of)
+        self._updated = LooseRows(layout.rows, layout.files.row_group_bytes, self._old_rows)
+        self._marked: list[int] = []
+        self._vectors = VectorWriter(self._filesystem, self._vector_path)
+
+    def abort(self) -> None:
+        """Remove all files of this sink."""
+        self._old_rows.close_quietly()
+        super().abort()
+
+    def _change_file(self, ordinal: int, changes: FileChanges) -> None:
+        tracks_rows = self._write.tracks_rows
+        super()._change_file(ordinal, COLUMNS.without_numbers(changes) if tracks_rows else changes)
+
+    def _ids_of(self, ordinal: int) -> FileIds:
+        source = self._write.files[ordinal]
+        (mapping,) = (
+            each for each in self._mappings(source) if each.field.name == COLUMNS.row_id.name
+        )
+        return FileIds(source.path, mapping)
 
     def _mappings(self, source: SourceFile) -> tuple[FieldMapping, ...]:
         with reading_file(source.path), self._filesystem.open_input_file(source.path) as stream:
-            found = pq.ParquetFile(stream).schema_arrow
-            return file_mappings(self._write.fields, found, self._write.names, source.constants)
+            found, names = pq.ParquetFile(stream).schema_arrow, self._write.names
+            columns = file_mappings(self._write.fields, found, names, source.constants)
+            lineage = source.lineage
+            return columns if lineage is None else (*columns, *lineage.mappings(found, names))
 
     def _deleted(self, source: SourceFile) -> Positions | None:
         return None if source.deletes.are_none else self._deleted_rows.positions(source.deletes)
@@ -93,7 +130,14 @@ class IcebergMergeSink(MergeSink[SourceFile, Partition]):
         """Store new rows, with NULL in the columns that statements cannot use."""
         for field in self._opaque:
             rows = rows.append_column(field.name, pa.nulls(rows.num_rows, field.type))
-        self._new_rows.write(rows)
+        if not self._write.tracks_rows:
+            self._new_rows.write(rows)
+            return
+        new, old = self._moved_rows.divided(rows)
+        if new.num_rows:
+            self._new_rows.write(new)
+        if old.num_rows:
+            self._old_rows.write(old)
 
     def _append(self, source: SourceFile, rows: pa.Table) -> None:
         del source
@@ -105,14 +149,30 @@ class IcebergMergeSink(MergeSink[SourceFile, Partition]):
     ) -> None:
         del gone
         own = self._deleted_rows.positions(source.own)
-        path = self._files.new_path(self._write.name_prefix, source.folder, "-deletes.parquet")
         positions = np.union1d(changes.positions, own)
+        if self._write.writes_vectors:
+            self._marked.append(ordinal)
+            self._vectors.add(source.deletes.location, positions)
+            return
+        path = self._files.new_path(self._write.name_prefix, source.folder, "-deletes.parquet")
         size = write_deletes(self._filesystem, path, source.deletes.location, positions)
         deletes = {"path": path, "size": size, "rows": len(positions)}
-        document = {"removed": None, "added": None, "marked": ordinal, "deletes": deletes}
-        self._fragments.append(Fragment(document, bytes_added=size, deletion_vectors_added=1))
+        self._fragments.append(_marks(ordinal, deletes, size))
+
+    def _vector_path(self) -> str:
+        folder = self._write.files[self._marked[0]].folder
+        return self._files.new_path(self._write.name_prefix, folder, "-deletes.puffin")
 
     def _finished(self) -> Iterator[Fragment]:
         self._updated.finish()
-        for place, written in self._new_rows.finish():
-            yield new_file(written, file_document(written, place))
+        for ordinal, vector in zip(self._marked, self._vectors.finish(), strict=True):
+            yield _marks(ordinal, vector._asdict(), vector.length)
+        for writer in dict.fromkeys((self._new_rows, self._old_rows)):
+            for place, written in writer.finish():
+                yield new_file(written, file_document(written, place))
+
+
+def _marks(ordinal: int, deletes: dict[str, Any], size: int) -> Fragment:
+    """The fragment of the new deletes of a data file."""
+    document = {"removed": None, "added": None, "marked": ordinal, "deletes": deletes}
+    return Fragment(document, bytes_added=size, deletion_vectors_added=1)

@@ -176,7 +176,7 @@ def new_file_layout(
     """Everything that executors need to write new files of the table."""
     files = NewFiles(
         filesystem=filesystem,
-        schema=pa.schema(arrow_field(each) for each in table.fields),
+        schema=pa.schema(arrow_field(each) for each in table.stored_fields),
         target_file_size=target_file_size,
         compression=_compression(table),
     )

@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from spark_jobs.connectors.paimon.format.field_ids import with_field_id
 from spark_jobs.datafiles.field_mapping import FieldMapping, Fill
-from spark_jobs.datafiles.file_changes import ColumnChange, FileChanges
 from spark_jobs.datafiles.statistics import ColumnStatistics
+from spark_jobs.datafiles.tracked_rows import TrackedColumns
 
 ROW_ID: Final = "_ROW_ID"
 SEQUENCE_NUMBER: Final = "_SEQUENCE_NUMBER"
@@ -84,24 +83,12 @@ def file_mappings(
     return (*own, identity.id_mapping, identity.number_mapping)
 
 
-def with_tracking(schema: pa.Schema) -> pa.Schema:
-    """The schema of files that store ids, from that of the table's files."""
-    return pa.schema([*schema, _field(ROW_ID), _field(SEQUENCE_NUMBER)])
-
-
 def _field(name: str) -> pa.Field:
     """The column, with Paimon's field id."""
     return with_field_id(pa.field(name, pa.int64()), _FIELD_IDS[name], "BIGINT")
 
 
-def without_numbers(changes: FileChanges) -> FileChanges:
-    """``changes`` that also leave the sequence numbers of updated rows to the commit."""
-    updated = np.flatnonzero(~changes.deleted)
-    if not len(updated):
-        return changes
-    numbers = ColumnChange(updated, pa.nulls(len(updated), pa.int64()))
-    columns = {**changes.columns, SEQUENCE_NUMBER: numbers}
-    return FileChanges(changes.positions, changes.deleted, columns)
+COLUMNS: Final = TrackedColumns(_field(ROW_ID), _field(SEQUENCE_NUMBER))
 
 
 def stores_ids(names: Sequence[str] | Mapping[str, Any] | None) -> bool:

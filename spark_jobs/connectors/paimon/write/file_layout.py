@@ -12,7 +12,7 @@ import pyarrow as pa
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.buckets import BUCKET_COLUMN
 from spark_jobs.connectors.paimon.format.external_paths import ExternalPaths
-from spark_jobs.connectors.paimon.format.row_tracking import with_tracking
+from spark_jobs.connectors.paimon.format.row_tracking import COLUMNS
 from spark_jobs.datafiles.rolling_writer import NewFiles
 from spark_jobs.formats.paimon.paths import PartitionLayout, bucket_directory
 
@@ -36,7 +36,7 @@ class NewFileLayout:
 
     def of_tracked_rows(self) -> NewFileLayout:
         """The layout of files that store the ids of their rows."""
-        return replace(self, files=replace(self.files, schema=with_tracking(self.files.schema)))
+        return replace(self, files=replace(self.files, schema=COLUMNS.added_to(self.files.schema)))
 
     def outside(self, directory: str, number: int) -> str:
         """The directory for file ``number``, given its ``directory`` inside the table."""

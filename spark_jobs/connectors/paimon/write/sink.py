@@ -13,14 +13,14 @@ from functools import partial
 import pyarrow as pa
 
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
-from spark_jobs.connectors.paimon.format.row_tracking import file_mappings, without_numbers
+from spark_jobs.connectors.paimon.format.row_tracking import COLUMNS, file_mappings
 from spark_jobs.connectors.paimon.format.vectors import VectorIndexWriter, read_vector
 from spark_jobs.connectors.paimon.write.file_documents import index_fragment, new_file_fragment
 from spark_jobs.connectors.paimon.write.file_layout import NewFileLayout, in_bucket
-from spark_jobs.connectors.paimon.write.moved_rows import MovedRows
 from spark_jobs.connectors.paimon.write.source_file import SourceFile
 from spark_jobs.connectors.paimon.write.task_files import PaimonTaskFiles
 from spark_jobs.connectors.shared.write.merge_sink import FileSinks, MergeSink
+from spark_jobs.connectors.shared.write.moved_rows import FileIds, MovedRows
 from spark_jobs.connectors.shared.write.new_rows import NewRowsWriter
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges, Positions
@@ -59,7 +59,7 @@ class PaimonMergeSink(MergeSink[SourceFile, BucketKey]):
         if write.tracks_rows:
             self._old_rows = NewRowsWriter(write.layout.of_tracked_rows(), self._new_path)
             self._updated_schema = self._old_rows.schema
-        self._moved_rows = MovedRows(self._filesystem, write.files)
+        self._moved_rows = MovedRows(self._filesystem, COLUMNS, self._ids_of)
         self._vectors = VectorIndexWriter(
             self._filesystem,
             write.index_directory,
@@ -73,8 +73,13 @@ class PaimonMergeSink(MergeSink[SourceFile, BucketKey]):
 
     def _change_file(self, ordinal: int, changes: FileChanges) -> None:
         super()._change_file(
-            ordinal, without_numbers(changes) if self._write.tracks_rows else changes
+            ordinal, COLUMNS.without_numbers(changes) if self._write.tracks_rows else changes
         )
+
+    def _ids_of(self, ordinal: int) -> FileIds:
+        file = self._write.files[ordinal]
+        assert file.identity is not None  # noqa: S101
+        return FileIds(file.path, file.identity.id_mapping)
 
     def _mappings(self, source: SourceFile) -> tuple[FieldMapping, ...] | None:
         columns = self._write.layout.files.schema

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.format.row_tracking import stores_ids, with_tracking
+from spark_jobs.connectors.paimon.format.row_tracking import COLUMNS, stores_ids
 from spark_jobs.connectors.paimon.write.file_layout import in_bucket
 from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.parquet.damage import reading_file
@@ -85,7 +85,7 @@ class SmallFilesReader:
             and the bucket.
         """
         for part in parts:
-            columns = with_tracking(self.columns) if part.stores_ids else self.columns
+            columns = COLUMNS.added_to(self.columns) if part.stores_ids else self.columns
             scan = FileScan(self.filesystem, list(columns), {})
             with reading_file(part.path):
                 for _, table in scan.rows(part.path, np.zeros(0, np.int64)):

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from spark_jobs.contract.compaction import CompactedPartition
 from spark_jobs.errors import ErrorCode, InternalError
 
 
-def require_each_file_once(parts: Iterable[Sequence[str]]) -> None:
+def require_each_file_once(parts: Iterable[Sequence[Hashable]]) -> None:
     """Check that no two parts, of which each is the names of its files, replace the same file.
 
     Raises:
         InternalError: two parts do, or one replaces no file.
     """
-    seen: set[str] = set()
+    seen: set[Hashable] = set()
     for part in parts:
         names = set(part)
         if not names or len(names) != len(part) or names & seen:

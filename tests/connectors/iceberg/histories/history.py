@@ -18,6 +18,7 @@ from spark_jobs.contract.compaction import CompactMode, CompactSpec
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Source, SqlSource, TableName
 from spark_jobs.run import run
 from tests.connectors.iceberg.histories.model import FIELDS, Model, Row
+from tests.connectors.iceberg.histories.row_ids import RowIds
 from tests.connectors.iceberg.histories.statements import (
     FIRST,
     MERGES,
@@ -38,7 +39,7 @@ _SPECS: Final = (
 _KINDS: Final = (
     *("merge", "merge", "merge", "statement", "merge by Java", "statement by Java"),
     *("append by pyiceberg", "roll back", "schema", "spec", "rewrite_data_files"),
-    *("rewrite_manifests", "delete by value", "compact", "compact", "sort order"),
+    *("rewrite_manifests", "delete by value", "compact", "compact", "sort order", "upgrade"),
 )
 _ORDERS: Final = (
     "UNORDERED",
@@ -66,12 +67,13 @@ class History:
     done: list[str] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
     model: Model = field(default_factory=Model)
+    ids: RowIds = field(default_factory=RowIds)
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
         self.name = f"h{self.seed}"
         self._deck: list[str] = []
-        self.version = version = self.chance.choice((1, 2, 2, 2))
+        self.version = version = self.chance.choice((1, 2, 2, 3))
         # Pyiceberg does not read equality deletes.
         self.is_deleted_by_value = False
         modes = ("merge-on-read", "copy-on-write")
@@ -115,6 +117,7 @@ class History:
             "delete by value": self._delete_by_value,
             "compact": self._compact,
             "sort order": self._change_order,
+            "upgrade": self._upgrade,
         }
         acts[self._deck.pop()]()
 
@@ -130,12 +133,21 @@ class History:
 
     def note(self, head: int | None) -> None:
         """Remember the rows of the snapshot that the table has now."""
+        self.ids.tag(self.model)
         if head is not None:
             self.model.snapshots[head] = self.model.rows
 
     def _did(self, kind: str, text: str) -> None:
         self.kinds.append(kind)
         self.done.append(text)
+
+    def _upgrade(self) -> None:
+        if self.version != 2:
+            self._run_here(self.chance.choice(MERGES))
+            return
+        self._did("upgrade", "upgrade to version 3")
+        self._sql("ALTER TABLE {t} SET TBLPROPERTIES ('format-version'='3')")
+        self.version = 3
 
     def _sql(self, text: str, **values: str) -> None:
         names = {"t": f"{CATALOG}.db.{self.name}", "u": f"db.{self.name}", **values}
@@ -213,8 +225,10 @@ class History:
 
     def _append_by_pyiceberg(self) -> None:
         table = self.library()
-        if any(str(each.transform) != "identity" for each in table.spec().fields):
-            self._run_here(OTHERS[-1])  # pyiceberg computes no transforms
+        if self.version == 3 or any(
+            str(each.transform) != "identity" for each in table.spec().fields
+        ):
+            self._run_here(OTHERS[-1])  # pyiceberg computes no transforms, and no version 3
             return
         self._did("append by pyiceberg", "append by pyiceberg")
         empty = dict.fromkeys(FIELDS)

@@ -35,6 +35,10 @@ class Model:
         """The rows as everybody should read them, in the form of ``told``."""
         return told([self._visible(row) for row in self.rows])
 
+    def told(self, row: Row) -> str:
+        """One of them."""
+        return repr(self._visible(row))
+
     def _visible(self, row: Row) -> dict[str, Any]:
         values = {name: row.get(each) for each, name in self.columns.items()}
         struct = row.get("n")

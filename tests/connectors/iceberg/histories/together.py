@@ -105,12 +105,23 @@ class Histories:
     def _by_java(self) -> Found:
         options = ", ".join(f"'{k}', '{v}'" for k, v in _JSON.items())
         queries = (
-            f"SELECT '{each.name}' AS name, to_json(struct(*), map({options})) AS row "
+            f"SELECT '{each.name}' AS name, to_json(struct(*), map({options})) AS row, "
+            f"{'_row_id' if each.version == 3 else 'CAST(NULL AS BIGINT)'} AS id "
             f"FROM {CATALOG}.db.{each.name}"
             for each in self._going
         )
         rows = self.java.sql(" UNION ALL ".join(queries))
+        self._check_ids(rows)
         return _by_name((row["name"], row["row"]) for row in rows)
+
+    def _check_ids(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        for history in list(self._going):
+            found = [(row["row"], row["id"]) for row in rows if row["name"] == history.name]
+            told_ids = [(repr(_parsed(text)), each) for text, each in found]
+            is_right = sorted(text for text, _ in told_ids) == history.model.visible()
+            problem = history.ids.problem(history.model, told_ids) if is_right else ""
+            if problem:
+                self._end(history, problem)
 
     def _here(self, reader: Reader, histories: Sequence[History]) -> Found:
         metadata = opened(self.java).metadata
@@ -131,8 +142,13 @@ class Histories:
 def _by_name(rows: Iterable[tuple[str, str]]) -> Found:
     found = defaultdict(list)
     for name, row in rows:
-        found[name].append(json.loads(row, parse_float=Decimal))
+        found[name].append(_parsed(row))
     return {name: told(each) for name, each in found.items()}
+
+
+def _parsed(row: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(row, parse_float=Decimal)
+    return found
 
 
 def _text(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""New rows that are old ones in another place, in tables that track rows. Runs on executors.
+"""New rows that are old ones in another place, in tables whose rows have ids. Runs on executors.
 
 An UPDATE that moves a row to another partition, and a repacked file, hand rows to the sink as new
 ones; they keep their ids.
@@ -6,7 +6,7 @@ ones; they keep their ids.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,17 +14,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.format.row_tracking import (
-    ROW_ID,
-    SEQUENCE_NUMBER,
-    stores_ids,
-)
-from spark_jobs.connectors.paimon.write.source_file import SourceFile
+from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
+from spark_jobs.datafiles.tracked_rows import TrackedColumns
 from spark_jobs.spi.rows import MOVED_FROM
+
+
+class FileIds(NamedTuple):
+    """A data file, and how the ids of its rows are found in it."""
+
+    path: str
+    mapping: FieldMapping
 
 
 class Divided(NamedTuple):
@@ -35,11 +38,17 @@ class Divided(NamedTuple):
 
 
 class MovedRows:
-    """Tells moved rows from new ones; ``files`` are by ordinal."""
+    """Tells moved rows from new ones; ``ids_of`` a file by its ordinal."""
 
-    def __init__(self, filesystem: pafs.FileSystem, files: Mapping[int, SourceFile]) -> None:
+    def __init__(
+        self,
+        filesystem: pafs.FileSystem,
+        columns: TrackedColumns,
+        ids_of: Callable[[int], FileIds],
+    ) -> None:
         self._filesystem = filesystem
-        self._files = files
+        self._columns = columns
+        self._ids_of = ids_of
 
     def divided(self, batch: pa.RecordBatch) -> Divided:
         """The rows of ``batch``, in its order.
@@ -47,7 +56,8 @@ class MovedRows:
         Raises:
             CatalogError: DATA_FILE_UNREADABLE: an old row is not in its file.
         """
-        if stores_ids(batch.schema.names):
+        names = [each.name for each in self._columns]
+        if names[0] in batch.schema.names:
             return Divided(batch.slice(0, 0), batch)
         if MOVED_FROM not in batch.schema.names:
             return Divided(batch, batch.slice(0, 0))
@@ -57,8 +67,7 @@ class MovedRows:
             return Divided(batch, moved)
         ids = self._ids(moved.column(MOVED_FROM))
         columns = [*moved.columns, ids, pa.nulls(len(ids), pa.int64())]
-        names = [*moved.schema.names, ROW_ID, SEQUENCE_NUMBER]
-        old = pa.RecordBatch.from_arrays(columns, names)
+        old = pa.RecordBatch.from_arrays(columns, [*moved.schema.names, *names])
         return Divided(batch.filter(pc.invert(is_moved)), old)
 
     def _ids(self, moved_from: pa.StructArray) -> pa.Array:
@@ -68,19 +77,18 @@ class MovedRows:
         for ordinal in np.unique(files):
             rows = np.flatnonzero(files == ordinal)
             wanted, place = np.unique(positions[rows], return_inverse=True)
-            ids[rows] = self._ids_in(self._files[int(ordinal)], wanted)[place]
+            ids[rows] = self._ids_in(self._ids_of(int(ordinal)), wanted)[place]
         return pa.array(ids)
 
-    def _ids_in(self, file: SourceFile, positions: Positions) -> Positions:
+    def _ids_in(self, file: FileIds, positions: Positions) -> Positions:
         """The ids of the rows at ``positions`` (ascending)."""
-        assert file.identity is not None  # noqa: S101
-        mapping = file.identity.id_mapping
+        mapping, name = file.mapping, file.mapping.field.name
         if mapping.source is None:
             missing = pa.chunked_array([mapping.missing(len(positions))])
             return np.asarray(mapping.filled(missing, positions), np.int64)
-        scan = FileScan(self._filesystem, [mapping.field], {}, {mapping.field.name: mapping})
+        scan = FileScan(self._filesystem, [mapping.field], {}, {name: mapping})
         with reading_file(file.path):
-            found = [table.column(ROW_ID) for _, table in scan.rows_at(file.path, positions)]
+            found = [table.column(name) for _, table in scan.rows_at(file.path, positions)]
             if any(each.null_count for each in found):
                 raise pa.ArrowInvalid("it lacks the ids of some rows")
         return np.concatenate([each.to_numpy() for each in found])
