@@ -207,7 +207,7 @@ def test_deletes_are_applied_and_go(tmp_path: Path) -> None:
 def test_a_group_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     catalog = made(tmp_path, rows(0), rows(8))
     partition(catalog, ("p", "identity"))
-    monkeypatch.setattr(bins, "_SORTED_BYTES", 1)
+    monkeypatch.setattr(bins, "SORTED_BYTES", 1)
     spec = CompactSpec(mode="full", target_file_size="1 kb")
 
     (group,) = plan(catalog.open(), spec)[1].groups

@@ -195,7 +195,7 @@ def test_rows_of_a_partition_are_sorted_together(
     assert list(map(len, ids)) == [67, 67, 66]
 
     # As if there were more than one task can sort.
-    monkeypatch.setattr(bins, "_SORTED_BYTES", 1)
+    monkeypatch.setattr(bins, "SORTED_BYTES", 1)
     assert [len(each.parts) for each in plan(catalog.open(), spec)[1].groups] == [3]
 
 
