@@ -11,12 +11,15 @@ import argparse
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
+from pyiceberg.exceptions import CommitFailedException
 
 from spark_jobs.errors import CommitError
+from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.direct import DirectWrite, ids_in
 from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
 from tests.connectors.iceberg.test_commits import file_with, rows
@@ -39,7 +42,7 @@ def race(folder: Path, minutes: float, pause: float, seconds: float) -> tuple[in
         connector = catalog.open()
         while time.monotonic() < ends:
             key = upserts[0] % _STREAMED
-            delete_by_value(connector, [{"id": key}], "id", measured=True)
+            _delete(connector, key)
             catalog.library().load_table(("db", "t")).append(rows(key))
             upserts[0] += 1
             time.sleep(pause)
@@ -67,6 +70,14 @@ def race(folder: Path, minutes: float, pause: float, seconds: float) -> tuple[in
     if found != wanted:
         raise AssertionError(f"{NAME} has other rows than were written: {found}")
     return upserts[0], written, conflicts
+
+
+def _delete(connector: Connector, key: int) -> None:
+    """Commit a deletion, again if a write was faster."""
+    while True:
+        with suppress(CommitFailedException):
+            delete_by_value(connector, [{"id": key}], "id", measured=True)
+            return
 
 
 def main() -> None:
