@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -54,6 +55,38 @@ def test_no_suite_is_left_to_turns_alone() -> None:
     for name, row in SUITES.items():
         left = set((ROOT / row["folder"]).rglob("test_*.py")) - files
         assert left, name
+
+
+def marks_of(node: ast.FunctionDef) -> dict[str, list[int]]:
+    """The names of a function's marks, with their numbers."""
+    found = {}
+    for each in node.decorator_list:
+        call = each if isinstance(each, ast.Call) else None
+        name = call.func if call else each
+        if isinstance(name, ast.Attribute):
+            numbers = (
+                [one.value for one in call.args if isinstance(one, ast.Constant)] if call else []
+            )
+            found[name.attr] = [one for one in numbers if isinstance(one, int)]
+    return found
+
+
+def test_every_suite_has_a_test_in_each_run() -> None:
+    files = {ROOT / path for turn in TURNS for path in turn["files"]}
+    for name, row in SUITES.items():
+        left = set((ROOT / row["folder"]).rglob("test_*.py")) - files
+        trees = [ast.parse(path.read_text()) for path in left]
+        tests = [
+            marks_of(node)
+            for tree in trees
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+        ]
+        turns = [each.get("by_turns", []) for each in tests if "extended" not in each]
+        numbered = {tuple(each) for each in turns if len(each) == 2}
+        parts = {each for each, _ in numbered}
+        covered = any(all((each, n) in numbered for n in range(each)) for each in parts)
+        assert covered or any(len(each) < 2 for each in turns), name
 
 
 @pytest.mark.parametrize(

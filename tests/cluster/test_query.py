@@ -17,7 +17,7 @@ from tests.support.paimon_tables import NAME, append, create
 
 
 # tests/engine shows queries with Spark; a lint rule keeps table libraries from executors.
-@pytest.mark.extended
+@pytest.mark.by_turns(2, 0)
 def test_rows_are_written_to_files(cluster: Cluster, tmp_path: Path) -> None:
     warehouse = tmp_path / "warehouse"
     warehouse.mkdir()
