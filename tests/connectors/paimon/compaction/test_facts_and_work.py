@@ -39,6 +39,7 @@ APPEND_TABLES = {
 # compaction distributes files depends on their ages.
 TARGET = "16 kb"
 SMALL, LARGE = 10, 500
+_MANY = 400
 SPEC = CompactSpec(target_file_size=TARGET, min_files=3, sorted_runs=3, deleted_share=0.3)
 GATE = CompactionGate(
     min_small_files=3, min_sorted_runs=3, min_deleted_share=0.3, target_file_size=TARGET
@@ -61,9 +62,12 @@ def mark(random: Random, connector: Connector, number: int) -> None:
     count = int(entries[file][1].file.row_count)
     marked = pinned_table(table).vectors.get(entries[file][1].file.file_name)
     if marked is None:
-        positions = random.sample(range(count), random.randrange(1, count + 1))
-        gone = [{"file": file, "position": position} for position in sorted(positions)]
-        merge(connector, table, change_rows(table, rows.DELETE, gone), operation_id=f"d-{number}")
+        # What is left of a file is small, or far from it: so the small ones still fit into one.
+        gone = random.choice((1, count * 2 // 5 if count > _MANY else count, count))
+        positions = random.sample(range(count), gone)
+        rows_gone = [{"file": file, "position": position} for position in sorted(positions)]
+        changes = change_rows(table, rows.DELETE, rows_gone)
+        merge(connector, table, changes, operation_id=f"d-{number}")
 
 
 def is_open(warehouse: Path) -> bool:
