@@ -45,9 +45,10 @@ def refuse_conflicts(gap: Gap, keys: KeyConflicts, write: MergeWrite) -> None:
         deleted = commit.equality_deletes
         if lost or gone or _with_new_deletes(table, commit, changes.touched):
             raise refusals.conflict(commit, refusals.CHANGED_FILES)
-        may_have_read = bool(write.read_set(described_files(table, deleted)))
-        if keys.found(commit, among_added=may_have_read):
-            raise refusals.conflict(commit, refusals.CHANGED_FILES)
+        if deleted:
+            may_have_read = bool(write.read_set(described_files(table, deleted)))
+            if keys.found(commit, among_added=may_have_read):
+                raise refusals.conflict(commit, refusals.CHANGED_FILES)
         if is_serializable and not _keeps_rows(commit, known):
             touched = [*commit.data_files, *deleted]
             touched += _with_new_deletes(table, commit, known.values())

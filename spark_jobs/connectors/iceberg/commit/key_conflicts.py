@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from typing import Final
+
+import numpy as np
 
 from spark_jobs.connectors.iceberg.commit.changes import Changes
 from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile
@@ -23,6 +26,9 @@ from spark_jobs.connectors.iceberg.table.live_files import LiveFile, may_apply
 from spark_jobs.connectors.iceberg.table.manifests import ADDED, ManifestEntry
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.contract.request import TableName
+from spark_jobs.datafiles.file_changes import Positions
+
+_NONE: Final[Positions] = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,7 @@ class KeyConflicts:
             CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE.
             NotSupportedError: deletes cannot be read here; gives the reason.
         """
-        if not commit.equality_deletes or commit.snapshot.snapshot_id in self._harmless:
+        if commit.snapshot.snapshot_id in self._harmless:
             return False
         paths = {each.path for each in self.changes.touched}
         files = [each for each in self.table.files if each.entry.path in paths]
@@ -56,7 +62,7 @@ class KeyConflicts:
         return False
 
     def _hit(self, files: Iterable[LiveFile], deletes: Sequence[ManifestEntry]) -> Iterator[bool]:
-        """For each file that may have one of the keys, whether a live row has one."""
+        """For each file with a row that has one of the keys, whether such a row is live."""
         filesystem = self.table.storage.filesystem
         known, keys = DeletedRows(filesystem), KeyFiles(filesystem)
         everywhere = self.table.unpartitioned
@@ -65,8 +71,10 @@ class KeyConflicts:
             wanted = scanned(self.table, self.name, 0, replace(file, equality_deletes=new)).deletes
             if wanted.by_value is None:
                 continue
-            gone = known.positions(scanned(self.table, self.name, 0, file).deletes)
-            yield len(keys.positions(wanted.by_value, wanted.row_count, gone)) > 0
+            hit = keys.positions(wanted.by_value, wanted.row_count, _NONE)
+            if len(hit):
+                gone = known.positions(scanned(self.table, self.name, 0, file).deletes)
+                yield not np.isin(hit, gone).all()
 
     def _added(self, file: NewDataFile) -> LiveFile:
         """A new file as if it were in a manifest."""

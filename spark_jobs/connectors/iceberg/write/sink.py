@@ -130,14 +130,10 @@ class IcebergMergeSink(MergeSink[SourceFile, Partition]):
         """Store new rows, with NULL in the columns that statements cannot use."""
         for field in self._opaque:
             rows = rows.append_column(field.name, pa.nulls(rows.num_rows, field.type))
-        if not self._write.tracks_rows:
+        if self._write.tracks_rows:
+            self._moved_rows.store(rows, self._new_rows, self._old_rows)
+        else:
             self._new_rows.write(rows)
-            return
-        new, old = self._moved_rows.divided(rows)
-        if new.num_rows:
-            self._new_rows.write(new)
-        if old.num_rows:
-            self._old_rows.write(old)
 
     def _append(self, source: SourceFile, rows: pa.Table) -> None:
         del source

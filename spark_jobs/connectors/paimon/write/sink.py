@@ -89,14 +89,10 @@ class PaimonMergeSink(MergeSink[SourceFile, BucketKey]):
         return None if source.vector is None else read_vector(self._filesystem, source.vector)
 
     def _insert(self, rows: pa.RecordBatch) -> None:
-        if not self._write.tracks_rows:
+        if self._write.tracks_rows:
+            self._moved_rows.store(rows, self._new_rows, self._old_rows)
+        else:
             self._new_rows.write(rows)
-            return
-        new, old = self._moved_rows.divided(rows)
-        if new.num_rows:
-            self._new_rows.write(new)
-        if old.num_rows:
-            self._old_rows.write(old)
 
     def _append(self, source: SourceFile, rows: pa.Table) -> None:
         self._old_rows.write(in_bucket(rows, source.bucket))

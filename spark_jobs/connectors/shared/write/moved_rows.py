@@ -7,13 +7,14 @@ ones; they keep their ids.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
+from spark_jobs.connectors.shared.write.new_rows import NewRowsWriter
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.file_scan import FileScan
@@ -49,6 +50,16 @@ class MovedRows:
         self._filesystem = filesystem
         self._columns = columns
         self._ids_of = ids_of
+
+    def store(
+        self, batch: pa.RecordBatch, new_rows: NewRowsWriter[Any], old_rows: NewRowsWriter[Any]
+    ) -> None:
+        """Write the rows of ``batch``, old ones to files of their own; raises as ``divided``."""
+        new, old = self.divided(batch)
+        if new.num_rows:
+            new_rows.write(new)
+        if old.num_rows:
+            old_rows.write(old)
 
     def divided(self, batch: pa.RecordBatch) -> Divided:
         """The rows of ``batch``, in its order.
