@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
+from spark_jobs.contract.alter_table import AlterTableSpec
 from spark_jobs.contract.checks import require, require_column, require_identifier
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionStatement
+from spark_jobs.contract.literals import require_literal
 from spark_jobs.contract.maintenance import MaintenanceStatement
 from spark_jobs.contract.partition_keys import PartitionKey, partition_keys
 from spark_jobs.contract.query import QuerySpec
@@ -227,12 +229,16 @@ def _require_where(where: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ColumnSpec:
-    """A column of a new table; ``type`` is a Spark SQL type such as ``DECIMAL(10, 2)``."""
+    """A column of a new table; ``type`` is a Spark SQL type such as ``DECIMAL(10, 2)``.
+
+    ``default``: a literal of Spark SQL, which new rows have that are given no value.
+    """
 
     name: str
     type: str
     nullable: bool = True
     comment: str | None = None
+    default: str | None = None
 
     def __post_init__(self) -> None:
         require_identifier("name", self.name)
@@ -241,6 +247,8 @@ class ColumnSpec:
             parse_type(self.type)
         except RequestError as error:
             raise error.within("type", f"of column {self.name}") from None
+        if self.default is not None:
+            require_literal("default", self.default, self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +289,7 @@ Statement = (
     | PartitionStatement
     | CreateTableSpec
     | QuerySpec
+    | AlterTableSpec
     | MaintenanceStatement
     | CompactSpec
 )
