@@ -57,8 +57,8 @@ def run(
 ) -> JobResult:
     """Run a request on an existing session; errors of the request or its data become results.
 
-    ``spark`` may be None for CREATE TABLE, ALTER TABLE, maintenance statements, and TRUNCATE and DROP PARTITION
-    with plain constants.
+    ``spark`` may be None for CREATE TABLE, ALTER TABLE, maintenance statements, and TRUNCATE and
+    DROP PARTITION with plain constants.
 
     The result is also stored as ``<workspace>/_operations/<operation_id>.json``, unless it is that
     of a dry run or the workspace cannot be reached. ``progress`` holds the phases that have already

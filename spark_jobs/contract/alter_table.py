@@ -1,7 +1,7 @@
 """ALTER TABLE: a list of changes of a table's definition, and the report of what they did.
 
-Columns are named as in SQL: ``column``, or ``column.field`` for a nested field, with ``element`` and
-``value`` for what arrays and maps contain; a part with other characters is in backticks.
+Columns are named as in SQL: ``column``, or ``column.field`` for a nested field, with ``element``
+and ``value`` for what arrays and maps contain; a part with other characters is in backticks.
 """
 
 from __future__ import annotations

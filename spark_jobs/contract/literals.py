@@ -24,7 +24,9 @@ _FLOATING: Final = ("float", "real", "double")
 _TEXTS: Final = ("string", "varchar", "char", "character")
 _TIMES: Final = {"timestamp": True, "timestamp_ltz": True, "timestamp_ntz": False}
 _STRING: Final = re.compile(r"(?P<raw>[rR])?'(?P<text>(?:[^'\\]|\\.)*)'", re.DOTALL)
-_NUMBER: Final = re.compile(r"[+-]?\s*(?:\d{1,100}(?:\.\d{0,100})?|\.\d{1,100})(?:[eE][+-]?\d{1,3})?")
+_NUMBER: Final = re.compile(
+    r"[+-]?\s*(?:\d{1,100}(?:\.\d{0,100})?|\.\d{1,100})(?:[eE][+-]?\d{1,3})?"
+)
 _BYTES: Final = re.compile(r"[xX]'((?:[0-9A-Fa-f]{2})*)'")
 _DATE: Final = re.compile(r"DATE\s*'(\d{4}-\d{2}-\d{2})'", re.IGNORECASE)
 _TIME: Final = re.compile(
@@ -138,5 +140,6 @@ def _time(text: str, *, is_instant: bool) -> dt.datetime | None:
         return None
     zone = (found[4] or "").upper()
     offset = "+00:00" if zone in ("Z", "UTC") else zone
-    value = dt.datetime.fromisoformat(f"{found[1]}T{found[2]}{(found[3] or '').ljust(7, '0') if found[3] else ''}{offset}")
+    fraction = found[3].ljust(7, "0") if found[3] else ""
+    value = dt.datetime.fromisoformat(f"{found[1]}T{found[2]}{fraction}{offset}")
     return value.astimezone(dt.UTC) if is_instant else value

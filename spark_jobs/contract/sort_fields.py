@@ -46,4 +46,6 @@ def sort_field(text: str, field: str) -> SortField:
     assert found is not None  # noqa: S101 - required above
     descending = (found["direction"] or "").upper() == "DESC"
     nulls = (found["nulls"] or "").upper()
-    return SortField(parsed_key(found["key"], field), descending, nulls != "LAST" if nulls else not descending)
+    return SortField(
+        parsed_key(found["key"], field), descending, nulls != "LAST" if nulls else not descending
+    )

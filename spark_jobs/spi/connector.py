@@ -295,8 +295,8 @@ class Connector:
 
     A read-only connector omits ``writes``. ``storage`` is the catalog's workspace. ``locate``
     finds the files of a URI with the catalog's keys; it returns None for storage that it does not
-    know. ``maintenance``, ``compaction``, ``branches`` and ``alterations`` are None if the connector
-    offers none.
+    know. ``maintenance``, ``compaction``, ``branches`` and ``alterations`` are None if the
+    connector offers none.
     """
 
     metadata: ConnectorMetadata

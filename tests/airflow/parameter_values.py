@@ -15,6 +15,7 @@ from airflow_provider_merge.operators.insert_into import InsertIntoOperator
 from airflow_provider_merge.operators.insert_overwrite import InsertOverwriteOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import table_source
+from airflow_provider_merge.operators.table_changes import add_column, drop_column
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.operators.update import UpdateOperator
 from airflow_provider_merge.parameters import ParameterOperator
@@ -33,6 +34,7 @@ LISTED: dict[type, str] = {
     UpdateOperator: "update",
 }
 _PARTS: dict[str, dict[str, Any]] = {
+    "AlterTableOperator": {"target": "a.b", "changes": [add_column("n", "INT")]},
     "CreateTableOperator": {"target": "a.b", "columns": [column("id", "INT")]},
     "CherryPickOperator": {"target": "a.b", "snapshot_id": 3},
     "CreateBranchOperator": {"target": "a.b", "branch": "x"},
@@ -66,6 +68,7 @@ _PARTS: dict[str, dict[str, Any]] = {
     "TagSensor": {"table": "a.b", "tag": "t"},
 }
 _TEXTS = {
+    "AlterTableOperator": "ALTER TABLE b ADD COLUMN n INT",
     "CreateTableOperator": "CREATE TABLE b (id INT)",
     "DeleteFromOperator": "DELETE FROM b WHERE id IN (SELECT id FROM x)",
     "DropPartitionsOperator": "ALTER TABLE b DROP PARTITION (day = '1')",
@@ -106,6 +109,7 @@ _VALUES: dict[str, Any] = {
     "by_name": True,
     "cardinality": "strict",
     "catalog_conn_id": "lake",
+    "changes": [drop_column("n")],
     "changed_since": "2026-01-31T06:00:00+00:00",
     "check": "no_rows",
     "clean_expired_metadata": True,

@@ -67,9 +67,9 @@ class IcebergAlterations:
                 f"Alter {name.without_branch}.",
             )
         commits = MetadataCommits(self.catalog, self.metadata, name)
-        if not dry_run and (noted := note.read()) is not None:
-            if is_made(commits.table(), noted["change"]):
-                return codec.decode(AlterTableReport, noted["report"])
+        noted = None if dry_run else note.read()
+        if noted is not None and is_made(commits.table(), noted["change"]):
+            return codec.decode(AlterTableReport, noted["report"])
         return until_committed(partial(_attempt, commits, spec, dry_run, note))
 
 

@@ -125,8 +125,7 @@ def _fields_of(table: Definition, path: tuple[str, ...]) -> list[Document] | Non
         return table.fields
     place = _find(table, path)
     kind = None if place is None else place.type
-    found = kind["fields"] if isinstance(kind, dict) and kind["type"] == "struct" else None
-    return found
+    return kind["fields"] if isinstance(kind, dict) and kind["type"] == "struct" else None
 
 
 def _known(table: Definition, path: tuple[str, ...]) -> list[str]:
@@ -177,7 +176,9 @@ def _shape(kind: Any) -> Any:
         return kind.replace(" ", "")
     if kind["type"] == "struct":
         return [(f["name"].lower(), f["required"], _shape(f["type"])) for f in kind["fields"]]
-    return [(part, kind.get(f"{part}-required"), _shape(kind[part])) for part in NESTED[kind["type"]]]
+    return [
+        (part, kind.get(f"{part}-required"), _shape(kind[part])) for part in NESTED[kind["type"]]
+    ]
 
 
 def _type(text: str, column: str, ids: Any) -> Any:
@@ -342,5 +343,3 @@ def _refuse_new_name(name: TableName, new: str) -> None:
         raise NotSupportedError(
             f"{name}: Iceberg's readers need the name {new} for themselves.", "Take another name."
         )
-
-

@@ -1,4 +1,4 @@
-"""The definition of a table as documents in Iceberg's JSON form, which changes edit. Driver only."""
+"""The definition of a table as documents in Iceberg's JSON form, which changes edit."""
 
 from __future__ import annotations
 
@@ -101,9 +101,8 @@ class Definition:
         was, now = _siblings(before.fields), _siblings(self.fields)
         names = {number: path[-1] for number, (_, path) in self.paths().items()}
         for place in now.keys() & was.keys():
-            old, new = ([i for i in each[place]] for each in (was, now))
-            texts = [[names[i] for i in each if i in names] for each in (old, new)]
-            moved = order_of_names(*texts)
+            old, new = ([names[i] for i in each[place] if i in names] for each in (was, now))
+            moved = order_of_names(old, new)
             if moved is not None:
                 yield moved
 

@@ -22,7 +22,7 @@ _KEPT = ("schema", "spec", "order")
 
 @dataclass(frozen=True)
 class NewDefinition:
-    """The table ``name``, which has the definition ``before``, with that of ``after``: a ``Change``.
+    """The table ``name`` with the definition ``after`` in place of ``before``: a ``Change``.
 
     All parts are changed by one commit: whoever finds one of them knows that it was made.
     """
@@ -125,7 +125,9 @@ def with_name_mapping(before: Definition, after: Definition) -> None:
     from pyiceberg.table.name_mapping import parse_mapping_from_json, update_mapping
 
     old, new = before.paths(), after.paths()
-    renamed = {i: _field(f) for i, (f, _) in new.items() if i in old and old[i][0]["name"] != f["name"]}
+    renamed = {
+        i: _field(f) for i, (f, _) in new.items() if i in old and old[i][0]["name"] != f["name"]
+    }
     added: dict[int, list[Any]] = {}
     for parent, fields in _children(after.fields):
         if parent == -1 or parent in _ids_of(before.fields):
@@ -202,14 +204,10 @@ def _identity(metadata: Any) -> tuple[Any, ...]:
 def _required(metadata: Any) -> tuple[Any, ...]:
     from pyiceberg.table import update
 
-    def of(kind: Any, name: str, value: Any) -> Any:
-        arguments: dict[str, Any] = {name: value}
-        return kind(**arguments)
-
     found = [
-        of(update.AssertCurrentSchemaId, "current-schema-id", metadata.current_schema_id),
-        of(update.AssertLastAssignedFieldId, "last-assigned-field-id", metadata.last_column_id),
-        of(update.AssertDefaultSpecId, "default-spec-id", metadata.default_spec_id),
+        _made(update.AssertCurrentSchemaId, "current-schema-id", metadata.current_schema_id),
+        _made(update.AssertLastAssignedFieldId, "last-assigned-field-id", metadata.last_column_id),
+        _made(update.AssertDefaultSpecId, "default-spec-id", metadata.default_spec_id),
         of(
             update.AssertDefaultSortOrderId,
             "default-sort-order-id",
@@ -218,8 +216,14 @@ def _required(metadata: Any) -> tuple[Any, ...]:
     ]
     if metadata.last_partition_id is not None:
         last = "last-assigned-partition-id"
-        found.append(of(update.AssertLastAssignedPartitionId, last, metadata.last_partition_id))
+        found.append(_made(update.AssertLastAssignedPartitionId, last, metadata.last_partition_id))
     return tuple(found)
+
+
+def _made(kind: Any, name: str, value: Any) -> Any:
+    """Pyiceberg's object of a class with one argument, which has a name as JSON has them."""
+    arguments: dict[str, Any] = {name: value}
+    return kind(**arguments)
 
 
 def _schema_updates(metadata: Any, after: Definition) -> Iterator[Any]:
@@ -232,7 +236,7 @@ def _schema_updates(metadata: Any, after: Definition) -> Iterator[Any]:
     if not same:
         document = {**copy.deepcopy(after.schema), "schema-id": number}
         yield update.AddSchemaUpdate(schema=Schema.model_validate(document))
-    yield update.SetCurrentSchemaUpdate(schema_id=same[0] if same else -1)
+    yield _made(update.SetCurrentSchemaUpdate, "schema-id", same[0] if same else -1)
 
 
 def _spec_updates(metadata: Any, after: Definition) -> Iterator[Any]:
@@ -244,7 +248,7 @@ def _spec_updates(metadata: Any, after: Definition) -> Iterator[Any]:
     same = [e.spec_id for e in metadata.partition_specs if wanted.compatible_with(e)]
     if not same:
         yield update.AddPartitionSpecUpdate(spec=wanted)
-    yield update.SetDefaultSpecUpdate(spec_id=same[0] if same else -1)
+    yield _made(update.SetDefaultSpecUpdate, "spec-id", same[0] if same else -1)
 
 
 def _order_updates(metadata: Any, after: Definition) -> Iterator[Any]:
@@ -256,8 +260,8 @@ def _order_updates(metadata: Any, after: Definition) -> Iterator[Any]:
     number = 1 + max((each.order_id for each in metadata.sort_orders), default=0)
     if not same:
         document = {"order-id": number if after.order else 0, "fields": after.order}
-        yield update.AddSortOrderUpdate(sort_order=SortOrder.model_validate(document))
-    if same or not after.order:
-        yield update.SetDefaultSortOrderUpdate(sort_order_id=same[0] if same else 0)
-    else:
-        yield update.SetDefaultSortOrderUpdate(sort_order_id=-1)
+        order = SortOrder.model_validate(document)
+        yield _made(update.AddSortOrderUpdate, "sort-order", order)
+    last = 0 if not after.order else -1
+    number = same[0] if same else last
+    yield _made(update.SetDefaultSortOrderUpdate, "sort-order-id", number)

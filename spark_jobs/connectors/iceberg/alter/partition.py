@@ -163,9 +163,9 @@ def _recycled(
         return None
     for spec in table.specs.values():
         for each in spec:
-            if (each["source-id"], each["transform"]) == (source_id, transform):
-                if given in (None, each["name"]):
-                    return dict(each)
+            same = (each["source-id"], each["transform"]) == (source_id, transform)
+            if same and given in (None, each["name"]):
+                return dict(each)
     return None
 
 
@@ -238,8 +238,7 @@ def change_identifiers(name: TableName, table: Definition, change: IdentifierCha
         NotSupportedError: a column identifies no row.
     """
     by_path = {
-        tuple(part.lower() for part in path): (each, path)
-        for each, path in table.paths().values()
+        tuple(part.lower() for part in path): (each, path) for each, path in table.paths().values()
     }
     ids = []
     for column in change.columns:

@@ -79,8 +79,7 @@ def _upgrade(name: TableName, table: Definition, value: str) -> None:
         )
     if int(value) < table.version:
         raise NotSupportedError(
-            f"{name} has version {table.version} of the format, and no table goes back to "
-            f"{value}.",
+            f"{name} has version {table.version} of the format, and no table goes back to {value}.",
             "Create a table of that version, and insert the rows there.",
         )
     table.version = int(value)

@@ -1,4 +1,4 @@
-"""Refuses definitions that would make a table what this project, or Java, cannot use. Driver only."""
+"""Refuses definitions that would make a table what this project, or Java, cannot use."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def _altered(read: PinnedTable, wanted: NewDefinition) -> PinnedTable:
             "Alter the table with Iceberg's own engines.",
         ) from error
     made = Table(table.name(), metadata, table.metadata_location, table.io, table.catalog)
-    return PinnedTable(made, read.storage, read.branch, read.snapshot, schema_fields(metadata.schema()))
+    return PinnedTable(
+        made, read.storage, read.branch, read.snapshot, schema_fields(metadata.schema())
+    )
 
 
 def _refuse_gone_sources(name: TableName, after: Definition) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -44,9 +44,9 @@ class PaimonAlterations:
         note: ChangeNote = NO_NOTE,
     ) -> AlterTableReport:
         """Change the schema of the table, or of its branch."""
-        if not dry_run and (noted := note.read()) is not None:
-            if _is_made(self._table(name), noted):
-                return codec.decode(AlterTableReport, noted["report"])
+        noted = None if dry_run else note.read()
+        if noted is not None and _is_made(self._table(name), noted):
+            return codec.decode(AlterTableReport, noted["report"])
         return until_committed(partial(self._attempt, name, spec, dry_run, note))
 
     def _table(self, name: TableName) -> PinnedTable:
@@ -139,7 +139,7 @@ def _report(before: Any, after: Any) -> AlterTableReport:
     moved = order_of_names([now[i] for i in was if i in now], [now[i] for i in now if i in was])
     if moved is None:
         return report
-    return AlterTableReport((*report.parts, AlteredPart("order of columns", *moved)), report.omitted)
+    return replace(report, parts=(*report.parts, AlteredPart("order of columns", *moved)))
 
 
 def _noted(base: PinnedTable, target: PinnedTable, report: AlterTableReport) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def _is_made(table: PinnedTable, noted: Mapping[str, Any]) -> bool:
         stored = table.table.schema_manager.get_schema(noted["id"])
     except FileNotFoundError:
         return False
-    return _mark(stored) == noted["mark"]
+    return bool(_mark(stored) == noted["mark"])
 
 
 def _mark(schema: Any) -> str:

@@ -118,7 +118,9 @@ class Changing:
         try:
             self.schema = altered_schema.altered_schema(self.table.table, self.schema, changes)
         except ValueError as error:
-            raise NotSupportedError(f"{self.name}: Paimon refuses it: {error}", _OTHER_ENGINE) from error
+            raise NotSupportedError(
+                f"{self.name}: Paimon refuses it: {error}", _OTHER_ENGINE
+            ) from error
         self.found += changes
 
     def _add(self, change: AddColumn) -> None:
@@ -160,9 +162,7 @@ class Changing:
         if not (change.if_not_exists and same and is_nullable(place.type) == change.nullable):
             raise column_exists(self.name, path, is_now)
 
-    def _other(
-        self, siblings: list[str], path: tuple[str, ...], after: str | None
-    ) -> str | None:
+    def _other(self, siblings: list[str], path: tuple[str, ...], after: str | None) -> str | None:
         """The column behind which one is put, as the schema spells it; None: it is the first."""
         if after is None:
             return None
@@ -235,10 +235,7 @@ class Changing:
         self._apply(SchemaChange.update_column_position(move))
 
     def _set_default(self, change: SetDefault, place: Place) -> None:
-        if change.default is None:
-            kind = "string"
-        else:
-            kind = to_spark(place.type, change.column)
+        kind = "string" if change.default is None else to_spark(place.type, change.column)
         self._apply(self._default(place.path, change.default, kind))
 
     def _default(self, path: tuple[str, ...], text: str | None, declared: str) -> Any:

@@ -29,7 +29,7 @@ class Place:
 
 
 def find_place(fields: Sequence[Any], path: Sequence[str]) -> Place | None:
-    """The place that ``path`` names in pypaimon's ``fields``, ignoring case; None: there is none."""
+    """The place that ``path`` names in pypaimon's ``fields``, in any case; None: there is none."""
     place: Place | None = None
     for part in path:
         place = _within(_documents(fields) if place is None else place.type, part, place)
