@@ -10,6 +10,7 @@ from airflow_provider_merge.sql.lexer import Token
 from airflow_provider_merge.sql.settings import read_settings
 from airflow_provider_merge.sql.text import Span, SqlText
 from airflow_provider_merge.sql.views import Views
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 
@@ -19,7 +20,6 @@ _INSTEAD: Final = {
     "CLUSTERED": "Write the properties bucket and bucket-key.",
     "AS": "Create the table without rows, and insert the query's in a task behind it.",
     "SELECT": "Create the table without rows, and insert the query's in a task behind it.",
-    "LIKE": "Write the columns.",
 }
 _FORMATS: Final = ("iceberg", "paimon")
 # Formats whose tables are partitioned only by columns.
@@ -36,6 +36,7 @@ class _Parts:
     options: dict[str, str] = field(default_factory=dict)
     comment: str | None = None
     format: str | None = None
+    like: str | None = None
     # Where the first transform of a column stands.
     transform: int | None = None
 
@@ -89,6 +90,7 @@ class _Reader(DefinitionReader):
                 parts.options,
                 parts.comment,
                 parts.format,
+                parts.like,
             )
         return target, spec
 
@@ -141,6 +143,14 @@ class _Reader(DefinitionReader):
                 problem = f"tables of {format_.text} are not supported"
                 remedy = f"Use one of: {', '.join(_FORMATS)}."
                 raise self.sql.unsupported(format_.start, problem, remedy)
+        elif cursor.accept("LIKE"):
+            place = cursor.token.start
+            like = self.views.table(cursor.name("the name of a table"))
+            if like.catalog:
+                raise self.sql.error(
+                    place, "LIKE takes a table of the same catalog", "Write db.table."
+                )
+            parts.like = ".".join((quote(like.database), quote(like.table)))
         elif cursor.accept("PARTITIONED", "BY"):
             self._partition_keys()
         elif cursor.accept("COMMENT"):

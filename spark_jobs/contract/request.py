@@ -300,6 +300,9 @@ class JobRequest:
             "Leave dry_run out: it removes nothing.",
         )
         if isinstance(self.statement, CreateTableSpec):
+            like = self.statement.like
+            is_own = like and self.target and TableName.parse(like).may_be(self.target)
+            require(not is_own, "statement.like", "names the table itself")
             named, connector = self.statement.format, self.catalog.connector
             require(
                 named is None or named == connector,

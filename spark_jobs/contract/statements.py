@@ -257,17 +257,23 @@ class CreateTableSpec:
 
     ``partition_keys``: columns, or where the format has them transforms of columns: ``day(ts)``,
     ``bucket(16, id)``. ``format``: the table format that the catalog must have; None: any.
+    ``like``: in place of columns and keys, the table (``database.table``) that has them, whose
+    options and comment count unless others are given.
     """
 
-    columns: tuple[ColumnSpec, ...]
+    columns: tuple[ColumnSpec, ...] = ()
     partition_keys: tuple[str, ...] = ()
     primary_key: tuple[str, ...] = ()
     table_options: Mapping[str, str] = field(default_factory=dict)
     comment: str | None = None
     format: str | None = None
+    like: str | None = None
     kind: ClassVar[str] = "create_table"
 
     def __post_init__(self) -> None:
+        if self.like is not None:
+            self._require_alone(self.like)
+            return
         require(bool(self.columns), "columns", "a table needs at least one column")
         names = [column.name.lower() for column in self.columns]
         for name in names:
@@ -277,6 +283,11 @@ class CreateTableSpec:
             require(lowered in names, "primary_key", f"{name} is not a column of the table")
             require(key.count(lowered) == 1, "primary_key", f"{name} occurs more than once")
         self.partitioned_by()
+
+    def _require_alone(self, like: str) -> None:
+        require(bool(like.strip()), "like", "is empty")
+        for name in ("columns", "partition_keys", "primary_key"):
+            require(not getattr(self, name), name, "cannot be combined with like", "Leave it out.")
 
     def partitioned_by(self) -> tuple[PartitionKey, ...]:
         """The partition keys, with columns as they are spelled."""

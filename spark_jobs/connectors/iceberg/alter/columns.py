@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Any, Final
 
 from spark_jobs.connectors.iceberg.alter.definition import NESTED, Definition, Document, type_text
-from spark_jobs.connectors.iceberg.table.table_spec import iceberg_type
+from spark_jobs.connectors.iceberg.table.table_spec import DEFAULTS_SINCE, iceberg_type, json_value
 from spark_jobs.connectors.shared.table.alterations import (
     column_exists,
     find_name,
@@ -38,7 +36,6 @@ from spark_jobs.formats.iceberg.reserved import is_reserved
 
 _DECIMAL: Final = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _PROMOTED: Final = (("int", "long"), ("float", "double"))
-_DEFAULTS_SINCE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +292,7 @@ def _default(
     """The default in JSON, by the specification's "JSON single-value serialization"."""
     if text is None:
         return None
-    if table.version < _DEFAULTS_SINCE:
+    if table.version < DEFAULTS_SINCE:
         raise NotSupportedError(
             f"{name} has version {table.version} of the format, which has no defaults of columns "
             f"({column} DEFAULT {text}).",
@@ -313,19 +310,6 @@ def _nested_default(name: TableName, column: str) -> NotSupportedError:
         f"{name}: {column} is a nested field, whose default statements would not know.",
         "Leave the default out.",
     )
-
-
-def json_value(value: Any) -> Any:
-    """A value of ``literal_value`` in Iceberg's JSON."""
-    if isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, Decimal):
-        return f"{value:f}"
-    if isinstance(value, dt.datetime):
-        return value.isoformat(timespec="microseconds")
-    return value.isoformat()
 
 
 def _refuse_key(name: TableName, place: _Place | None, column: str) -> None:

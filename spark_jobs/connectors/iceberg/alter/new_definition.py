@@ -167,7 +167,12 @@ def _ids_of(fields: list[Document]) -> set[int]:
 
 
 def _document_of(definition: Definition, part: str) -> Any:
-    return {"schema": definition.schema, "spec": definition.spec, "order": definition.order}[part]
+    """A part as pyiceberg writes it again, once it is stored."""
+    from pyiceberg.schema import Schema
+
+    if part == "schema":
+        return _plain_schema(Schema.model_validate(copy.deepcopy(definition.schema)))
+    return definition.spec if part == "spec" else definition.order
 
 
 def _marks(metadata: Any) -> dict[str, set[str]]:
@@ -208,7 +213,7 @@ def _required(metadata: Any) -> tuple[Any, ...]:
         _made(update.AssertCurrentSchemaId, "current-schema-id", metadata.current_schema_id),
         _made(update.AssertLastAssignedFieldId, "last-assigned-field-id", metadata.last_column_id),
         _made(update.AssertDefaultSpecId, "default-spec-id", metadata.default_spec_id),
-        of(
+        _made(
             update.AssertDefaultSortOrderId,
             "default-sort-order-id",
             metadata.default_sort_order_id,
@@ -230,7 +235,7 @@ def _schema_updates(metadata: Any, after: Definition) -> Iterator[Any]:
     from pyiceberg.schema import Schema
     from pyiceberg.table import update
 
-    wanted = mark(after.schema)
+    wanted = mark(_document_of(after, "schema"))
     same = [each.schema_id for each in metadata.schemas if mark(_plain_schema(each)) == wanted]
     number = 1 + max(each.schema_id for each in metadata.schemas)
     if not same:

@@ -11,6 +11,7 @@ from spark_jobs.connectors.paimon.alter.fields import Place, find_place, names_a
 from spark_jobs.connectors.paimon.format.types import is_nullable, to_paimon, to_spark
 from spark_jobs.connectors.paimon.library import altered_schema
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.connectors.paimon.table.table_spec import default_text
 from spark_jobs.connectors.shared.table.alterations import (
     column_exists,
     find_name,
@@ -34,7 +35,7 @@ from spark_jobs.contract.alter_table import (
     WidenColumn,
 )
 from spark_jobs.contract.identifiers import name_parts
-from spark_jobs.contract.literals import literal_text, require_literal
+from spark_jobs.contract.literals import require_literal
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.spark_types import SparkType, is_wider, parse_type
 from spark_jobs.errors import NotSupportedError
@@ -248,7 +249,7 @@ class Changing:
                 "columns only.",
                 "Leave the default out.",
             )
-        plain: Any = None if value is None else default_text(self.name, path[0], value)
+        plain: Any = None if value is None else default_text(path[0], value)
         return SchemaChange.update_column_default_value(list(path), plain)
 
     def _comment_table(self, change: CommentTable) -> None:
@@ -334,22 +335,6 @@ class Changing:
             raise NotSupportedError(
                 f"{self.name}: Paimon keeps the name {new} for itself.", "Take another name."
             )
-
-
-def default_text(name: TableName, column: str, value: Any) -> str:
-    """A value of ``literal_value`` as Paimon keeps it: text that is cast to the column's type.
-
-    Raises:
-        NotSupportedError: no text means this value.
-    """
-    if isinstance(value, bytes):
-        raise NotSupportedError(
-            f"{name}: column {column} is BINARY, for which Paimon has no defaults.",
-            "Leave the default out.",
-        )
-    text = literal_text(value)
-    # Readers take quotes around it away.
-    return f"'{text}'" if text[:1] == text[-1:] == "'" and len(text) > 1 else text
 
 
 def _is_longer(wanted: SparkType, before: SparkType) -> bool:
