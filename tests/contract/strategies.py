@@ -6,6 +6,28 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from spark_jobs.contract.alter_table import (
+    AddColumn,
+    AddPartitionField,
+    AlteredPart,
+    AlterTableReport,
+    AlterTableSpec,
+    CommentColumn,
+    CommentTable,
+    DropColumn,
+    DropIdentifierFields,
+    DropPartitionField,
+    MoveColumn,
+    RenameColumn,
+    ReplacePartitionField,
+    SetDefault,
+    SetIdentifierFields,
+    SetNullable,
+    SetProperties,
+    SetWriteOrder,
+    UnsetProperties,
+    WidenColumn,
+)
 from spark_jobs.contract.compaction import CompactedPartition, CompactionReport, CompactSpec
 from spark_jobs.contract.inserts import (
     DropPartitionsSpec,
@@ -248,6 +270,46 @@ def create_tables(draw: st.DrawFn) -> CreateTableSpec:
     )
 
 
+_columns = columns.filter(bool)
+_keys = st.sampled_from(["day(ts)", "bucket(4, id)", "p", "`a b`"])
+_orders_of_rows = st.sampled_from(["a", "b DESC", "bucket(4, c) ASC NULLS LAST"])
+_changes = st.one_of(
+    st.builds(
+        AddColumn,
+        identifiers,
+        types,
+        st.booleans(),
+        st.none() | texts,
+        st.none(),
+        st.booleans(),
+        st.none(),
+        st.booleans(),
+    ),
+    st.builds(DropColumn, _columns, st.booleans()),
+    st.builds(RenameColumn, _columns, identifiers, st.booleans()),
+    st.builds(WidenColumn, _columns, types),
+    st.builds(CommentColumn, _columns, texts),
+    st.builds(SetNullable, _columns, st.booleans()),
+    st.builds(MoveColumn, _columns, st.just(True)),
+    st.builds(SetDefault, _columns, st.none() | words),
+    st.builds(CommentTable, texts),
+    st.builds(SetProperties, st.dictionaries(words, texts, min_size=1, max_size=2)),
+    st.builds(UnsetProperties, st.lists(words, min_size=1, max_size=2).map(tuple)),
+    st.builds(AddPartitionField, _keys, st.none() | identifiers, st.booleans()),
+    st.builds(DropPartitionField, _keys, st.booleans()),
+    st.builds(ReplacePartitionField, _keys, _keys, st.none() | identifiers),
+    st.builds(
+        SetWriteOrder,
+        st.lists(_orders_of_rows, max_size=2).map(tuple),
+        st.none() | st.sampled_from(["none", "hash", "range"]),
+    ),
+    st.builds(SetIdentifierFields, st.lists(_columns, min_size=1, max_size=2).map(tuple)),
+    st.builds(
+        DropIdentifierFields, st.lists(_columns, min_size=1, max_size=2).map(tuple), st.booleans()
+    ),
+)
+alterations = st.builds(AlterTableSpec, st.lists(_changes, min_size=1, max_size=3).map(tuple))
+
 _quarantining = st.builds(
     FileSource,
     names,
@@ -286,6 +348,7 @@ def requests(draw: st.DrawFn) -> JobRequest:
             truncates,
             drops,
             create_tables(),
+            alterations,
             maintenance,
             compactions,
         )
@@ -348,6 +411,8 @@ _compactions = st.builds(
     *[counts] * 11,
     st.lists(counts, max_size=2).map(tuple),
 )
+_parts = st.builds(AlteredPart, texts, st.none() | texts, st.none() | texts)
+_altered = st.builds(AlterTableReport, st.lists(_parts, max_size=2).map(tuple), counts)
 results = st.builds(
     JobResult,
     texts,
@@ -367,4 +432,5 @@ results = st.builds(
     st.none() | _found,
     st.lists(texts, max_size=2).map(tuple),
     st.none() | _compactions,
+    alteration=st.none() | _altered,
 )

@@ -136,7 +136,8 @@ def _add(name: TableName, table: Definition, path: tuple[str, ...], change: AddC
     _refuse_key(name, _find(table, path[:-1]), change.column)
     index = find_name(path[-1], [each["name"] for each in siblings])
     if index is not None:
-        _require_equal(name, path, siblings[index], change)
+        found = siblings[index]
+        _require_equal(name, (*path[:-1], found["name"]), found, change)
         return
     _refuse_new_name(name, path[-1])
     default = _default(name, table, change.column, change.default, change.type)

@@ -98,20 +98,21 @@ class NewDefinition:
 
 
 def is_made(now: PinnedTable, noted: Mapping[str, Any]) -> bool:
-    """Whether a table has got what was ``noted``, whatever others did to it after that."""
-    metadata = now.metadata
-    if str(metadata.table_uuid) != noted["table"]:
+    """Whether a table has got what was ``noted``, whatever columns others changed after that.
+
+    An equal change that somebody else made in between counts, too.
+    """
+    metadata, current = now.metadata, Definition.of(now.metadata)
+    if str(metadata.table_uuid) != noted["table"] or current.version < noted["version"]:
+        return False
+    # Of former values of properties, a table knows nothing.
+    if any(mark(current.properties.get(n)) != each for n, each in noted["properties"].items()):
         return False
     parts, known = noted["parts"], _marks(metadata)
     fresh = [part for part, each in parts.items() if not each["known"]]
     if fresh:
         return all(parts[part]["mark"] in known[part] for part in fresh)
-    current = Definition.of(metadata)
-    return (
-        current.version >= noted["version"]
-        and all(mark(_document_of(current, p)) == each["mark"] for p, each in parts.items())
-        and all(mark(current.properties.get(n)) == e for n, e in noted["properties"].items())
-    )
+    return all(mark(_document_of(current, p)) == each["mark"] for p, each in parts.items())
 
 
 def with_name_mapping(before: Definition, after: Definition) -> None:
