@@ -22,6 +22,8 @@ WITH_SNAPSHOTS: Final = frozenset(
         *("blob-field", "video-frame-field", "blob-descriptor-field", "blob-view-field"),
     }
 )
+# What a catalog's server says of a table among its options, besides its place.
+OF_SERVER: Final = frozenset({"owner", "createdAt", "createdBy", "updatedAt", "updatedBy", "path"})
 # It may change only if this other option is "true".
 VECTORS: Final = "deletion-vectors.enabled"
 VECTORS_MODIFIABLE: Final = "deletion-vectors.modifiable"

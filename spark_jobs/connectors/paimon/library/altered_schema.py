@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from spark_jobs.formats.paimon.fixed_options import OF_SERVER
+
 
 def altered_schema(table: Any, schema: Any, changes: Sequence[Any]) -> Any:
     """Pypaimon's ``schema`` of ``table`` with its ``changes``, under the same id.
@@ -51,12 +53,13 @@ def next_schema(schema: Any, number: int) -> Any:
 
 
 def text_of_schema(schema: Any) -> str:
-    """What tells a schema from another one: all of it but its id and when it was stored."""
+    """What tells a schema from another one: not its id, nor when and by whom it was stored."""
     from pypaimon.common.json_util import JSON
 
     document = json.loads(JSON.to_json(schema))
     named = {k: v for k, v in document.items() if k not in ("id", "timeMillis", "version")}
     given = {name: value for name, value in named.items() if value is not None}
+    given["options"] = {k: v for k, v in schema.options.items() if k not in OF_SERVER}
     return json.dumps(given, sort_keys=True)
 
 

@@ -7,9 +7,10 @@ from typing import Final
 
 from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
 from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.formats.paimon.fixed_options import OF_SERVER
 
 # Options that are about the files of the one table.
-_OWN: Final = frozenset({"path", "branch", "data-file.external-paths"})
+_OWN: Final = OF_SERVER | {"branch", "data-file.external-paths"}
 
 
 def like_schema(schema: PaimonSchema, spec: CreateTableSpec) -> PaimonSchema:
