@@ -7,6 +7,7 @@ import inspect
 from typing import Any
 
 from airflow_provider_merge.get_provider_info import get_provider_info
+from airflow_provider_merge.operators.alter_table import AlterTableOperator
 from airflow_provider_merge.operators.clauses import when_matched
 from airflow_provider_merge.operators.create_table import CreateTableOperator, column
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
@@ -24,6 +25,7 @@ SOURCE = table_source("a.s")
 MERGE = "MERGE INTO a.b USING x ON b.id = x.id WHEN MATCHED THEN DELETE"
 # The operation of each in a list of statements.
 LISTED: dict[type, str] = {
+    AlterTableOperator: "alter_table",
     CreateTableOperator: "create_table",
     DeleteFromOperator: "delete_from",
     DropPartitionsOperator: "drop_partitions",
