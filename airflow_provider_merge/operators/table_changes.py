@@ -94,7 +94,7 @@ def comment_table(comment: str) -> TableChange:
 
 
 def set_properties(properties: Mapping[str, str]) -> TableChange:
-    """SET TBLPROPERTIES; ``{"format-version": "3"}`` upgrades an Iceberg table."""
+    """SET TBLPROPERTIES; where the format has it, ``{"format-version": "3"}`` is an upgrade."""
     return {"kind": "set_properties", "properties": dict(properties)}
 
 

@@ -1,4 +1,4 @@
-"""ALTER TABLE as Spark, Iceberg's and Paimon's extensions write it, and COMMENT ON TABLE."""
+"""ALTER TABLE as Spark and the extensions of table formats write it, and COMMENT ON TABLE."""
 
 from __future__ import annotations
 
@@ -282,7 +282,7 @@ class _Reader(DefinitionReader):
             yield DropIdentifierFields(self._columns(), if_exists)
 
     def _write_order(self) -> Iterator[TableChange]:
-        """With what Iceberg's extensions make of it: ``SetWriteDistributionAndOrdering``."""
+        """With what Spark's extensions make of it: ``SetWriteDistributionAndOrdering``."""
         cursor, place = self.cursor, self.cursor.token.start
         distribution: Distribution | None = None
         order: tuple[str, ...] = ()

@@ -97,6 +97,7 @@ _INSTEAD = {
     ("SetCurrentSnapshotOperator", "tag"): "snapshot_id",
     ("CherryPickOperator", "wap_id"): "snapshot_id",
     ("DeleteTagOperator", "expired"): "tag",
+    ("CreateTableOperator", "like"): "columns",
 }
 _VALUES: dict[str, Any] = {
     "actions": ["compact"],
@@ -137,6 +138,7 @@ _VALUES: dict[str, Any] = {
     "include_pending": True,
     "isolation": "snapshot",
     "last_writer_wins": True,
+    "like": "a.other",
     "limit": 5,
     "manifests": "rewrite",
     "max_age": 90,
