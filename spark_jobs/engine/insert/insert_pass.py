@@ -18,7 +18,6 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.sql_literals import sql_conditions
-from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.engine.insert.insert_writer import change_rows, require_not_null
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.change_counts import Placement
@@ -110,7 +109,7 @@ def _by_cluster(
         encoded = batch.column(name).dictionary_encode(null_encoding="encode")
         pairs = codes * (len(encoded.dictionary) + 1) + encoded.indices.to_numpy()
         codes = np.unique(pairs, return_inverse=True)[1]
-    for code in distinct(codes):
+    for code in range(int(codes.max()) + 1):
         chosen = np.flatnonzero(codes == code)
         part = batch if len(chosen) == batch.num_rows else batch.take(pa.array(chosen))
         yield tuple(part.column(name)[0].as_py() for name in cluster_by), part

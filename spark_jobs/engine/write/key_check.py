@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.contract.sql_literals import sql_conditions
-from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.spi import rows
 
@@ -58,7 +57,7 @@ class KeyCheck:
         return same
 
     def _error(self, found: pa.RecordBatch, repeated: npt.NDArray[np.intp]) -> DataError:
-        involved = distinct(repeated, repeated - 1)
+        involved = np.unique(np.concatenate([repeated, repeated - 1]))
         cases = pc.unique(found.column(rows.CASE_NUMBER).take(pa.array(involved))).to_pylist()
         by = " and ".join(self._labels[case] for case in sorted(cases))
         keys = found.select(list(self._key_columns)).take(pa.array(repeated[:_NAMED_KEYS]))
