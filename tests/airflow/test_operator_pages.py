@@ -141,15 +141,6 @@ def test_a_page_has_the_parts_of_a_how_to_guide(guide):
     assert headings[-1] == "Reference"
 
 
-def test_an_altered_table_as_text_and_as_parameters():
-    code = blocks("alter_table", "python")[0]
-    (sql,) = blocks("alter_table", "sql")
-    parameters = operator_of(code)
-    text = AlterTableOperator(task_id="alter_orders", sql=sql)
-    assert text.statement().changes == parameters.statement().changes[:2]
-    assert text.target_table() == parameters.target_table()
-
-
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
 def test_a_page_shows_an_example_dag_as_it_is(guide):
     before, *excerpts = re.split(r"^```py\n", guide.read_text(), flags=re.MULTILINE)
