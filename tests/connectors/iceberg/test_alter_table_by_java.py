@@ -182,6 +182,33 @@ def test_an_upgrade_to_version_3(
     }
 
 
+def test_columns_beside_a_type_that_is_not_known(iceberg_spark: IcebergSpark) -> None:
+    judge, table = iceberg_spark, "db.altered_variant"
+    judge.sql(
+        f"CREATE TABLE {CATALOG}.{table} (id INT, v ARRAY<VARIANT>) USING iceberg "
+        "TBLPROPERTIES ('format-version' = '3')",
+        f"INSERT INTO {CATALOG}.{table} SELECT 1, array(parse_json('5'))",
+    )
+    for text in (f"ALTER TABLE {table} ADD COLUMN n INT", f"ALTER TABLE {table} DROP COLUMN v"):
+        target, spec = parse_alter_table(text)
+        request = JobRequest(str(uuid.uuid4()), target, catalog_of(judge), spec)
+        error = run(request, None).error
+        assert error is not None
+        assert (error.code, "column v has the type variant" in error.message) == (
+            "NOT_SUPPORTED",
+            True,
+        ), error
+    target, like = parse_create_table(f"CREATE TABLE db.like_variant LIKE {table}")
+    error = run(JobRequest(str(uuid.uuid4()), target, catalog_of(judge), like), None).error
+    assert error is not None
+    assert error.code == "NOT_SUPPORTED"
+    altered(judge, table, "SET TBLPROPERTIES ('a' = 'b')")
+    altered(judge, table, "WRITE ORDERED BY id")
+    judge.sql(f"INSERT INTO {CATALOG}.{table} SELECT 2, array(parse_json('6'))")
+    found = judge.sql(f"SELECT id, to_json(v[0]) AS v FROM {CATALOG}.{table} ORDER BY id")
+    assert found == [{"id": 1, "v": "5"}, {"id": 2, "v": "6"}]
+
+
 def test_a_table_with_defaults_and_one_like_it(
     spark: SparkSession, iceberg_spark: IcebergSpark
 ) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_jobs.connectors.iceberg.alter.definition import Definition
+from spark_jobs.connectors.iceberg.alter.definition import NESTED, Definition
 from spark_jobs.connectors.iceberg.alter.new_definition import NewDefinition
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, schema_fields
 from spark_jobs.connectors.iceberg.table.refusals import refuse_unreadable, refuse_unwritable
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import JobError, NotSupportedError
+from spark_jobs.formats.iceberg.foreign_types import type_name
 from spark_jobs.formats.iceberg.transforms import VOID
 
 
@@ -22,6 +23,7 @@ def refuse_altered(read: PinnedTable, wanted: NewDefinition) -> None:
         NotSupportedError: names the column, the field or the property.
     """
     name, after = wanted.name, wanted.after
+    _refuse_foreign(name, wanted)
     _refuse_gone_sources(name, after)
     _refuse_names(name, after)
     altered = _altered(read, wanted)
@@ -55,6 +57,32 @@ def _altered(read: PinnedTable, wanted: NewDefinition) -> PinnedTable:
     return PinnedTable(
         made, read.storage, read.branch, read.snapshot, schema_fields(metadata.schema())
     )
+
+
+def _refuse_foreign(name: TableName, wanted: NewDefinition) -> None:
+    """Refuse new schemas of tables with types for which pyiceberg has no names.
+
+    In a new schema, those that stand in for them would be stored.
+    """
+    if wanted.before.schema == wanted.after.schema:
+        return
+    for column in wanted.before.fields:
+        foreign = _foreign_type(column["type"])
+        if foreign:
+            raise NotSupportedError(
+                f"{name}: column {column['name']} has the type {foreign}: columns of such a table "
+                "are not changed here.",
+                "Alter the table with Iceberg's own engines.",
+            )
+
+
+def _foreign_type(kind: Any) -> str:
+    """A type within ``kind`` (JSON) that pyiceberg calls otherwise; empty if there is none."""
+    if isinstance(kind, str):
+        return type_name(kind) if type_name(kind) != kind else ""
+    inner = [kind[part] for part in NESTED.get(kind["type"], ())]
+    inner += [each["type"] for each in kind.get("fields", ())]
+    return next(filter(None, map(_foreign_type, inner)), "")
 
 
 def _refuse_gone_sources(name: TableName, after: Definition) -> None:

@@ -10,9 +10,10 @@ from typing import Any, Final
 from spark_jobs.connectors.iceberg.format.schema import all_fields
 from spark_jobs.connectors.iceberg.table.pinned_table import NAME_MAPPING, PinnedTable
 from spark_jobs.connectors.iceberg.table.refusals import refuse_unwritable
-from spark_jobs.connectors.iceberg.table.table_spec import table_columns
+from spark_jobs.connectors.iceberg.table.table_spec import default_values, table_columns
 from spark_jobs.connectors.shared.table.definitions import (
     column_differences,
+    default_differences,
     name_differences,
     option_differences,
 )
@@ -92,6 +93,7 @@ class LikeTable:
         wanted = [part for part in self.table.partitioned_by if not part.startswith(VOID)]
         return [
             *column_differences(table_columns(self.table.fields), table_columns(found.fields)),
+            *default_differences(default_values(self.table.fields), default_values(found.fields)),
             *name_differences("partition fields", wanted, found.partitioned_by),
             *name_differences("identifier fields", keys, known),
             *option_differences(spec.table_options, options),

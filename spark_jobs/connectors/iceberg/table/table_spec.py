@@ -211,14 +211,15 @@ def differences(wanted: Mapping[str, Any], spec: CreateTableSpec, found: PinnedT
     options = {**found.metadata.properties, _VERSION: str(found.metadata.format_version)}
     return [
         *column_differences(table_columns(parse_fields(wanted)), table_columns(found.fields)),
-        *default_differences(_defaults(parse_fields(wanted)), _defaults(found.fields)),
+        *default_differences(default_values(parse_fields(wanted)), default_values(found.fields)),
         *name_differences("partition fields", partition, found.partitioned_by),
         *name_differences("identifier fields", key, sorted(found.identifiers, key=str.lower)),
         *option_differences(spec.table_options, options),
     ]
 
 
-def _defaults(fields: Sequence[IcebergField]) -> dict[str, str]:
+def default_values(fields: Sequence[IcebergField]) -> dict[str, str]:
+    """The defaults of new rows, by column."""
     return {e.name: str(e.write_default) for e in fields if e.write_default is not None}
 
 
