@@ -15,7 +15,8 @@ class TableKind:
     ``has_key``: tables have a primary key. ``tracks_rows``: rows have ids that they keep.
     ``evolves_columns``: an UPDATE stores columns apart, so that only vectors delete rows, and rows
     stay in their partition. ``transform``: Iceberg's, by which tables are partitioned;
-    ``version``: that of its format.
+    ``version``: that of its format. ``deletes_by_value``: equality deletes hide older copies of all
+    rows.
     """
 
     name: str
@@ -26,6 +27,7 @@ class TableKind:
     evolves_columns: bool = False
     transform: str = ""
     version: int = 2
+    deletes_by_value: bool = False
 
     @property
     def deletes_rows(self) -> bool:
@@ -87,6 +89,10 @@ ICEBERG_BUCKETS = (
 ICEBERG_DAYS = (
     TableKind("iceberg-cow-day", transform="day"),
     TableKind("iceberg-mor-day", marks_rows=True, transform="day"),
+)
+ICEBERG_DELETES = (
+    TableKind("iceberg-cow-equality", deletes_by_value=True),
+    TableKind("iceberg-mor-equality", marks_rows=True, deletes_by_value=True),
 )
 # Not Paimon: the format in miniature (``tests/support/folder_connector``).
 FOLDER = TableKind("folder")
