@@ -55,6 +55,7 @@ from spark_jobs.contract.statements import (
     UpdateSpec,
 )
 from spark_jobs.errors import ErrorCode
+from tests.contract.alterations import alterations
 
 # Any text that UTF-8 can hold, and text that is not blank.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -265,8 +266,6 @@ _quarantining = st.builds(
 @st.composite
 def requests(draw: st.DrawFn) -> JobRequest:
     """A request of any statement kind with up to three sources of any kind."""
-    from tests.contract.alterations import alterations
-
     source_names = draw(st.lists(names, min_size=1, max_size=3, unique_by=str.lower))
     sources = tuple(
         draw(
@@ -289,7 +288,7 @@ def requests(draw: st.DrawFn) -> JobRequest:
             truncates,
             drops,
             create_tables(),
-            alterations,
+            alterations(columns, identifiers, types, texts, words),
             maintenance,
             compactions,
         )
