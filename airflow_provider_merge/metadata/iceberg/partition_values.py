@@ -41,10 +41,7 @@ class PartitionField:
 
     def text(self, stored: Any) -> str | None:
         """The text of a value as a manifest has it; None for NULL."""
-        value = self.typed(stored)
-        if isinstance(value, bytes):
-            return value.hex()
-        return partition_text(value)
+        return partition_text(self.typed(stored))
 
     def typed(self, value: Any) -> Any:
         """A value as it is compared and named, from the value that a manifest has."""

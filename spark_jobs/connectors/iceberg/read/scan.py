@@ -86,7 +86,7 @@ class IcebergScan:
 
     def arrow_rows(
         self,
-        spark: SparkSession,
+        spark: SparkSession | None,
         table: TableHandle,
         files: Sequence[PlannedFile],
         columns: Sequence[str],
