@@ -61,12 +61,9 @@ class FieldRanges(Mapping[str, ColumnRange]):
         """What the file's own spec says, if it has the same field."""
         assert part.source is not None  # noqa: S101 - see __getitem__
         for own in self._table.specs[self._entry.spec_id]:
-            is_same = own.source is not None and own.source.id == part.source.id
-            if (
-                own.transform != part.transform
-                or not is_same
-                or own.id not in self._entry.partition
-            ):
+            source_id = None if own.source is None else own.source.id
+            is_same = (source_id, own.transform) == (part.source.id, part.transform)
+            if not is_same or own.id not in self._entry.partition:
                 continue
             raw = self._entry.partition[own.id]
             if raw is None:

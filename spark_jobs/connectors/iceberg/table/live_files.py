@@ -165,10 +165,10 @@ def partition_key(spec_id: int, partition: Mapping[int, Any]) -> PartitionKey:
 
     Floating ones are as text: 0.0 and -0.0 are two values, and NaN is one.
     """
-    values = {
-        key: each.hex() if isinstance(each, float) else each for key, each in partition.items()
-    }
-    return spec_id, tuple(sorted(values.items()))
+    values = (
+        (key, each.hex() if isinstance(each, float) else each) for key, each in partition.items()
+    )
+    return spec_id, tuple(sorted(values))
 
 
 def _key(entry: ManifestEntry) -> PartitionKey:
