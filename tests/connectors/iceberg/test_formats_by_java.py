@@ -137,7 +137,7 @@ def test_compaction(spark: SparkSession, iceberg_spark: IcebergSpark, file_forma
     )
 
     assert result.error is None, result.error
-    assert _rows(iceberg_spark, table) == before
+    assert list(map(repr, _rows(iceberg_spark, table))) == list(map(repr, before))
     (found,) = iceberg_spark.sql(f"SELECT array_agg(file_format) AS f FROM {table}.files")
     assert set(found["f"]) == {"PARQUET"}
 
