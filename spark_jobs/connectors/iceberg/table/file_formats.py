@@ -1,7 +1,7 @@
 """Data files in formats other than parquet, and which of them cannot be read rightly. Driver only.
 
 pyarrow holds timestamps of ORC files in nanoseconds, and wraps years that do not fit around without
-an error. Iceberg's writers store them in UTC.
+an error. Iceberg's writers store them in UTC, others, which know no field ids, in any time zone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from spark_jobs.datafiles.parquet.damage import reading_file
 
 ORC: Final = "ORC"
 TIMES: Final = ("timestamp", "timestamptz")
-_FIRST_YEAR: Final = 1970
+_FIRST_YEAR: Final = 1678
 _LAST_YEAR: Final = 2261
 
 
@@ -36,7 +36,7 @@ def format_problem(table: PinnedTable, file: LiveFile) -> str:
     if problem or file.entry.file_format != ORC:
         return problem
     unsafe = list(_times(table.fields))
-    if unsafe:
+    if unsafe and table.name_mapping is None:
         # Entries that are read for a compaction have no bounds.
         known = table.files_by_path.get(file.path, file)
         unsafe = [each for each in unsafe if not _has_safe_bounds(each, known)]
