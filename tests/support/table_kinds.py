@@ -15,7 +15,7 @@ class TableKind:
     ``has_key``: tables have a primary key. ``tracks_rows``: rows have ids that they keep.
     ``evolves_columns``: an UPDATE stores columns apart, so that only vectors delete rows, and rows
     stay in their partition. ``transform``: Iceberg's, by which tables are partitioned;
-    ``version``: that of its format.
+    ``version``: that of its format. ``older_files``: files are of a spec without partitions.
     """
 
     name: str
@@ -26,6 +26,7 @@ class TableKind:
     evolves_columns: bool = False
     transform: str = ""
     version: int = 2
+    older_files: bool = False
 
     @property
     def deletes_rows(self) -> bool:
@@ -87,6 +88,12 @@ ICEBERG_BUCKETS = (
 ICEBERG_DAYS = (
     TableKind("iceberg-cow-day", transform="day"),
     TableKind("iceberg-mor-day", marks_rows=True, transform="day"),
+)
+ICEBERG_TRUNCATED = (
+    TableKind("iceberg-cow-truncate", transform="truncate[25]"),
+    TableKind("iceberg-mor-truncate", marks_rows=True, transform="truncate[25]"),
+    TableKind("iceberg-cow-older", transform="truncate[25]", older_files=True),
+    TableKind("iceberg-mor-older", marks_rows=True, transform="truncate[25]", older_files=True),
 )
 # Not Paimon: the format in miniature (``tests/support/folder_connector``).
 FOLDER = TableKind("folder")

@@ -16,6 +16,8 @@ from pyiceberg.transforms import BucketTransform
 from pyiceberg.types import LongType
 from pyspark.sql import SparkSession
 
+from airflow_provider_merge.sql.parser import parse_statement
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import (
     DropPartitionsSpec,
     InsertOverwriteSpec,
@@ -23,6 +25,7 @@ from spark_jobs.contract.inserts import (
     TruncateTableSpec,
 )
 from spark_jobs.contract.request import JobOptions, JobRequest, SqlSource, TableName
+from spark_jobs.contract.result import JobResult
 from spark_jobs.run import run
 from tests.connectors.iceberg.tables import catalog_of
 from tests.judge.iceberg_spark import CATALOG, IcebergSpark
@@ -41,7 +44,7 @@ _LITERALS: Final[Mapping[str, str]] = {
 _VALUES: Final[Mapping[str, Sequence[str | None]]] = {
     "p": (None, "a", "ab", "abc", "ü/ä b"),
     "at": (
-        *(None, "1969-12-31 23:59:59.5", "1970-01-01 00:00:00", "2026-01-31 07:30:00"),
+        *(None, "1969-12-31 23:59:59", "1970-01-01 00:00:00", "2026-01-31 07:30:00"),
         *("2026-01-31 08:00:00", "2026-02-01 00:00:00"),
     ),
     "n": (None, "1969-12-31 23:59:59", "2026-03-29 02:30:00", "2026-10-25 02:30:00"),
@@ -132,16 +135,20 @@ class PartitionHistory:
         self.name = TableName("db", f"parts{self.seed}")
         self.version = self.chance.choice((1, 2, 2, 3))
         modes = ("copy-on-write", "merge-on-read")
+        # Java's writer of ORC makes -0.0 of a 0.0 that follows one.
+        file_format = self.chance.choice(("parquet", "parquet", "avro"))
         mode = "copy-on-write" if self.version == 1 else self.chance.choice(modes)
         self._java(
             "CREATE TABLE {t} (id BIGINT, p STRING, at TIMESTAMP, n TIMESTAMP_NTZ, x DOUBLE, "
             f"f FLOAT, b BINARY) USING iceberg TBLPROPERTIES ('format-version'='{self.version}', "
-            f"'write.delete.mode'='{mode}')"
+            f"'write.delete.mode'='{mode}', 'write.update.mode'='{mode}', "
+            f"'write.format.default'='{file_format}')"
         )
 
     def step(self) -> None:
         """Change the table and the model alike."""
-        act = self.chance.choice((self._insert, self._change_fields, *[self._replace] * 3))
+        others = (self._insert, self._change_fields, self._update, self._compact)
+        act = self.chance.choice((*others, *[self._replace] * 3))
         if not self.rows:
             act = self._insert
         act()
@@ -172,6 +179,36 @@ class PartitionHistory:
             return
         self._java(f"INSERT INTO {{t}} {_query(rows)}")
         self.rows += rows
+
+    def _update(self) -> None:
+        """Move rows to other partitions."""
+        column = self.chance.choice(list(_VALUES))
+        value, rest = self.chance.choice(_VALUES[column]), self.chance.randrange(3)
+        text = f"UPDATE t SET {column} = {literal(column, value)} WHERE id % 3 = {rest}"
+        self.done.append(text)
+        result = self._run(parse_statement(text.replace(" t ", f" {self.name} ", 1)).statement)
+        moved = [each for each in self.rows if int(str(each["id"])) % 3 == rest]
+        assert result.metrics.updated == len(moved), "\n".join(self.done)
+        for row in moved:
+            row[column] = value
+
+    def _compact(self) -> None:
+        mode = self.chance.choice(("minor", "full"))
+        self.done.append(f"compact, {mode}")
+        self._run(CompactSpec(mode=mode, min_files=2))
+
+    def _run(self, statement: Any, *sources: SqlSource, share: float | None = None) -> JobResult:
+        request = JobRequest(
+            operation_id=uuid.uuid4().hex,
+            target=self.name,
+            catalog=catalog_of(self.java),
+            statement=statement,
+            sources=sources,
+            options=JobOptions(rewrite_share=share),
+        )
+        result = run(request, self.spark)
+        assert result.error is None, "\n".join([*self.done, str(result.error)])
+        return result
 
     def _change_fields(self) -> None:
         others = [each for each in FIELDS if each not in self.fields]
@@ -214,17 +251,9 @@ class PartitionHistory:
     ) -> None:
         """Run a statement, which replaces partitions of ``specs``: those of rows, by fields."""
         self.done.append(f"{statement} {rows}")
-        sources = (SqlSource("s", _query(rows) if rows else f"{_query(self.rows)} LIMIT 0"),)
-        request = JobRequest(
-            operation_id=uuid.uuid4().hex,
-            target=self.name,
-            catalog=catalog_of(self.java),
-            statement=statement,
-            sources=sources if isinstance(statement, InsertOverwriteSpec) else (),
-            options=JobOptions(rewrite_share=self.chance.choice((None, 0.9))),
-        )
-        result = run(request, self.spark)
-        assert result.error is None, "\n".join([*self.done, str(result.error)])
+        query = _query(rows) if rows else f"{_query(self.rows)} LIMIT 0"
+        sources = [SqlSource("s", query)] if isinstance(statement, InsertOverwriteSpec) else []
+        result = self._run(statement, *sources, share=self.chance.choice((None, 0.9)))
         gone = [each for each in self.rows if self._goes(each, statement, rows, specs)]
         wanted = (len(rows), len(gone))
         metrics = result.metrics

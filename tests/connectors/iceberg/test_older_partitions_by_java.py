@@ -15,8 +15,8 @@ from tests.support.turns import EVERYTHING, part
 pytestmark = pytest.mark.slow
 
 _TURNS = 1000
-_TABLES = 30 if EVERYTHING or part(_TURNS) else 8
-_STEPS = 10
+_TABLES = 30 if EVERYTHING or part(_TURNS) else 6
+_STEPS = 12
 
 
 def test_random_partitions(spark: SparkSession, iceberg_spark: IcebergSpark) -> None:

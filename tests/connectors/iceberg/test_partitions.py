@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from spark_jobs.connectors.iceberg.table.live_files import partition_key
 from spark_jobs.contract.inserts import (
     DropPartitionsSpec,
     PartitionStatement,
@@ -124,3 +125,9 @@ def test_only_who_writes_into_the_partition_is_in_the_way(tmp_path: Path, day: s
     else:
         write.publish()
         assert ids_of(catalog) == [*range(4), *range(5, 8), 20]
+
+
+def test_floating_partitions_are_told_apart() -> None:
+    found = {partition_key(0, {1: each}) for each in (float("nan"), float("nan"), 0.0, -0.0, None)}
+
+    assert len(found) == 4
