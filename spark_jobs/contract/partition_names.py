@@ -11,6 +11,7 @@ from typing import Any, Final
 
 # Stands for NULL in a name; a string value with this text looks the same.
 NULL: Final = "NULL"
+NAN: Final = "NaN"
 
 
 def partition_text(value: Any) -> str | None:
@@ -29,7 +30,7 @@ def partition_text(value: Any) -> str | None:
     if isinstance(value, datetime) and value.tzinfo is not None:
         value = value.astimezone(UTC).replace(tzinfo=None)
     if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
+        return NAN if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
     return str(value)
 
 
