@@ -27,7 +27,7 @@ from spark_jobs.contract.inserts import (
 from spark_jobs.contract.request import JobOptions, JobRequest, SqlSource, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.run import run
-from tests.connectors.iceberg.tables import catalog_of
+from tests.connectors.iceberg.tables import assert_read_alike, catalog_of
 from tests.judge.iceberg_spark import CATALOG, IcebergSpark
 
 Row = dict[str, str | None]
@@ -136,13 +136,13 @@ class PartitionHistory:
         self.version = self.chance.choice((1, 2, 2, 3))
         modes = ("copy-on-write", "merge-on-read")
         # Java's writer of ORC makes -0.0 of a 0.0 that follows one.
-        file_format = self.chance.choice(("parquet", "parquet", "avro"))
+        self.file_format = self.chance.choice(("parquet", "parquet", "avro"))
         mode = "copy-on-write" if self.version == 1 else self.chance.choice(modes)
         self._java(
             "CREATE TABLE {t} (id BIGINT, p STRING, at TIMESTAMP, n TIMESTAMP_NTZ, x DOUBLE, "
             f"f FLOAT, b BINARY) USING iceberg TBLPROPERTIES ('format-version'='{self.version}', "
             f"'write.delete.mode'='{mode}', 'write.update.mode'='{mode}', "
-            f"'write.format.default'='{file_format}')"
+            f"'write.format.default'='{self.file_format}')"
         )
 
     def step(self) -> None:
@@ -158,6 +158,15 @@ class PartitionHistory:
         rows = self.java.sql(f"SELECT {_SHOWN} FROM {CATALOG}.{self.name}")
         found, wanted = _told(rows), _told(self.rows)
         assert found == wanted, "\n".join([*self.done, _difference(found, wanted)])
+
+    def end(self) -> None:
+        """Compare what this project and pyiceberg read with what Java reads."""
+        count = assert_read_alike(self.spark, self.java, str(self.name))
+        assert count == len(self.rows)
+        if self.file_format == "parquet":
+            table = self.java.library().load_table((self.name.database, self.name.table))
+            found = sorted(map(str, table.scan().to_arrow().column("id").to_pylist()))
+            assert found == sorted(str(each["id"]) for each in self.rows), "\n".join(self.done)
 
     def _java(self, text: str) -> None:
         self.done.append(f"by Java: {text}")

@@ -40,7 +40,7 @@ _SPECS: Final = (
 )
 _KINDS: Final = (
     *("merge", "merge", "merge", "statement", "merge by Java", "statement by Java"),
-    *("append by pyiceberg", "roll back", "schema", "spec", "rewrite_data_files"),
+    *(*["append by pyiceberg"] * 2, "roll back", "schema", "spec", "rewrite_data_files"),
     *("rewrite_manifests", "delete by value", "compact", "compact", "sort order", "upgrade"),
     *("replace", "replace"),
 )
@@ -86,7 +86,8 @@ class History:
             f"'write.{each}.mode'='{self.mode}'" for each in ("merge", "update", "delete")
         )
         # Pyiceberg reads no Avro, and of ORC no promoted columns.
-        self.file_format = self.chance.choice(("parquet", "parquet", "parquet", "orc", "avro"))
+        formats = (*["parquet"] * 4, "orc", "avro")
+        self.file_format = random.Random(f"format {self.seed}").choice(formats)
         properties += f", 'write.format.default'='{self.file_format}'"
         self._did("created", f"created {spec or 'without partitions'}, version {version}")
         self._sql(
