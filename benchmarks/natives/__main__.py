@@ -7,7 +7,8 @@ This project has a process with a Spark session of its own, all others share ano
 engine works at a time, and they take turns. Before its turn this project runs a small statement,
 because Spark ends Python workers that were idle for a minute. ``here-join``, ``here-located`` and
 ``here-prepared`` are this project with a forced plan; ``here-iceberg`` is this project on the very
-tables of ``iceberg`` (version 2), which it needs beside it or in an earlier run. Every round starts
+tables of ``iceberg`` in version 2, ``here-iceberg-v3`` in version 3; both need ``iceberg`` or
+``iceberg-v2`` beside them or in an earlier run. Every round starts
 from the same table: for each engine as many files of the same rows, 20 times the size. Before the
 first round, which is not timed, the files leave the cache of the machine: it tells the bytes that
 an engine reads, and the rows of all are compared after it. The jars come from Maven. ``paimon``
@@ -92,7 +93,7 @@ def _measure(
     running: Mapping[str, Session], data: Data, work: Work, rounds: int
 ) -> Iterable[Measured]:
     """Let the engines take turns; the first round warms up and compares."""
-    turns: dict[str, list[Measured]] = {name: [] for name in running if _takes_part(name, work)}
+    turns: dict[str, list[Measured]] = {name: [] for name in running}
     failed: dict[str, str] = {}
     digests: dict[str, tuple[int, int]] = {}
     # This project takes the tables of others.
@@ -116,11 +117,6 @@ def _measure(
             yield Measured(work.name, data.rows, name, error=failed[name])
         else:
             yield _together(done, digests[name][0])
-
-
-def _takes_part(engine: str, work: Work) -> bool:
-    """Iceberg's older vectors are positions in files; they differ only where rows are marked."""
-    return engine != "iceberg-v2" or work.vectors
 
 
 def _turn(

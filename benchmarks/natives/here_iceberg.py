@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,10 +22,14 @@ _CATALOG = "bench"
 
 
 class HereIceberg:
-    """Implements ``engines.Engine``: a SQL catalog, in SQLite, of the tables that Iceberg wrote."""
+    """Implements ``engines.Engine``: a SQL catalog, in SQLite, of the tables that Iceberg wrote.
 
-    def __init__(self, spark: SparkSession) -> None:
+    They are upgraded to ``version`` before each round.
+    """
+
+    def __init__(self, spark: SparkSession, version: int) -> None:
         self._spark = spark
+        self._version = version
         self._live = ICEBERG / engines.DATABASE
         self._plan = ""
 
@@ -81,11 +87,20 @@ class HereIceberg:
         with SqlCatalog(_CATALOG, uri=options["uri"], warehouse=options["warehouse"]) as catalog:
             catalog.create_namespace(engines.DATABASE)
             for folder in filter(Path.is_dir, self._live.iterdir()):
-                latest = max(
-                    (folder / "metadata").glob("v*.metadata.json"),
-                    key=lambda path: int(path.name[1:].partition(".")[0]),
-                )
                 name = (engines.DATABASE, folder.name)
-                table = catalog.register_table(name, f"file://{latest}")
-                with table.transaction() as changes:
-                    changes.set_properties(**iceberg_modes(work))
+                metadata = self._upgraded(folder / "metadata", iceberg_modes(work))
+                catalog.register_table(name, f"file://{metadata}")
+
+    def _upgraded(self, folder: Path, properties: Mapping[str, str]) -> Path:
+        """A metadata file of the version and with the properties."""
+        latest = max(
+            folder.glob("v*.metadata.json"), key=lambda path: int(path.name[1:].partition(".")[0])
+        )
+        document = json.loads(latest.read_text())
+        document["format-version"] = self._version
+        document["properties"] |= properties
+        if self._version == 3:
+            document["next-row-id"] = 0
+        upgraded = folder / "00000-upgraded.metadata.json"
+        upgraded.write_text(json.dumps(document))
+        return upgraded

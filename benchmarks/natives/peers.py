@@ -61,7 +61,7 @@ def iceberg_modes(work: Work) -> Mapping[str, str]:
 
 
 class Iceberg:
-    """Implements ``engines.Engine``: a hadoop catalog; ``version`` is that of marked tables."""
+    """Implements ``engines.Engine``: a hadoop catalog, with tables of ``version``."""
 
     def __init__(self, spark: SparkSession, version: int) -> None:
         self._spark = spark
@@ -93,9 +93,7 @@ class Iceberg:
         """Copy the master."""
         shutil.rmtree(self._live, ignore_errors=True)
         engines.linked_copy(iceberg_master(data, work), self._live, lambda path: "/data/" in path)
-        properties = dict(iceberg_modes(work))
-        if work.vectors:
-            properties["format-version"] = str(self._version)
+        properties = {**iceberg_modes(work), "format-version": str(self._version)}
         texts = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
         self._spark.sql(f"ALTER TABLE {self._name(work)} SET TBLPROPERTIES ({texts})")
         return self._live

@@ -11,7 +11,7 @@ from typing import Final
 _MIB: Final = 2**20
 _SIZES: Final = ("MiB of JVM, Python, together", "MiB read", "MiB written")
 # With both of them, ratios are those of the first one.
-_OURS: Final = ("here", "here-iceberg")
+_OURS: Final = ("here", "here-iceberg", "here-iceberg-v3")
 _WIDTH, _BAR, _LEFT, _SCALE_LEFT = 760, 16, 190, 130
 _COLOURS: Final = {
     "iceberg": "#4472a8",

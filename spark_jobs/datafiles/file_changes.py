@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError
 
 Positions = npt.NDArray[np.int64]
@@ -76,7 +77,7 @@ class FileChanges:
 
     def and_deleted(self, positions: Positions) -> FileChanges:
         """These changes plus the deletion of further rows: ascending, and not yet changed."""
-        merged = np.union1d(self.positions, positions)
+        merged = distinct(self.positions, positions)
         places = np.searchsorted(merged, self.positions)
         deleted = np.ones(len(merged), dtype=np.bool_)
         deleted[places] = self.deleted

@@ -39,6 +39,12 @@ class KeyProbe:
         """The type of the values, and of the columns to probe."""
         return self._values.type
 
+    @property
+    def size(self) -> int:
+        """The bytes that it takes."""
+        numbers = self._numbers.nbytes + self._slots.nbytes if self._is_numeric else 0
+        return int(self._values.nbytes) + int(numbers)
+
     def may_be_within(self, low: int, high: int) -> bool:
         """False if none of the values, integers or dates, lies between the bounds, inclusive."""
         first = np.searchsorted(self._numbers, low)

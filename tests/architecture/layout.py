@@ -159,6 +159,7 @@ ALLOWED_IMPORTS = {
     "spark_jobs.formats": ("spark_jobs.formats", *_DOORS),
     "spark_jobs.formats.iceberg": (
         "spark_jobs.formats.iceberg",
+        "spark_jobs.formats.whole_numbers",
         *_DOORS,
         "pyiceberg",  # inside functions, as the next ones
         "pydantic",

@@ -13,6 +13,7 @@ from airflow_provider_merge.storage.files import read_bytes
 from airflow_provider_merge.storage.locations import store_of
 from airflow_provider_merge.storage.storage_arguments import storage_arguments
 from spark_jobs.contract.locations import FILE_SCHEME, WAREHOUSE_SCHEMES
+from spark_jobs.formats.iceberg.foreign_types import readable_file
 from spark_jobs.formats.iceberg.options import storage_options
 
 MAX_FILE: Final = 64 * 1024 * 1024
@@ -21,7 +22,10 @@ _PACKED: Final = (".gz.metadata.json", ".metadata.json.gz")
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file as pyiceberg takes it; what was packed is unpacked and named as if it never was."""
+    """A file as pyiceberg takes it, with types that it knows.
+
+    What was packed is unpacked and named as if it never was.
+    """
 
     location: str
     content: bytes = field(repr=False)
@@ -53,10 +57,10 @@ class StorageFiles:
             CatalogError: METADATA_UNREADABLE: it is gone, damaged, too large, or not of the table.
             OSError: the storage refused.
         """
-        content = self.read(location)
-        if not location.endswith(_PACKED):
-            return StoredFile(location, content)
-        return StoredFile(location.replace(".gz", ""), _unpacked(location, content))
+        name, content = location, self.read(location)
+        if location.endswith(_PACKED):
+            name, content = location.replace(".gz", ""), _unpacked(location, content)
+        return StoredFile(name, readable_file(name, content))
 
     def options(self, location: str) -> dict[str, Any]:
         """How fsspec opens a file; holds secrets.

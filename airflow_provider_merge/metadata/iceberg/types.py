@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from spark_jobs.formats.iceberg.foreign_types import type_name
+
 _NAMES: Final = {
     "boolean": "BOOLEAN",
     "int": "INT",
@@ -40,7 +42,7 @@ def _name(kind: Any) -> str:
             for each in kind.fields
         )
         return f"ROW<{', '.join(parts)}>"
-    text = str(kind)
+    text = type_name(str(kind))
     if found := _DECIMAL.fullmatch(text):
         return f"DECIMAL({found[1]}, {found[2]})"
     if found := _FIXED.fullmatch(text):

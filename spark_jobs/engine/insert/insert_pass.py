@@ -109,7 +109,7 @@ def _by_cluster(
         encoded = batch.column(name).dictionary_encode(null_encoding="encode")
         pairs = codes * (len(encoded.dictionary) + 1) + encoded.indices.to_numpy()
         codes = np.unique(pairs, return_inverse=True)[1]
-    for code in np.unique(codes):
+    for code in range(int(codes.max()) + 1):
         chosen = np.flatnonzero(codes == code)
         part = batch if len(chosen) == batch.num_rows else batch.take(pa.array(chosen))
         yield tuple(part.column(name)[0].as_py() for name in cluster_by), part

@@ -145,13 +145,13 @@ class ReplacedRows:
         names = list(self.derived.inputs)
         sources = pa.RecordBatch.from_arrays(batch.columns[: len(names)], names)
         fields = self.derived.function(sources)[: len(self.partitions.fields)]
-        partitions, codes = distinct(fields)
+        partitions, codes = distinct_partitions(fields)
         found = [self.partitions.matching(each) for each in partitions]
         specs.update(number for each in found for number in each)
         return np.array([bool(each) for each in found], dtype=np.bool_)[codes]
 
 
-def distinct(
+def distinct_partitions(
     columns: Sequence[pa.Array],
 ) -> tuple[list[Partition], npt.NDArray[np.int64]]:
     """The distinct rows of ``columns`` as Python values, and the number of each row's."""

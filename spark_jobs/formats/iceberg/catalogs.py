@@ -41,7 +41,8 @@ _CATALOG_TABLE: Final = "iceberg_tables"
 class Client:
     """How one side of the project sends requests to catalogs.
 
-    ``files`` is a class that reads files, made with properties; ``rest`` a base that stands before
+    ``files`` is a class of pyiceberg's ``FileIO`` for reading, made with properties, whose ``read``
+    gives the content as it is; ``rest`` a base that stands before
     pyiceberg's ``RestCatalog`` and bounds its requests; ``glue_session`` makes a session of
     botocore. ``makes_tables``: whether a new catalog in a database is begun where the options ask
     for it. ``where`` the libraries are: ``beside Airflow``.
@@ -193,7 +194,7 @@ def _own_files(files: type) -> type:
                 super()._write_metadata(metadata, io, metadata_path)  # type: ignore[misc]
                 return
             with io.new_output(metadata_path).create() as stream:
-                stream.write(version_3_json(metadata, io))
+                stream.write(version_3_json(metadata, files(self.properties).read))
 
     return OwnFiles
 

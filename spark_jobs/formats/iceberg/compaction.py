@@ -13,15 +13,15 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.contract.sizes import parse_size
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.iceberg.transforms import VOID, is_sortable
+from spark_jobs.formats.whole_numbers import whole_number
 
 TARGET_FILE_SIZE: Final = "write.target-file-size-bytes"
-_DEFAULT_TARGET: Final = str(512 * 2**20)
+_DEFAULT_TARGET: Final = 512 * 2**20
 _MANIFEST_SIZE: Final = "commit.manifest.target-size-bytes"
-_DEFAULT_MANIFEST: Final = str(8 * 2**20)
+_DEFAULT_MANIFEST: Final = 8 * 2**20
 _MIN_FILES: Final = 5
 _SMALL_SHARE: Final = 0.75
 _DELETED_SHARE: Final = 0.3
-_DIGITS: Final = 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,9 @@ class CompactionThresholds:
         target = spec.target_file_size
         share, deleted = spec.small_file_share, spec.deleted_share
         return cls(
-            _size(properties) if target is None else parse_size(target),
+            whole_number(properties, TARGET_FILE_SIZE, _DEFAULT_TARGET)
+            if target is None
+            else parse_size(target),
             spec.min_files or _MIN_FILES,
             _SMALL_SHARE if share is None else share,
             _DELETED_SHARE if deleted is None else deleted,
@@ -81,16 +83,4 @@ def target_manifest_size(properties: Mapping[str, str]) -> int:
     Raises:
         NotSupportedError: the property is not a positive number.
     """
-    return _size(properties, _MANIFEST_SIZE, _DEFAULT_MANIFEST)
-
-
-def _size(
-    properties: Mapping[str, str], name: str = TARGET_FILE_SIZE, default: str = _DEFAULT_TARGET
-) -> int:
-    text = properties.get(name, default).strip()
-    if not (text.isascii() and text.isdecimal() and 0 < len(text) <= _DIGITS and int(text)):
-        raise NotSupportedError(
-            f"Property {name}: {text[:100]!r} is not a positive number.",
-            "Correct the table's property.",
-        )
-    return int(text)
+    return whole_number(properties, _MANIFEST_SIZE, _DEFAULT_MANIFEST)

@@ -14,7 +14,8 @@ from typing import Any, Final
 from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.durations import duration_text, parse_limit
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
-from spark_jobs.errors import ErrorCode, NotSupportedError, RequestError
+from spark_jobs.errors import ErrorCode, RequestError
+from spark_jobs.formats.whole_numbers import LARGEST, whole_number
 
 MAX_SNAPSHOT_AGE: Final = "history.expire.max-snapshot-age-ms"
 MIN_SNAPSHOTS: Final = "history.expire.min-snapshots-to-keep"
@@ -22,8 +23,6 @@ MAX_REF_AGE: Final = "history.expire.max-ref-age-ms"
 GC_ENABLED: Final = "gc.enabled"
 _DEFAULT_AGE: Final = int(timedelta(days=5) / timedelta(milliseconds=1))
 _YOUNG: Final = int(timedelta(hours=1) / timedelta(milliseconds=1))
-_UNLIMITED: Final = 2**63 - 1
-_DIGITS: Final = 19
 _BRANCH: Final = "branch"
 
 
@@ -51,16 +50,16 @@ class Limits:
             RequestError: REQUEST_INVALID: ``retain_min`` is greater than ``retain_max``.
         """
         moment = _millis(now)
-        age = _number(properties, MAX_SNAPSHOT_AGE, _DEFAULT_AGE)
+        age = whole_number(properties, MAX_SNAPSHOT_AGE, _DEFAULT_AGE, least=0)
         limits = cls(
             now=moment,
             older_than=_millis(parse_limit(spec.older_than, now))
             if spec.older_than
             else moment - age,
-            retain_min=spec.retain_min or _number(properties, MIN_SNAPSHOTS, 1),
-            retain_max=spec.retain_max or _UNLIMITED,
-            max_ref_age=_number(properties, MAX_REF_AGE, _UNLIMITED),
-            max_deletes=spec.max_deletes or _UNLIMITED,
+            retain_min=spec.retain_min or whole_number(properties, MIN_SNAPSHOTS, 1),
+            retain_max=spec.retain_max or LARGEST,
+            max_ref_age=whole_number(properties, MAX_REF_AGE, LARGEST),
+            max_deletes=spec.max_deletes or LARGEST,
         )
         if limits.retain_min > limits.retain_max:
             raise RequestError(
@@ -78,7 +77,7 @@ class Limits:
 
     def uncapped(self) -> Limits:
         """The same limits without ``max_deletes``."""
-        return replace(self, max_deletes=_UNLIMITED)
+        return replace(self, max_deletes=LARGEST)
 
     def is_over(self, ref: Any, known: Mapping[int, Any]) -> bool:
         """Whether the age of a tag or branch is over: that of its snapshot, which is ``known``.
@@ -94,7 +93,7 @@ class Limits:
     def stay(self, branch: Any, history: Iterator[Any]) -> Iterator[int]:
         """The ids of a branch's snapshots that stay; ``history`` begins with its head."""
         least = _own(branch.min_snapshots_to_keep, self.retain_min)
-        most = self.retain_max if branch.max_snapshot_age_ms is None else _UNLIMITED
+        most = self.retain_max if branch.max_snapshot_age_ms is None else LARGEST
         older_than = self.now - _own(branch.max_snapshot_age_ms, self.now - self.older_than)
         for number, snapshot in enumerate(history):
             committed = snapshot.timestamp_ms
@@ -169,19 +168,6 @@ def history(known: Mapping[int, Any], snapshot_id: int | None) -> Iterator[Any]:
 
 def _own(value: int | None, default: int) -> int:
     return default if value is None else value
-
-
-def _number(properties: Mapping[str, str], name: str, default: int) -> int:
-    text = properties.get(name)
-    if text is None:
-        return default
-    is_number = text.isascii() and text.isdecimal() and len(text) <= _DIGITS
-    if not is_number or int(text) > _UNLIMITED or (not int(text) and name != MAX_SNAPSHOT_AGE):
-        raise NotSupportedError(
-            f"Property {name} = {text} is not a positive number.",
-            "Correct the table's properties.",
-        )
-    return int(text)
 
 
 def _millis(moment: datetime) -> int:

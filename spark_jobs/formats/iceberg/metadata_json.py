@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 _PACKED: Final = (".gz.metadata.json", ".metadata.json.gz")
@@ -23,21 +23,20 @@ _FIXED: Final[Mapping[str, str]] = {
 }
 
 
-def version_3_json(metadata: Any, io: Any) -> bytes:
-    """The file of pyiceberg's ``metadata``; ``io`` reads the one before it, if there is one."""
+def version_3_json(metadata: Any, read: Callable[[str], bytes]) -> bytes:
+    """The file of pyiceberg's ``metadata``; ``read`` gives the one before it, if there is one."""
     from pyiceberg.table.metadata import TableMetadataCommonFields
 
     document = json.loads(TableMetadataCommonFields.model_dump_json(metadata))
     document.setdefault("next-row-id", 0)
     log = document.get("metadata-log")
     if log:
-        _keep(document, metadata, _read(io, log[-1]["metadata-file"]))
+        _keep(document, metadata, _before(read, log[-1]["metadata-file"]))
     return json.dumps(document).encode()
 
 
-def _read(io: Any, location: str) -> dict[str, Any]:
-    with io.new_input(location).open() as stream:
-        content = stream.read()
+def _before(read: Callable[[str], bytes], location: str) -> dict[str, Any]:
+    content = read(location)
     content = gzip.decompress(content) if location.endswith(_PACKED) else content
     found: dict[str, Any] = json.loads(content)
     return found

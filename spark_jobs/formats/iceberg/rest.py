@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
+from spark_jobs.formats.iceberg.foreign_types import readable
 from spark_jobs.formats.iceberg.options import FILE_IO, NESTED
 
 
@@ -25,4 +27,22 @@ class OwnProperties:
             self.properties.pop(name, None)
             if value is not None:
                 self.properties[name] = value
-        return super()._create_session()  # type: ignore[misc]
+        session = super()._create_session()  # type: ignore[misc]
+        session.hooks["response"].append(_readable)
+        return session
+
+
+def _readable(answer: Any, **asked: Any) -> Any:
+    """The answer of a server, such that pyiceberg can read a table in it."""
+    from requests import Response
+
+    del asked
+    content = answer.content
+    known = readable(content)
+    if known is content:
+        return answer
+    found = Response()
+    for name in ("status_code", "headers", "url", "encoding", "reason", "request"):
+        setattr(found, name, getattr(answer, name))
+    found.raw = io.BytesIO(known)
+    return found

@@ -13,6 +13,7 @@ from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.sizes import parse_size, parse_size_option
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.whole_numbers import whole_number
 
 TARGET_FILE_SIZE: Final = "target-file-size"
 MIN_FILES: Final = "compaction.min.file-num"
@@ -53,10 +54,10 @@ class CompactionThresholds:
         share, deleted = spec.small_file_share, spec.deleted_share
         return cls(
             _size(options, default) if target is None else parse_size(target),
-            spec.min_files or _number(options, MIN_FILES, 5),
+            spec.min_files or whole_number(options, MIN_FILES, 5, least=0),
             _share(options, SMALL_FILE_SHARE, 0.7) if share is None else share,
             _share(options, DELETED_SHARE, 0.2) if deleted is None else deleted,
-            spec.sorted_runs or _number(options, SORTED_RUNS, _TRIGGER),
+            spec.sorted_runs or whole_number(options, SORTED_RUNS, _TRIGGER, least=0),
         )
 
     def is_small(self, size: int) -> bool:
@@ -137,7 +138,8 @@ def highest_level(options: Mapping[str, str]) -> int:
     Raises:
         NotSupportedError: an option has an invalid value.
     """
-    return _number(options, LEVELS, _number(options, SORTED_RUNS, _TRIGGER) + 1) - 1
+    runs = whole_number(options, SORTED_RUNS, _TRIGGER, least=0)
+    return whole_number(options, LEVELS, runs + 1, least=0) - 1
 
 
 def _size(options: Mapping[str, str], default: int) -> int:
@@ -149,15 +151,6 @@ def _size(options: Mapping[str, str], default: int) -> int:
     if size <= 0:
         raise NotSupportedError(f"Option {TARGET_FILE_SIZE} = {text} is not positive.", _REMEDY)
     return size
-
-
-def _number(options: Mapping[str, str], name: str, default: int) -> int:
-    text = options.get(name)
-    if text is None:
-        return default
-    if not (text.strip().isascii() and text.strip().isdecimal() and len(text.strip()) < 11):
-        raise NotSupportedError(f"Option {name} = {text} is not a whole number.", _REMEDY)
-    return int(text)
 
 
 def _share(options: Mapping[str, str], name: str, default: float) -> float:

@@ -19,6 +19,7 @@ from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, NotSupportedError, RequestError
 from spark_jobs.formats.paimon.metadata_files import guarding_operation
+from spark_jobs.formats.whole_numbers import LARGEST, whole_number
 
 RETAIN_MAX: Final = "snapshot.num-retained.max"
 RETAIN_MIN: Final = "snapshot.num-retained.min"
@@ -28,7 +29,6 @@ CHANGELOG_RETAIN_MAX: Final = "changelog.num-retained.max"
 CHANGELOG_RETAIN_MIN: Final = "changelog.num-retained.min"
 CHANGELOG_TIME_RETAINED: Final = "changelog.time-retained"
 _DEFAULT_AGE: Final = "1 h"
-_UNLIMITED: Final = 2**63 - 1
 # A snapshot that was stored so much later than it says was committed by a clock that is behind.
 _BEHIND: Final = timedelta(hours=1)
 
@@ -67,11 +67,11 @@ class Limits:
             RequestError: REQUEST_INVALID: ``retain_min`` is greater than ``retain_max``.
         """
         limits = cls(
-            spec.retain_max or _number(options, RETAIN_MAX, _UNLIMITED),
-            spec.retain_min or _number(options, RETAIN_MIN, 10),
+            spec.retain_max or whole_number(options, RETAIN_MAX, LARGEST),
+            spec.retain_min or whole_number(options, RETAIN_MIN, 10),
             parse_limit(spec.older_than, now) if spec.older_than else _age(options, now),
-            spec.max_deletes or _UNLIMITED,
-            _number(options, BATCH, 50),
+            spec.max_deletes or LARGEST,
+            whole_number(options, BATCH, 50),
         )
         if limits.retain_min > limits.retain_max:
             raise RequestError(
@@ -87,8 +87,8 @@ class Limits:
     def _refuse_longer_changelogs(self, options: Mapping[str, str], now: datetime) -> None:
         time_retained = options.get(CHANGELOG_TIME_RETAINED)
         longer = {
-            CHANGELOG_RETAIN_MAX: _number(options, CHANGELOG_RETAIN_MAX, 0) > self.retain_max,
-            CHANGELOG_RETAIN_MIN: _number(options, CHANGELOG_RETAIN_MIN, 0) > self.retain_min,
+            CHANGELOG_RETAIN_MAX: whole_number(options, CHANGELOG_RETAIN_MAX, 0) > self.retain_max,
+            CHANGELOG_RETAIN_MIN: whole_number(options, CHANGELOG_RETAIN_MIN, 0) > self.retain_min,
             CHANGELOG_TIME_RETAINED: time_retained is not None
             and before(now, duration_option(CHANGELOG_TIME_RETAINED, time_retained))
             < self.older_than,
@@ -103,7 +103,7 @@ class Limits:
 
     def texts(self, options: Mapping[str, str]) -> dict[str, str]:
         """The limits of a table with these options, by their names."""
-        is_unlimited = self.retain_max == _UNLIMITED
+        is_unlimited = self.retain_max == LARGEST
         return {
             TIME_RETAINED: options.get(TIME_RETAINED, _DEFAULT_AGE),
             RETAIN_MIN: str(self.retain_min),
@@ -112,18 +112,7 @@ class Limits:
 
     def uncapped(self) -> Limits:
         """The same limits without ``max_deletes``."""
-        return replace(self, max_deletes=_UNLIMITED)
-
-
-def _number(options: Mapping[str, str], name: str, default: int) -> int:
-    text = options.get(name)
-    if text is None:
-        return default
-    if not text.strip().isdecimal() or not int(text):
-        raise NotSupportedError(
-            f"Option {name} = {text} is not a positive number.", "Correct the table's option."
-        )
-    return int(text)
+        return replace(self, max_deletes=LARGEST)
 
 
 def duration_option(name: str, text: str) -> timedelta:
@@ -191,4 +180,4 @@ def is_holding(consumer: str, modified: datetime | None, now: datetime) -> bool:
 
 def held_from(next_snapshots: Iterable[int]) -> int:
     """The first snapshot that any consumer needs; unlimited if there is no consumer."""
-    return min(next_snapshots, default=_UNLIMITED)
+    return min(next_snapshots, default=LARGEST)

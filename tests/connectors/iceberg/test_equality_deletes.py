@@ -36,7 +36,7 @@ from spark_jobs.connectors.iceberg.table.pinned_table import pinned_table
 from spark_jobs.errors import CatalogError
 from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
-from tests.connectors.iceberg.test_refused_files import add_file
+from tests.support.iceberg_foreign_files import add_file
 
 MOMENT = dt.datetime.fromisoformat("2026-01-31T12:00:00")
 VALUES: list[tuple[Any, Any, Any]] = [

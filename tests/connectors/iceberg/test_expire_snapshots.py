@@ -291,19 +291,19 @@ def _note(
             {"history.expire.max-snapshot-age-ms": "5 d"},
             {},
             ErrorCode.NOT_SUPPORTED,
-            "max-snapshot-age-ms = 5 d",
+            "max-snapshot-age-ms = '5 d'",
         ),
         (
             {"history.expire.min-snapshots-to-keep": str(2**63)},
             {},
             ErrorCode.NOT_SUPPORTED,
-            "is not a positive number",
+            "is not a whole number",
         ),
         (
             {"history.expire.min-snapshots-to-keep": "0"},
             {},
             ErrorCode.NOT_SUPPORTED,
-            "min-snapshots-to-keep = 0",
+            "min-snapshots-to-keep = '0'",
         ),
         (
             {"history.expire.min-snapshots-to-keep": "4"},

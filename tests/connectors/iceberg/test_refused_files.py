@@ -8,17 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile
-from spark_jobs.connectors.iceberg.commit.new_manifests import SnapshotFiles
-from spark_jobs.connectors.iceberg.commit.snapshot_commit import catalog_changes
 from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
-from spark_jobs.connectors.iceberg.table.live_files import listed_manifests
 from spark_jobs.connectors.iceberg.table.manifests import DATA, DELETES, EQUALITY_DELETES
 from spark_jobs.connectors.iceberg.table.pinned_table import pinned_table
 from spark_jobs.errors import CatalogError, NotSupportedError
 from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.direct import DirectWrite
 from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
+from tests.support.iceberg_foreign_files import add_file
 
 SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string()), ("f", pa.float64())])
 ROWS = pa.Table.from_pylist([{"id": each, "s": "x", "f": 0.5} for each in range(5)], schema=SCHEMA)
@@ -29,37 +26,6 @@ def catalog(tmp_path: Path) -> PlainCatalog:
     made = PlainCatalog(tmp_path)
     made.create(SCHEMA, {"format-version": "2"}, ROWS)
     return made
-
-
-def add_file(connector: Connector, kind: int, **record: Any) -> None:
-    """Commit a file that other writers may have made; only its metadata exist."""
-    from pyiceberg.table.snapshots import Operation, Snapshot, Summary
-
-    table = pinned_table(connector.metadata.load_table(NAME))
-    snapshot_id = table.metadata.new_snapshot_id()
-    files = SnapshotFiles(table, snapshot_id)
-    file = NewDataFile(
-        0,
-        {},
-        {
-            "file_path": f"{table.metadata.location}/data/other",
-            "record_count": 1,
-            "file_size_in_bytes": 100,
-            **record,
-        },
-    )
-    old = listed_manifests(table.storage, table.snapshot.manifest_list)
-    entries = [*files.manifests([file], kind), *(each.record for each in old)]
-    fields: dict[str, Any] = {
-        "snapshot-id": snapshot_id,
-        "parent-snapshot-id": table.snapshot.snapshot_id,
-        "manifest-list": files.manifest_list(entries),
-        "sequence-number": table.metadata.next_sequence_number(),
-        "summary": Summary(operation=Operation.OVERWRITE),
-        "schema-id": 0,
-    }
-    library = connector.writes.catalog.opened  # type: ignore[attr-defined]
-    library.commit_table(table.table, *catalog_changes(table, Snapshot(**fields)))
 
 
 def reads(connector: Connector) -> list[str]:

@@ -17,6 +17,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from spark_jobs.connectors.iceberg.format.equality import DeletesByValue, KeyFiles
+from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.file_formats import is_for_pyarrow
 from spark_jobs.datafiles.parquet.damage import reading_file
@@ -85,13 +86,13 @@ class DeletedRows:
             NotSupportedError: neither a file nor the table says which column is which.
         """
         found = [_positions(self._filesystem, each, file.location) for each in file.deletes]
-        positions = np.unique(np.concatenate(found)) if found else _NONE
+        positions = distinct(_NONE, *found)
         if len(positions) and not 0 <= positions[0] <= positions[-1] < file.row_count:
             raise _damaged(file.deletes[0].path, f"{file.location} has only {file.row_count} rows")
         if file.by_value is None:
             return positions
         more = self._keys.positions(file.by_value, file.row_count, positions)
-        return np.union1d(positions, more)
+        return distinct(positions, more)
 
 
 def positions_by_file(
@@ -109,7 +110,7 @@ def positions_by_file(
                     if location in row_counts:
                         found[location].append(positions)
     return {
-        location: _within(np.unique(np.concatenate(parts)), location, row_counts[location])
+        location: _within(distinct(*parts), location, row_counts[location])
         for location, parts in found.items()
     }
 

@@ -7,7 +7,7 @@ those of one row of a file of deletes in all of its columns; NULL equals NULL.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -24,14 +24,17 @@ from spark_jobs.connectors.iceberg.format.file_columns import (
 )
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, arrow_field
 from spark_jobs.connectors.iceberg.format.stored_columns import stored_columns
+from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.key_probe import KeyProbe, Mask
 from spark_jobs.datafiles.parquet.damage import reading_file
 
-_KEPT_BYTES: Final = 64 * 2**20
+_KEPT_BYTES: Final = 128 * 2**20
 _NONE: Final[Positions] = np.zeros(0, dtype=np.int64)
+# The keys that this process read last, by files and columns: its tasks need the same ones.
+_KEPT: dict[object, _Keys] = {}
 
 
 class KeyFile(NamedTuple):
@@ -59,10 +62,9 @@ class DeletesByValue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KeyFiles:
-    """Reads files of equality deletes; those that were read last are kept, up to 64 MB."""
+    """Reads files of equality deletes; the process keeps those that it read last, up to 128 MB."""
 
     filesystem: pafs.FileSystem
-    _kept: dict[object, _Keys] = field(default_factory=dict)
 
     def positions(self, file: DeletesByValue, row_count: int, gone: Positions) -> Positions:
         """The positions of the rows of a file that are deleted, without those ``gone`` anyway.
@@ -81,30 +83,22 @@ class KeyFiles:
             with reading_file(file.path, self.filesystem):
                 for positions, rows in scan.rows(file.path, gone, row_count):
                     found.append(positions[keys.among(rows)])
-        return np.unique(np.concatenate(found))
+        return distinct(*found)
 
     def _keys(self, deletes: EqualityDeletes, names: NameMapping | None) -> _Keys:
         """The rows of all files."""
-        read = [
-            self._keeping(
-                (file, deletes.columns), partial(self._read, file, deletes.columns, names)
-            )
-            for file in deletes.files
-        ]
-        if len(read) == 1:
-            return read[0]
-        rows = [each.rows for each in read]
-        return self._keeping(deletes, lambda: _Keys.of(pa.concat_tables(rows)))
-
-    def _keeping(self, key: object, read: Callable[[], _Keys]) -> _Keys:
-        found = self._kept.pop(key, None) or read()
-        self._kept[key] = found
-        total = 0
-        for other, keys in reversed(list(self._kept.items())):
-            total += keys.size
-            if total > _KEPT_BYTES and other != key:
-                self._kept.pop(other, None)
-        return found
+        parts = [partial(self._read, file, deletes.columns, names) for file in deletes.files]
+        if len(parts) == 1:
+            return _keeping(deletes, parts[0])
+        ones = [deletes._replace(files=(file,)) for file in deletes.files]
+        return _keeping(
+            deletes,
+            lambda: _Keys.of(
+                pa.concat_tables(
+                    _keeping(one, part).rows for one, part in zip(ones, parts, strict=True)
+                )
+            ),
+        )
 
     def _read(
         self, file: KeyFile, columns: Sequence[IcebergField], names: NameMapping | None
@@ -132,6 +126,17 @@ class KeyFiles:
         return {each.field.name: each for each in mappings}
 
 
+def _keeping(deletes: EqualityDeletes, read: Callable[[], _Keys]) -> _Keys:
+    found = _KEPT.pop(deletes, None) or read()
+    _KEPT[deletes] = found
+    total = 0
+    for other, keys in reversed(list(_KEPT.items())):
+        total += keys.size
+        if total > _KEPT_BYTES and other != deletes:
+            _KEPT.pop(other)
+    return found
+
+
 def _named(columns: Sequence[IcebergField]) -> list[IcebergField]:
     """The columns, nullable, with names that differ even if they are of several schemas."""
     return [replace(each, name=f"{each.name} (id {each.id})", required=False) for each in columns]
@@ -152,7 +157,8 @@ class _Step(NamedTuple):
 class _Keys:
     """Distinct ``rows`` of deletes, and the ``steps`` in which others are compared with them.
 
-    ``probes`` find all rows that may be deleted, by column; not all columns have one.
+    ``probes`` find all rows that may be deleted, by column; not all columns have one. There are no
+    steps if a probe alone decides.
     """
 
     rows: pa.Table
@@ -162,27 +168,31 @@ class _Keys:
     @classmethod
     def of(cls, rows: pa.Table) -> _Keys:
         """The keys in ``rows``, which may repeat each other."""
+        if rows.num_columns == 1 and _are_numbers(rows.column(0)):
+            (name,), values = rows.column_names, _distinct(rows.column(0))
+            return cls(pa.table([values], schema=rows.schema), (), {name: KeyProbe(values)})
         if rows.num_columns > 1:
             rows = rows.group_by(rows.column_names).aggregate([]).cast(rows.schema)
         steps = tuple(_steps(rows))
         if rows.num_columns == 1:
             rows = pa.Table.from_arrays([steps[0].values], schema=rows.schema)
         probes = {
-            name: KeyProbe(step.values.take(pc.sort_indices(step.values)))
+            name: KeyProbe(_distinct(step.values))
             for name, step in zip(rows.column_names, steps, strict=True)
-            if len(step.values) and not step.values.null_count and _is_number(step.values.type)
+            if _are_numbers(step.values)
         }
         return cls(rows, steps, probes)
 
     @property
     def size(self) -> int:
         """About how many bytes they take."""
-        return 3 * int(self.rows.nbytes) + sum(each.pairs.nbytes for each in self.steps)
+        steps = sum(each.pairs.nbytes + int(each.values.nbytes) for each in self.steps)
+        return int(self.rows.nbytes) + steps + sum(each.size for each in self.probes.values())
 
     def among(self, rows: pa.Table) -> Mask:
         """Which of ``rows``, which the probes have found, equal one of the keys."""
         found = np.ones(rows.num_rows, dtype=bool)
-        if len(self.steps) == len(self.probes) == 1:
+        if not self.steps:
             return found
         before = np.zeros(rows.num_rows, dtype=np.int64)
         for step, column in zip(self.steps, rows.columns, strict=True):
@@ -202,5 +212,13 @@ def _steps(rows: pa.Table) -> Iterator[_Step]:
         yield _Step(values, pairs)
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_date32(kind))
+def _are_numbers(values: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether a probe can find them: there are some, none is NULL, and they are ordered numbers."""
+    is_number = pa.types.is_integer(values.type) or pa.types.is_date32(values.type)
+    return bool(len(values) and not values.null_count and is_number)
+
+
+def _distinct(numbers: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """The distinct numbers, ascending."""
+    plain = numbers.cast(pa.int32()) if pa.types.is_date32(numbers.type) else numbers
+    return pa.array(distinct(plain.to_numpy())).cast(numbers.type)

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.datafiles.parquet.annotations import ANNOTATION
+from spark_jobs.formats.iceberg.foreign_types import type_name
 
 # How pyarrow names the ids of a parquet file's fields.
 FIELD_ID: Final = b"PARQUET:field_id"
@@ -119,7 +120,7 @@ def _fields(struct: Mapping[str, Any], depth: int) -> tuple[IcebergField, ...]:
 
 def _type(raw: Any, depth: int) -> IcebergType:
     if isinstance(raw, str):
-        return IcebergType(raw)
+        return IcebergType(type_name(raw))
     if raw["type"] == "struct":
         return IcebergType("struct", _fields(raw, depth + 1))
     if raw["type"] == "list":

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from spark_jobs.formats.iceberg.foreign_types import readable_file
 from spark_jobs.formats.iceberg.options import storage_options
 from spark_jobs.storage.table_storage import TableStorage
 
@@ -45,9 +46,9 @@ class MetadataFile:
     location: str
 
     def open(self, seekable: bool = True) -> io.BytesIO:
-        """The whole content."""
+        """The whole content, with types that pyiceberg knows."""
         del seekable
-        return io.BytesIO(self.files.storage(self.location).read(self.location))
+        return io.BytesIO(readable_file(self.location, self.files.read(self.location)))
 
     def create(self, overwrite: bool = False) -> io.BytesIO:
         """A stream to write to; names of metadata files are unique."""
@@ -67,6 +68,10 @@ class MetadataFiles:
     def storage(self, location: str) -> TableStorage:
         """The storage of a location."""
         return table_storage(location, self.properties)
+
+    def read(self, location: str) -> bytes:
+        """The content of a file as it is."""
+        return self.storage(location).read(location)
 
     def new_input(self, location: str) -> MetadataFile:
         """A file to read."""

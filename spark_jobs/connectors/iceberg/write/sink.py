@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from spark_jobs.connectors.iceberg.format.deletes import (
@@ -34,6 +33,7 @@ from spark_jobs.connectors.shared.write.merge_sink import (
 from spark_jobs.connectors.shared.write.moved_rows import FileIds, MovedRows
 from spark_jobs.connectors.shared.write.new_rows import NewRowsWriter
 from spark_jobs.connectors.shared.write.task_files import TaskFiles
+from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges, Positions
 from spark_jobs.datafiles.loose_rows import LooseRows
@@ -145,7 +145,7 @@ class IcebergMergeSink(MergeSink[SourceFile, Partition]):
     ) -> None:
         del gone
         own = self._deleted_rows.positions(source.own)
-        positions = np.union1d(changes.positions, own)
+        positions = distinct(changes.positions, own)
         if self._write.writes_vectors:
             self._marked.append(ordinal)
             self._vectors.add(source.deletes.location, positions)

@@ -20,6 +20,7 @@ from spark_jobs.connectors.paimon.format.hash_index import (
 )
 from spark_jobs.connectors.paimon.format.vectors import write_index
 from spark_jobs.connectors.paimon.keyed.key_order import equal_to_previous
+from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.datafiles.row_id import FILE_FIELD
 from spark_jobs.datafiles.values import encode_value
 from spark_jobs.errors import CatalogError, ErrorCode
@@ -99,7 +100,7 @@ class BucketIndex:
         inserted = changes.slice(0, taken).filter(pa.array(is_insert))
         if inserted.num_rows:
             hashes = key_hashes(inserted.select(self._identity), self._indexes.buckets.key)
-            self._inserted.append(np.unique(hashes))
+            self._inserted.append(distinct(hashes))
         return taken
 
     def finish(self, new_path: Callable[[], str]) -> dict[str, Any] | None:
@@ -110,7 +111,7 @@ class BucketIndex:
         """
         if not self._inserted:
             return None
-        inserted = np.unique(np.concatenate(self._inserted))
+        inserted = distinct(*self._inserted)
         old = self._indexes.hashes_at_base(self._place)
         new = inserted[~np.isin(inserted, old)]
         if not len(new):

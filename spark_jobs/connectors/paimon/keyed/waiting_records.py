@@ -25,6 +25,7 @@ from spark_jobs.connectors.paimon.keyed.section_reader import (
     SectionReader,
 )
 from spark_jobs.datafiles.decoded_rows import BatchSize
+from spark_jobs.datafiles.distinct import distinct
 
 # In Arrow bytes.
 _BUFFER_BYTES: Final = 64 * 2**20
@@ -89,7 +90,7 @@ class WaitingRecords:
 
     def _route(self, records: pa.Table) -> None:
         places = remainders(key_hashes(records, self._bucket_key), len(self._buckets))
-        for number in np.unique(places).tolist():
+        for number in distinct(places).tolist():
             bucket = self._buckets[number]
             own = records.filter(pa.array(places == number))
             numbers = bucket.count + np.arange(own.num_rows, dtype=np.int64)

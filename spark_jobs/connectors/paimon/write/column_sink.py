@@ -29,6 +29,7 @@ from spark_jobs.connectors.paimon.write.file_layout import NewFileLayout
 from spark_jobs.connectors.paimon.write.task_files import PaimonTaskFiles
 from spark_jobs.connectors.shared.write.new_rows import NewRowsWriter
 from spark_jobs.datafiles.column_files import ColumnFiles
+from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges
 from spark_jobs.datafiles.new_column_file import write_columns
@@ -131,7 +132,7 @@ class ColumnSink:
         if changes.deleted.any():
             gone = changes.positions[changes.deleted]
             if source.vector is not None:
-                gone = np.union1d(gone, read_vector(self._filesystem, source.vector))
+                gone = distinct(gone, read_vector(self._filesystem, source.vector))
             if len(gone) == source.row_count:
                 self._fragments.append(
                     Fragment(

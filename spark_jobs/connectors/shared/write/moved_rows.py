@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.shared.write.new_rows import NewRowsWriter
+from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.file_scan import FileScan
@@ -85,7 +86,7 @@ class MovedRows:
         files = pc.struct_field(moved_from, FILE_FIELD).to_numpy(zero_copy_only=False)
         positions = pc.struct_field(moved_from, POSITION_FIELD).to_numpy(zero_copy_only=False)
         ids = np.zeros(len(files), np.int64)
-        for ordinal in np.unique(files):
+        for ordinal in distinct(files):
             rows = np.flatnonzero(files == ordinal)
             wanted, place = np.unique(positions[rows], return_inverse=True)
             ids[rows] = self._ids_in(self._ids_of(int(ordinal)), wanted)[place]
