@@ -24,6 +24,7 @@ from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned
 from spark_jobs.connectors.shared.read.scans import TASKS_PER_CORE, arrow_rows
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.datafiles.field_mapping import FieldMapping
+from spark_jobs.datafiles.file_formats import is_for_pyarrow
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.spark_paths import is_readable
 from spark_jobs.spark_reads.mapped_columns import mapped_columns
@@ -86,7 +87,7 @@ class IcebergScan:
 
     def arrow_rows(
         self,
-        spark: SparkSession,
+        spark: SparkSession | None,
         table: TableHandle,
         files: Sequence[PlannedFile],
         columns: Sequence[str],
@@ -130,7 +131,11 @@ def _mapped(
     many groups of files would be too many plans.
     """
     names = Counter(_name(each) for each in files)
-    named = [each for each in files if names[_name(each)] == 1 and is_readable(_name(each))]
+    named = [
+        each
+        for each in files
+        if names[_name(each)] == 1 and is_readable(_name(each)) and not is_for_pyarrow(each.path)
+    ]
     fields = _columns(pinned, columns)
 
     def mappings(file: PlannedFile) -> tuple[FieldMapping, ...] | None:
