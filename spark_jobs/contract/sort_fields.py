@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Final
 
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.partition_keys import PartitionKey, parsed_key
-
-_TEXT: Final = re.compile(
-    r"(?P<key>.*?)(?:\s+(?P<direction>ASC|DESC))?(?:\s+NULLS\s+(?P<nulls>FIRST|LAST))?",
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +29,21 @@ def sort_field(text: str, field: str) -> SortField:
     Raises:
         RequestError: REQUEST_INVALID, naming ``field``.
     """
-    found = _TEXT.fullmatch(text.strip())
+    rest, nulls = _ending(text.strip(), ("NULLS FIRST", "NULLS LAST"))
+    rest, direction = _ending(rest, ("ASC", "DESC"))
     require(
-        found is not None and bool(found["key"].strip()),
+        bool(rest),
         field,
         f"{text!r} names no column",
         "Write column, column DESC, or bucket(16, column) ASC NULLS LAST.",
     )
-    assert found is not None  # noqa: S101 - required above
-    descending = (found["direction"] or "").upper() == "DESC"
-    nulls = (found["nulls"] or "").upper()
-    return SortField(
-        parsed_key(found["key"], field), descending, nulls != "LAST" if nulls else not descending
-    )
+    descending = direction == "DESC"
+    nulls_first = nulls == "NULLS FIRST" if nulls else not descending
+    return SortField(parsed_key(rest, field), descending, nulls_first)
+
+
+def _ending(text: str, endings: tuple[str, ...]) -> tuple[str, str]:
+    """The text without its last words, and these in upper case, if they are one of ``endings``."""
+    words = text.rsplit(None, len(endings[0].split()))
+    last = " ".join(words[1:]).upper()
+    return (words[0], last) if last in endings else (text, "")
