@@ -40,7 +40,7 @@ def test_what_java_does(spark: SparkSession, iceberg_spark: IcebergSpark) -> Non
     table = f"{CATALOG}.db.overwritten"
     iceberg_spark.sql(
         f"CREATE TABLE {table} (id INT, p STRING) USING iceberg",
-        f"INSERT INTO {table} VALUES (1, 'a'), (2, 'b')",
+        f"INSERT INTO {table} SELECT /*+ COALESCE(1) */ * FROM VALUES (1, 'a'), (2, 'b')",
         f"ALTER TABLE {table} ADD PARTITION FIELD p",
         f"INSERT INTO {table} VALUES (3, 'a'), (4, 'b')",
     )
