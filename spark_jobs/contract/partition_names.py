@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
 
 # Stands for NULL in a name; a string value with this text looks the same.
 NULL: Final = "NULL"
+NAN: Final = "NaN"
 
 
 def partition_text(value: Any) -> str | None:
-    """The text of a partition value: ``2026-01-31``, ``7``, ``true``; None for NULL."""
+    """The text of a partition value: ``2026-01-31``, ``7``, ``true``; None for NULL.
+
+    Times with a zone are in UTC, bytes are hexadecimal.
+    """
     if value is None:
         return None
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Decimal):
         return f"{value:f}"
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    if isinstance(value, float) and not math.isfinite(value):
+        return NAN if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
     return str(value)
 
 

@@ -27,6 +27,7 @@ _MONTH_OR_YEAR: Final = re.compile(r"[+-]?[0-9]{4,7}(?:-[0-9]{1,2})?")
 _TYPED_DATE: Final = re.compile(rf"date *'({_DATE.pattern})'", re.ASCII | re.IGNORECASE)
 _VARCHAR: Final = re.compile(r"varchar\(([0-9]{1,10})\)")
 
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _BITS: Final = {"tinyint": 8, "smallint": 16, "int": 32, "integer": 32, "bigint": 64}
 
 
@@ -41,6 +42,11 @@ class Constant:
         """The value as a Spark SQL expression of type ``declared``."""
         if self.text is None:
             return f"CAST(NULL AS {declared})"
+        if isinstance(self.value, bytes | bytearray):
+            return f"X'{self.value.hex()}'"
+        if isinstance(self.value, dt.datetime) and self.value.tzinfo is not None:
+            # As text, an hour may occur twice.
+            return f"timestamp_micros({(self.value - _EPOCH) // dt.timedelta(microseconds=1)})"
         escaped = self.text.replace("\\", "\\\\").replace("'", "\\'")
         return f"CAST('{escaped}' AS {declared})"
 

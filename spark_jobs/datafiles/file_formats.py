@@ -16,3 +16,8 @@ def is_orc(path: str) -> bool:
 def is_avro(path: str) -> bool:
     """Whether a data file is Avro."""
     return path.endswith(".avro")
+
+
+def is_for_pyarrow(path: str) -> bool:
+    """Whether a data file is of a format that Spark does not read here: ORC or Avro."""
+    return is_orc(path) or is_avro(path)

@@ -24,6 +24,12 @@ def row_count(stream: pa.NativeFile) -> int:
     return int(_opened(stream).nrows)
 
 
+def schema(stream: pa.NativeFile) -> pa.Schema:
+    """The columns of the file; the attributes of their types are metadata of the fields."""
+    found: pa.Schema = _opened(stream).schema
+    return found
+
+
 def stripes(stream: pa.NativeFile, recorded: Iterable[pa.Field]) -> Iterator[Stripe]:
     """The stripes of the file.
 

@@ -143,7 +143,7 @@ class ConnectorScan(Protocol):
 
     def arrow_rows(
         self,
-        spark: SparkSession,
+        spark: SparkSession | None,
         table: TableHandle,
         files: Sequence[PlannedFile],
         columns: Sequence[str],
@@ -152,7 +152,8 @@ class ConnectorScan(Protocol):
     ) -> ArrowRows | None:
         """The rows of ``files`` as of the pinned snapshot; None if only ``read`` can read them.
 
-        The connector may leave out rows that ``dynamic_filter`` excludes.
+        The connector may leave out rows that ``dynamic_filter`` excludes. Without a session, the
+        caller runs ``function`` itself.
         """
         ...
 

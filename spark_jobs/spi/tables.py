@@ -140,7 +140,8 @@ class PlannedFile:
 
     ``ordinal`` identifies the unit in row ids and fragments of this statement, even after pruning.
     ``path`` is that of its first file. ``partition`` maps partition fields to Python values; a file
-    whose values of the table's fields are not known, as with older partitions, lacks them.
+    whose values of the table's fields are not known, as with older partitions, lacks them, and has
+    the bounds of its rows' values in ``field_ranges``: none of floating ones, unless all are equal.
     ``size`` is in bytes. ``row_count`` and the statistics ``ranges`` include the
     ``deleted_row_count`` rows that are marked as deleted. Without ``has_exact_count``,
     ``row_count`` is only an upper bound: rows are counted by reading them. ``records_deletes``: a
@@ -156,6 +157,7 @@ class PlannedFile:
     deleted_row_count: int = 0
     has_exact_count: bool = True
     records_deletes: bool = False
+    field_ranges: Mapping[str, ColumnRange] = field(default_factory=dict)
 
     def known(self, column: str) -> ColumnRange:
         """What statistics prove of a column; nothing if there are none, or impossible ones."""

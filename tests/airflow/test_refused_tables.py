@@ -94,7 +94,7 @@ def iceberg(iceberg_catalog: Any) -> Any:
 
 @pytest.mark.parametrize(("spec", "sources"), CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize(
-    ("name", "value"), [("write.format.default", "orc"), ("encryption.key-id", "key")]
+    ("name", "value"), [("write.format.default", "vortex"), ("encryption.key-id", "key")]
 )
 def test_a_target_of_iceberg(iceberg: Any, name: str, value: str, spec: Any, sources: Any) -> None:
     with iceberg.load_table(str(NAME)).transaction() as transaction:

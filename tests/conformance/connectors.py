@@ -23,6 +23,7 @@ from tests.support.table_kinds import (
     ICEBERG,
     ICEBERG_BUCKETS,
     ICEBERG_DAYS,
+    ICEBERG_TRUNCATED,
     KEYED,
     TRACKED,
 )
@@ -53,7 +54,8 @@ KEYED_HARNESSES: dict[str, Callable[..., Harness]] = {
 }
 # Iceberg tables that are partitioned by a transform of a column, and not by ``p``.
 TRANSFORMED_HARNESSES: dict[str, Callable[..., Harness]] = {
-    kind.name: partial(IcebergHarness, kind=kind) for kind in (*ICEBERG_BUCKETS, *ICEBERG_DAYS)
+    kind.name: partial(IcebergHarness, kind=kind)
+    for kind in (*ICEBERG_BUCKETS, *ICEBERG_DAYS, *ICEBERG_TRUNCATED)
 }
 COPY_ON_WRITE = ("folder", "append-cow")
 BY_DAY = tuple(kind.name for kind in ICEBERG_DAYS)

@@ -69,7 +69,7 @@ class IcebergHarness(Harness):
         schema = assign_fresh_schema_ids(catalog._convert_schema_if_needed(arrow))
         column = "p" if self.partitioned else self.placed_by(table)
         layout = {}
-        if column is not None:
+        if column is not None and not self.kind.older_files:
             transform = "identity" if self.partitioned else self.kind.transform
             layout["partition_spec"] = iceberg_files.spec_by(schema, column, transform)
         mode = "merge-on-read" if self.marks_rows else "copy-on-write"
@@ -86,6 +86,9 @@ class IcebergHarness(Harness):
         with made.transaction() as transaction, iceberg_files.transforms_by_value():
             for rows in table.files:
                 transaction.append(pa.Table.from_pylist(list(rows), schema=columns))
+        if column is not None and self.kind.older_files:
+            with made.update_spec() as update:
+                update.add_field(column, self.kind.transform, f"{column}_truncate")
         if self.kind.version == 3:
             iceberg_version_3.upgrade(catalog.load_table(identifier))
             iceberg_version_3.give_ids(self.catalog, TARGET)

@@ -8,13 +8,14 @@ from tests.conformance.behaviour import Behaviour
 from tests.conformance.behaviours import transforms
 from tests.conformance.check import check
 from tests.conformance.conftest import MakeTable
-from tests.support.table_kinds import ICEBERG_BUCKETS, ICEBERG_DAYS
+from tests.support.table_kinds import ICEBERG_BUCKETS, ICEBERG_DAYS, ICEBERG_TRUNCATED
 
 _CASES = [
     pytest.param(behaviour, kind.name, id=f"{behaviour}-{kind.name}")
     for behaviours, kinds in (
         (transforms.BY_BUCKET, ICEBERG_BUCKETS),
         (transforms.BY_DAY, ICEBERG_DAYS),
+        (transforms.BY_TRUNCATE, ICEBERG_TRUNCATED),
     )
     for behaviour in behaviours
     for kind in kinds

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+import math
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -22,6 +23,11 @@ from spark_jobs.contract.partition_names import only_value, partition_name, part
         (Decimal("1.50"), "1.50"),
         (date(2026, 1, 31), "2026-01-31"),
         (datetime(2026, 1, 31, 7, 0, 0, 5), "2026-01-31 07:00:00.000005"),  # noqa: DTZ001
+        (datetime(2026, 1, 31, 1, tzinfo=timezone(timedelta(hours=2))), "2026-01-30 23:00:00"),
+        (b"\0\xff", "00ff"),
+        (-0.0, "-0.0"),
+        (math.nan, "NaN"),
+        (-math.inf, "-Infinity"),
     ],
     ids=str,
 )

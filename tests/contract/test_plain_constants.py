@@ -153,3 +153,20 @@ def test_no_whole_day(text: str, declared: str) -> None:
 )
 def test_a_whole_day(text: str, declared: str) -> None:
     assert not is_unclear_day(text, declared)
+
+
+@pytest.mark.parametrize(
+    ("value", "declared", "sql"),
+    [
+        (b"\0'", "BINARY", "X'0027'"),
+        (
+            dt.datetime(1969, 12, 31, 23, tzinfo=dt.UTC),
+            "TIMESTAMP",
+            "timestamp_micros(-3600000000)",
+        ),
+        (-0.0, "DOUBLE", "CAST('text' AS DOUBLE)"),
+    ],
+    ids=str,
+)
+def test_values_whose_text_could_mean_another_one(value: object, declared: str, sql: str) -> None:
+    assert Constant(value, "text").as_sql(declared) == sql

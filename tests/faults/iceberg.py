@@ -20,6 +20,7 @@ import pyarrow.fs as pafs
 import pytest
 
 from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.inserts import ClearingStatement, TruncateTableSpec
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import TableHandle
@@ -44,13 +45,25 @@ _SCHEMA = pa.schema([("id", pa.int32()), ("v", pa.string()), ("p", pa.int32())])
 class IcebergWork(Work):
     """``server`` is the address of a REST catalog or of ``glue``, with its token or key.
 
-    ``version`` is that of the table's format.
+    ``version`` is that of the table's format. ``clears``: instead of a merge, a partition is
+    cleared, to which half of the rows of a file of an older spec belong.
     """
 
     server: str = ""
     token: str = ""
     glue: bool = False
     version: int = 2
+    clears: bool = False
+
+    @property
+    def expected(self) -> list[Row]:
+        """The rows afterwards, on a table of OLD."""
+        return [row for row in OLD if row["p"] == 1] if self.clears else super().expected
+
+    @property
+    def statement(self) -> ClearingStatement | None:
+        """What clears a partition."""
+        return TruncateTableSpec({"p": "0"}) if self.clears else None
 
     @property
     def rewrite_share(self) -> float | None:
@@ -125,8 +138,11 @@ class IcebergWork(Work):
         with suppress(NoSuchTableError):
             catalog.drop_table(name)
         mode = "merge-on-read" if self.marks else "copy-on-write"
-        properties = {"format-version": "2", "write.merge.mode": mode}
+        modes = {f"write.{each}.mode": mode for each in ("merge", "delete")}
+        properties = {"format-version": "2", **modes}
         table = catalog.create_table(name, _SCHEMA, properties=properties)
+        if self.clears:
+            table.append(rows_as_table(rows))
         with table.update_spec() as spec:
             spec.add_identity("p")
         if self.version == 3:
@@ -136,7 +152,7 @@ class IcebergWork(Work):
                 upgrade(catalog.load_table(name))
             by_place = sorted(rows, key=lambda row: row["p"])
             append(self.catalog(warehouse), NAME, by_place, self.credentials)
-        elif rows:
+        elif rows and not self.clears:
             table.append(rows_as_table(rows))
 
     def look(self, warehouse: Path) -> Seen:
@@ -225,6 +241,8 @@ WORKS = {
     "merge beside others": IcebergWork("operation-1", 100, meets_others=True),
     "merge on read beside others": IcebergWork("operation-1", 100, marks=True, meets_others=True),
     "merge of version 3": IcebergWork("operation-1", 100, version=3),
+    "clear": IcebergWork("operation-1", 100, clears=True),
+    "clear on read": IcebergWork("operation-1", 100, marks=True, clears=True),
     "merge on read of version 3": IcebergWork("operation-1", 100, marks=True, version=3),
 }
 

@@ -12,8 +12,9 @@ from unittest import mock
 import pyarrow as pa
 
 from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.inserts import ClearingStatement
 from spark_jobs.contract.properties import metrics_property, operation_properties
-from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, SqlSource
+from spark_jobs.contract.request import CatalogSpec, JobOptions, JobRequest, Origin, SqlSource
 from spark_jobs.contract.result import JobResult, Metrics
 from spark_jobs.contract.statements import (
     DeleteAction,
@@ -81,6 +82,11 @@ class Work:
     @property
     def rewrite_share(self) -> float | None:
         """As that of a statement."""
+        return None
+
+    @property
+    def statement(self) -> ClearingStatement | None:
+        """A statement that a job runs as it is; None: its change rows are prepared."""
         return None
 
     def catalog(self, warehouse: Path | str) -> CatalogSpec:
@@ -183,10 +189,13 @@ def run(
         operation_id=work.operation_id,
         target=NAME,
         catalog=work.catalog(warehouse),
-        statement=MergeSpec("s", "t.id = s.id", cases, "t", "s"),
-        sources=(SqlSource("s", "SELECT 1 AS id"),),
+        statement=work.statement or MergeSpec("s", "t.id = s.id", cases, "t", "s"),
+        sources=() if work.statement else (SqlSource("s", "SELECT 1 AS id"),),
+        options=JobOptions(rewrite_share=work.rewrite_share),
         origin=Origin(try_number=try_number),
     )
+    if work.statement:
+        return Job(request, None, work.opened(warehouse)).run()
     job = PreparedJob(request, None, work.opened(warehouse))
     object.__setattr__(job, "work", work)
     object.__setattr__(job, "between", between)

@@ -46,3 +46,15 @@ def test_faults_at_every_step(
     assert outcomes == {("old", "applied"), ("new", "found")}
     with capsys.disabled():
         print_survived(survived)
+
+
+def test_faults_of_replaced_partitions(drivers: Drivers, tmp_path: Path) -> None:
+    """A file of an older spec, of which some rows go."""
+    matrix = IcebergMatrix.on(drivers, tmp_path, None)
+    work = "clear" if has_turn(0, 2) else "clear on read"
+    faults = list(matrix.faults(work))
+    assert any("data" in fault.where for fault in faults)
+
+    survived = [matrix.run(each) for each in faults if has_turn(each.step, _PARTS)]
+
+    assert {*survived} == {("old", "applied"), ("new", "found")}

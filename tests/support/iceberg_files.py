@@ -31,6 +31,7 @@ _CATALOG = "tests"
 _FIRST_FIELD = 1000
 _TRANSFORMS = (
     transforms.BucketTransform,
+    transforms.TruncateTransform,
     transforms.YearTransform,
     transforms.MonthTransform,
     transforms.DayTransform,
@@ -68,7 +69,7 @@ def spec_by(schema: Schema, column: str, transform: str) -> PartitionSpec:
 
 @contextmanager
 def transforms_by_value() -> Iterator[None]:
-    """Within it, pyiceberg computes buckets and units of time by its own functions of a value."""
+    """Within it, pyiceberg transforms values by its own functions of one value."""
     with ExitStack() as patches:
         for each in _TRANSFORMS:
             patches.enter_context(mock.patch.object(each, "pyarrow_transform", _by_value))
@@ -79,7 +80,10 @@ def _by_value(
     transform: transforms.Transform[Any, Any], source: IcebergType
 ) -> Callable[[pa.ChunkedArray], pa.Array]:
     function = transform.transform(source)
-    return lambda values: pa.array(map(function, values.to_pylist()), pa.int32())
+    keeps_type = isinstance(transform, transforms.TruncateTransform)
+    return lambda values: pa.array(
+        map(function, values.to_pylist()), values.type if keeps_type else pa.int32()
+    )
 
 
 def data_paths(table: Any) -> list[Path]:

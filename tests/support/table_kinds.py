@@ -16,7 +16,7 @@ class TableKind:
     ``evolves_columns``: an UPDATE stores columns apart, so that only vectors delete rows, and rows
     stay in their partition. ``transform``: Iceberg's, by which tables are partitioned;
     ``version``: that of its format. ``deletes_by_value``: equality deletes hide older copies of all
-    rows.
+    rows. ``older_files``: files are of a spec without partitions.
     """
 
     name: str
@@ -28,6 +28,7 @@ class TableKind:
     transform: str = ""
     version: int = 2
     deletes_by_value: bool = False
+    older_files: bool = False
 
     @property
     def deletes_rows(self) -> bool:
@@ -93,6 +94,12 @@ ICEBERG_DAYS = (
 ICEBERG_DELETES = (
     TableKind("iceberg-cow-equality", deletes_by_value=True),
     TableKind("iceberg-mor-equality", marks_rows=True, deletes_by_value=True),
+)
+ICEBERG_TRUNCATED = (
+    TableKind("iceberg-cow-truncate", transform="truncate[25]"),
+    TableKind("iceberg-mor-truncate", marks_rows=True, transform="truncate[25]"),
+    TableKind("iceberg-cow-older", transform="truncate[25]", older_files=True),
+    TableKind("iceberg-mor-older", marks_rows=True, transform="truncate[25]", older_files=True),
 )
 # Not Paimon: the format in miniature (``tests/support/folder_connector``).
 FOLDER = TableKind("folder")

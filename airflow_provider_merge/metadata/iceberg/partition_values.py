@@ -7,6 +7,7 @@ month, ``2026-01-31-07`` for an hour. After the Iceberg specification, "Partitio
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -15,7 +16,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from airflow_provider_merge.metadata.checked import whole
-from spark_jobs.contract.partition_names import partition_text
+from spark_jobs.contract.partition_names import NAN, partition_text
 
 _EPOCH: Final = date(1970, 1, 1)
 _DAYS: Final = _EPOCH.toordinal()
@@ -41,10 +42,7 @@ class PartitionField:
 
     def text(self, stored: Any) -> str | None:
         """The text of a value as a manifest has it; None for NULL."""
-        value = self.typed(stored)
-        if isinstance(value, bytes):
-            return value.hex()
-        return partition_text(value)
+        return partition_text(self.typed(stored))
 
     def typed(self, value: Any) -> Any:
         """A value as it is compared and named, from the value that a manifest has."""
@@ -140,7 +138,9 @@ class PartitionField:
         if self.kind.startswith("decimal"):
             return Decimal(str(value))
         if self.kind in ("float", "double"):
-            return float(value)
+            number = float(value)
+            # NaN does not equal itself.
+            return NAN if math.isnan(number) else number
         if self.kind == "uuid":
             return value if isinstance(value, UUID) else UUID(str(value))
         if self.kind.startswith(("binary", "fixed")):

@@ -132,6 +132,10 @@ def _leaf(found: AvroType, kind: pa.DataType) -> Build | None:
     if pa.types.is_timestamp(kind) and found.name in _TIMESTAMPS:
         stored = pa.timestamp(_TIMESTAMPS[found.name], kind.tz)
         return lambda values: pa.array(values, pa.int64()).cast(stored)
+    if pa.types.is_fixed_size_binary(kind) and found.name == "fixed":
+        return lambda values: pa.array(values, kind)
+    if pa.types.is_time64(kind) and found.name == "time-micros":
+        return lambda values: pa.array(values, pa.int64()).cast(kind)
     if pa.types.is_decimal(kind) and (found.precision, found.scale) == (kind.precision, kind.scale):
         return lambda values: pa.array([_decimal(each, kind.scale) for each in values], kind)
     return None

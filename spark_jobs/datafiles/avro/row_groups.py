@@ -6,7 +6,7 @@ Blocks are small, often 64 KB, so that several make a row group.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -28,6 +28,16 @@ _GROUP_BYTES: Final = 64 * 1024 * 1024
 def row_count(stream: pa.NativeFile) -> int:
     """The number of rows of the file, by its blocks."""
     return sum(block.records for block in _opened(stream)[0].blocks())
+
+
+def schema(stream: pa.NativeFile) -> Any:
+    """The schema of the file, as JSON data; that of a record.
+
+    Raises:
+        pa.ArrowInvalid: it is that of other values.
+        AvroDamagedError: the file is damaged.
+    """
+    return _opened(stream)[0].schema
 
 
 def row_groups(

@@ -24,7 +24,7 @@ from spark_jobs.datafiles.field_mapping import (
     table_columns,
 )
 from spark_jobs.datafiles.file_changes import FileChanges, GroupChanges, kept_rows, replace_rows
-from spark_jobs.datafiles.file_formats import is_orc, is_parquet
+from spark_jobs.datafiles.file_formats import is_for_pyarrow, is_orc
 from spark_jobs.datafiles.parquet import int96
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.footer import NotSpliceableError
@@ -63,7 +63,7 @@ def rewrite(
             not installed.
     """
     with reading_file(source, filesystem):
-        if mappings is not None and not is_parquet(source):
+        if mappings is not None and is_for_pyarrow(source):
             return _rewrite_as_parquet(filesystem, source, target, changes, compression, mappings)
         recorded = columns if mappings is None else recorded_columns(mappings)
         with pq.ParquetFile(filesystem.open_input_file(source)) as plain:

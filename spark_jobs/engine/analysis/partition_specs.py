@@ -1,8 +1,4 @@
-"""Partition specs of a table: constants for the partition columns, and what matches them.
-
-Partition values are compared as Python values: connectors do not partition by types for which this
-differs from Spark's equality.
-"""
+"""Partition specs of a table: constants for the partition columns, and what matches them."""
 
 from __future__ import annotations
 
@@ -14,6 +10,7 @@ from spark_jobs.contract.arguments import NO_SESSION
 from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import PartitionSpec
 from spark_jobs.contract.plain_constants import Constant, is_unclear_day, plain_constant
+from spark_jobs.engine.analysis.partition_values import comparable
 from spark_jobs.engine.analysis.spark_constants import SparkConstants
 from spark_jobs.engine.runtime.names import find_name
 from spark_jobs.errors import (
@@ -24,7 +21,7 @@ from spark_jobs.errors import (
     RequestError,
     excerpt,
 )
-from spark_jobs.spi.tables import PlannedFile, TableHandle
+from spark_jobs.spi.tables import TableHandle
 
 Constants = Mapping[str, Constant]
 # Characters of a text in an error.
@@ -102,7 +99,10 @@ def belongs(partition: Mapping[str, Any], spec: Constants) -> bool:
     Raises:
         NotSupportedError: its value of a field is not known.
     """
-    return all(value_of(partition, name) == constant.value for name, constant in spec.items())
+    return all(
+        comparable(value_of(partition, name)) == comparable(constant.value)
+        for name, constant in spec.items()
+    )
 
 
 def value_of(partition: Mapping[str, Any], name: str) -> Any:
@@ -118,8 +118,3 @@ def value_of(partition: Mapping[str, Any], name: str) -> Any:
             "Rewrite older files by the table's partitions of today, or replace the whole table.",
         )
     return partition[name]
-
-
-def files_of(files: Sequence[PlannedFile], spec: Constants) -> list[PlannedFile]:
-    """The files of the partitions that match a spec."""
-    return [file for file in files if belongs(file.partition, spec)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from spark_jobs.contract.identifiers import quote
@@ -16,6 +17,7 @@ from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
 from spark_jobs.engine.analysis.expressions import Expression, Side
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, stored
+from spark_jobs.engine.runtime.instants import python_columns, python_value
 from spark_jobs.engine.runtime.sql_text import embedded
 from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi import rows
@@ -50,11 +52,12 @@ class SparkConstants:
             *(f"{embedded(each.text)} AS c{i}" for i, each in enumerate(found))
         )
         frame = frame.selectExpr(*(f"{value} AS v{i}" for i, value in enumerate(values)))
-        frame = frame.selectExpr(
-            "*", *(f"CAST(v{i} AS STRING) AS t{i}" for i in range(len(values)))
-        )
+        texts_of = [f"CAST(v{i} AS STRING) AS t{i}" for i in range(len(values))]
+        kinds = [field.dataType for field in frame.schema]
+        frame = frame.select(*python_columns(frame), *map(F.expr, texts_of))
         row = self.moment.fixed(frame).collect()[0]
-        return {name: Constant(row[f"v{i}"], row[f"t{i}"]) for i, name in enumerate(texts)}
+        found = [python_value(row[f"v{i}"], kind) for i, kind in enumerate(kinds)]
+        return {name: Constant(found[i], row[f"t{i}"]) for i, name in enumerate(texts)}
 
     @cached_property
     def _expressions(self) -> ExpressionAnalyzer:

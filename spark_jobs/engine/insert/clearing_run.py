@@ -1,22 +1,32 @@
-"""TRUNCATE and DROP PARTITION from the statement to one snapshot; no row is read."""
+"""TRUNCATE and DROP PARTITION from the statement to one snapshot.
+
+No row is read, except of files that may hold rows of other partitions, too.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from spark_jobs.contract.inserts import ClearingStatement, DropPartitionsSpec
 from spark_jobs.contract.result import Metrics
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
 from spark_jobs.engine.insert.overwrite_commit import OverwriteCommit, begin_overwrite
+from spark_jobs.engine.insert.replaced_files import rows_replaced
 from spark_jobs.engine.insert.replacement import Replacement
+from spark_jobs.engine.runtime.stragglers import wait_for_stragglers
 from spark_jobs.engine.write.statement_run import StatementOutcome, StatementRun
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClearingRun(StatementRun[ClearingStatement]):
-    """One attempt of TRUNCATE or DROP PARTITION."""
+    """One attempt of TRUNCATE or DROP PARTITION; ``spark`` is None if the job has no session."""
 
     specs: PartitionSpecs
+    spark: SparkSession | None
 
     def check(self) -> None:
         """Check the statement against the table.
@@ -36,15 +46,31 @@ class ClearingRun(StatementRun[ClearingStatement]):
         with self.progress.phase("analyze"):
             replacement = self._replacement()
         planned = self.planned_files()
-        if isinstance(self.spec, DropPartitionsSpec) and not self.spec.if_exists:
+        must_be_found = isinstance(self.spec, DropPartitionsSpec) and not self.spec.if_exists
+        if must_be_found:
             replacement.require_found(planned)
         replaced = replacement.replaced(planned, ())
-        self.progress.say(f"{len(replaced)} of {len(planned)} files to remove")
-        metrics = Metrics(files_total=len(planned), attempts=self.attempt)
-        if not replaced:
+        self.progress.say(f"{len(replaced.all)} of {len(planned)} files to remove")
+        metrics = Metrics(
+            files_total=len(planned), files_scanned=len(replaced.partial), attempts=self.attempt
+        )
+        if not replaced.all:
             return StatementOutcome(None, metrics)
-        handle = begin_overwrite(self, replacement, ())
-        return OverwriteCommit(self, handle, replacement, (), (), metrics).outcome(replaced)
+        handle = begin_overwrite(self, replacement, (), replaced)
+        with self.writing(handle):
+            gone = replacement.partitions(())
+            with self.progress.phase("write"):
+                deleted = rows_replaced(self, self.spark, handle, gone, replaced.partial)
+            if must_be_found:
+                found = {number for each in deleted for number in each.specs}
+                replacement.require_found(planned, found)
+        reports = [each.report for each in deleted]
+        return OverwriteCommit(self, handle, replacement, (), reports, metrics).outcome(replaced)
+
+    def wait_for_tasks(self) -> None:
+        """Wait for tasks that go on after a failure."""
+        if self.spark is not None:
+            wait_for_stragglers(self.spark)
 
     def _replacement(self) -> Replacement:
         self.connector.metadata.require_writable(self.table)

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from spark_jobs.contract.inserts import InsertStatement
 from spark_jobs.engine.insert.insert_pass import CopiedRows
-from spark_jobs.engine.insert.replacement import Partition
+from spark_jobs.engine.insert.partition_shares import Partition
 from spark_jobs.engine.write.clustering import Cluster, FileSize
 from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.spi.tables import PlannedFile

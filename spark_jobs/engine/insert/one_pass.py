@@ -14,7 +14,7 @@ from spark_jobs.engine.analysis.store_assignment import frame_type
 from spark_jobs.engine.insert.insert_pass import CopiedRows
 from spark_jobs.engine.insert.inserted_rows import AnalyzedInsert
 from spark_jobs.engine.insert.new_rows import NewRows, file_size, row_bytes_of
-from spark_jobs.engine.insert.replacement import Partition
+from spark_jobs.engine.insert.partition_shares import Partition
 from spark_jobs.engine.insert.task_clusters import TaskClusters, known_clusters, task_clusters
 from spark_jobs.engine.runtime.spill import SpilledPart, SpillReader
 from spark_jobs.engine.source.copied_files import CopiedFiles, copied_files

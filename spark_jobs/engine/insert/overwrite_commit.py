@@ -8,7 +8,8 @@ from typing import Final
 
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.result import Metrics
-from spark_jobs.engine.insert.replacement import Partition, Replacement
+from spark_jobs.engine.insert.partition_shares import Partition
+from spark_jobs.engine.insert.replacement import ReplacedFiles, Replacement
 from spark_jobs.engine.write.change_writer import TaskReport
 from spark_jobs.engine.write.changed_partitions import changed_partitions
 from spark_jobs.engine.write.partition_counts import partition_metrics
@@ -39,24 +40,26 @@ def begin_overwrite(
     run: StatementRun[PartitionStatement],
     replacement: Replacement,
     partitions: Sequence[Partition],
+    replaced: ReplacedFiles,
     *,
     reads_all: bool = False,
 ) -> MergeHandle:
-    """Begin a write of rows in ``partitions``.
+    """Begin a write of rows in ``partitions``, which changes ``replaced`` files.
 
     Under either isolation, what others add to the replaced partitions is a conflict. ``reads_all``:
     so is what they add anywhere.
     """
 
     def read_set(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
-        return files if reads_all else replacement.replaced(files, partitions)
+        return files if reads_all else replacement.replaced(files, partitions).all
 
     write = MergeWrite(
         operation=run.operation,
-        files=(),
+        files=replaced.partial,
         assigned_columns=(),
         on_columns=(),
         target_file_size=run.options.target_file_size,
+        rewrite_share=run.options.rewrite_share,
         read_set=read_set,
         overwrites=not replacement.appends,
         inserted_keys=InsertedKeys.UPSERTED if replacement.appends else InsertedKeys.NEW,
@@ -67,7 +70,7 @@ def begin_overwrite(
 
 @dataclass(frozen=True, slots=True)
 class OverwriteCommit:
-    """Commits the ``reports`` of the tasks that wrote ``partitions`` in a run."""
+    """Commits the ``reports`` of the tasks that wrote ``partitions``, or deleted rows, in a run."""
 
     run: StatementRun[PartitionStatement]
     handle: MergeHandle
@@ -76,8 +79,8 @@ class OverwriteCommit:
     reports: Sequence[TaskReport]
     metrics: Metrics
 
-    def outcome(self, replaced: Sequence[PlannedFile]) -> StatementOutcome:
-        """Commit the snapshot; in a dry run, what that would do.
+    def outcome(self, replaced: ReplacedFiles) -> StatementOutcome:
+        """Commit the snapshot, unless nothing changes; in a dry run, what that would do.
 
         If the last writer wins, a conflict leads to another attempt, which replaces what is in the
         partitions by then.
@@ -88,8 +91,14 @@ class OverwriteCommit:
         """
         if self.run.dry_run:
             change = self._change(self.run.table, replaced)
-            by_partition = partition_metrics(self.run, self.handle, change.reports, (), replaced)
+            by_partition = partition_metrics(
+                self.run, self.handle, change.reports, replaced.partial, replaced.whole
+            )
             return StatementOutcome(None, change.metrics, change.partitions, by_partition)
+        if not replaced.whole and not any(report.fragments for report in self.reports):
+            with self.run.cleaning_up():
+                self.run.abort(self.handle)
+            return StatementOutcome(None, counted(self.metrics, self.reports))
         with self.run.progress.phase("commit"):
             try:
                 return self._published(replaced)
@@ -97,9 +106,10 @@ class OverwriteCommit:
                 self.run.abort_unpublished(self.handle, error)
                 raise
 
-    def _published(self, replaced: Sequence[PlannedFile]) -> StatementOutcome:
+    def _published(self, replaced: ReplacedFiles) -> StatementOutcome:
         table = self.run.table
-        wins = getattr(self.run.spec, "last_writer_wins", False)
+        # What has been read of a file holds for that file only: then the statement runs again.
+        wins = getattr(self.run.spec, "last_writer_wins", False) and not replaced.partial
         for _ in range(_LAST_WRITER_ATTEMPTS - 1 if wins else 0):
             try:
                 return self._attempted(table, replaced)
@@ -109,12 +119,12 @@ class OverwriteCommit:
                 table, replaced = self._now(error)
         return self._attempted(table, replaced)
 
-    def _change(self, table: TableHandle, replaced: Sequence[PlannedFile]) -> _Change:
-        """What changes when ``replaced`` are removed from ``table``."""
+    def _change(self, table: TableHandle, replaced: ReplacedFiles) -> _Change:
+        """What changes when the whole files of ``replaced`` are removed from ``table``."""
         connector = self.run.connector
         dropped = TaskReport(
-            deleted=row_count(connector.scan, table, replaced),
-            fragments=connector.writes.drop_files(table, self.handle, replaced),
+            deleted=row_count(connector.scan, table, replaced.whole),
+            fragments=connector.writes.drop_files(table, self.handle, replaced.whole),
         )
         reports = [*self.reports, dropped]
         fragments = tuple(each for report in reports for each in report.fragments)
@@ -122,16 +132,17 @@ class OverwriteCommit:
         metrics = replace(counted(self.metrics, reports), partitions_changed=len(partitions))
         return _Change(reports, fragments, metrics, partitions)
 
-    def _attempted(self, table: TableHandle, replaced: Sequence[PlannedFile]) -> StatementOutcome:
+    def _attempted(self, table: TableHandle, replaced: ReplacedFiles) -> StatementOutcome:
         change = self._change(table, replaced)
         snapshot = self.run.publish(table, self.handle, change.fragments, change.metrics)
         metrics = with_publication(change.metrics, snapshot)
         return StatementOutcome(snapshot.snapshot_id, metrics, change.partitions)
 
-    def _now(self, conflict: JobError) -> tuple[TableHandle, Sequence[PlannedFile]]:
+    def _now(self, conflict: JobError) -> tuple[TableHandle, ReplacedFiles]:
         """The table at its latest snapshot, and the files to replace in it.
 
-        Raises ``conflict`` if another driver has committed this operation, or columns changed.
+        Raises ``conflict`` if another driver has committed this operation, columns changed, or rows
+        have to be read.
         """
         connector = self.run.connector
         table = connector.metadata.load_table(self.run.table.name)
@@ -139,5 +150,7 @@ class OverwriteCommit:
         if done is not None or table.columns != self.run.table.columns:
             raise conflict
         replaced = self.replacement.replaced(connector.metadata.plan_files(table), self.partitions)
+        if replaced.partial:
+            raise conflict
         self.replacement.check(replaced, self.partitions)
         return table, replaced

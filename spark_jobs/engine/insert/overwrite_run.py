@@ -15,7 +15,8 @@ from spark_jobs.engine.insert.inserted_rows import AnalyzedInsert, analyze_inser
 from spark_jobs.engine.insert.new_rows import NewRows, file_size, row_bytes_of
 from spark_jobs.engine.insert.one_pass import COMPRESSION, OnePass
 from spark_jobs.engine.insert.overwrite_commit import OverwriteCommit, begin_overwrite
-from spark_jobs.engine.insert.replacement import Replacement
+from spark_jobs.engine.insert.replaced_files import rows_replaced
+from spark_jobs.engine.insert.replacement import ReplacedFiles, Replacement
 from spark_jobs.engine.runtime.query_status import plan_bytes
 from spark_jobs.engine.source.materialized import materialize
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
@@ -66,15 +67,16 @@ class OverwriteRun(SparkRun[InsertStatement]):
         self._require_rows(new)
         self.progress.say(
             f"{new.source_rows} source rows for {len(partitions)} partitions; "
-            f"{len(replaced)} of {len(planned)} files to replace"
+            f"{len(replaced.all)} of {len(planned)} files to replace"
         )
         metrics = Metrics(
             source_rows=new.source_rows,
             files_total=len(planned),
+            files_scanned=len(replaced.partial),
             attempts=self.attempt,
             sources=self.sources.metrics,
         )
-        if not partitions and not replaced:
+        if not partitions and not replaced.all:
             return StatementOutcome(None, metrics)
         return self._write(insert, new, replacement, replaced, metrics)
 
@@ -131,15 +133,18 @@ class OverwriteRun(SparkRun[InsertStatement]):
         insert: AnalyzedInsert,
         new: NewRows,
         replacement: Replacement,
-        replaced: Sequence[PlannedFile],
+        replaced: ReplacedFiles,
         metrics: Metrics,
     ) -> StatementOutcome:
         partitions = new.partitions(len(self.table.partitioned_by))
         reads_all = self.reads_itself and self.options.isolation != "snapshot"
-        handle = begin_overwrite(self, replacement, partitions, reads_all=reads_all)
+        handle = begin_overwrite(self, replacement, partitions, replaced, reads_all=reads_all)
         with self.writing(handle), self.progress.phase("write"):
             keys = () if replacement.appends else self.table.key_columns
+            gone = replacement.partitions(partitions)
+            deleted = rows_replaced(self, self.spark, handle, gone, replaced.partial)
             reports = self._stored(insert, new, handle, keys)
+            reports += (each.report for each in deleted)
         added = [each for report in reports for each in report.fragments]
         self.progress.say(f"{len(added)} files written")
         commit = OverwriteCommit(self, handle, replacement, partitions, reports, metrics)

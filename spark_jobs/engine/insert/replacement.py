@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,17 +15,33 @@ from spark_jobs.contract.inserts import (
 )
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.sql_literals import sql_conditions
-from spark_jobs.engine.analysis.partition_specs import (
-    Constants,
-    PartitionSpecs,
-    belongs,
-    files_of,
-    value_of,
+from spark_jobs.engine.analysis.partition_specs import Constants, PartitionSpecs, belongs
+from spark_jobs.engine.insert.partition_shares import (
+    Occurring,
+    Partition,
+    Share,
+    partition_of,
+    share_of,
 )
+from spark_jobs.engine.insert.replaced_rows import ReplacedPartitions, not_expected, specs_of
 from spark_jobs.errors import DataError, ErrorCode, NotSupportedError
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 
-Partition = tuple[Any, ...]
+
+@dataclass(frozen=True, slots=True)
+class ReplacedFiles:
+    """Files that a statement changes: ``whole`` ones are removed without being read.
+
+    ``partial`` are those of which some rows may belong to replaced partitions.
+    """
+
+    whole: tuple[PlannedFile, ...]
+    partial: tuple[PlannedFile, ...]
+
+    @property
+    def all(self) -> tuple[PlannedFile, ...]:
+        """The files of both kinds."""
+        return (*self.whole, *self.partial)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +85,28 @@ class Replacement:
         dynamic = spec.mode == "dynamic" and len(constants) < len(table.partitioned_by)
         return cls(table, (constants,), dynamic, expected=_expected(spec, specs))
 
-    def replaced(self, files: Sequence[PlannedFile], new: Sequence[Partition]) -> list[PlannedFile]:
-        """The files that are removed when rows of the partitions ``new`` are added."""
-        if self.appends:
-            return []
-        found = {file.ordinal: file for spec in self.specs for file in files_of(files, spec)}
-        if not self.dynamic:
-            return list(found.values())
-        occurring = set(new)
-        return [file for file in found.values() if self._key(file) in occurring]
+    def replaced(self, files: Sequence[PlannedFile], new: Sequence[Partition]) -> ReplacedFiles:
+        """The files that change when rows of the partitions ``new`` are added."""
+        whole, partial = list[PlannedFile](), list[PlannedFile]()
+        occurring = Occurring(self._fields, new) if self.dynamic else None
+        for file in () if self.appends else files:
+            share = max((share_of(file, spec) for spec in self.specs), default=Share.NONE)
+            if occurring is not None and share is not Share.NONE:
+                share = min(share, occurring.share(file))
+            is_known = self.expected is None or partition_of(file, self._fields) is not None
+            if share is not Share.NONE:
+                (whole if share is Share.ALL and is_known else partial).append(file)
+        return ReplacedFiles(tuple(whole), tuple(partial))
 
-    def check(self, replaced: Sequence[PlannedFile], new: Sequence[Partition]) -> None:
+    def partitions(self, new: Sequence[Partition]) -> ReplacedPartitions:
+        """What decides about rows of the files of which only some may go."""
+        expected = None if self.expected is None else specs_of(map(_values, self.expected))
+        occurring = Occurring(self._fields, new).partitions if self.dynamic else None
+        return ReplacedPartitions(
+            self._fields, specs_of(map(_values, self.specs)), occurring, expected
+        )
+
+    def check(self, replaced: ReplacedFiles, new: Sequence[Partition]) -> None:
         """Refuse new rows outside the specs, and changes to partitions that are not expected.
 
         Raises:
@@ -87,7 +114,7 @@ class Replacement:
         """
         for partition in map(self._named, new):
             if not any(belongs(partition, spec) for spec in self.specs):
-                wanted = {name: each.value for name, each in self.specs[0].items()}
+                wanted = _values(self.specs[0])
                 raise DataError(
                     ErrorCode.ROW_OUTSIDE_PARTITION,
                     f"The source has rows of the partition {sql_conditions(partition)}, outside of "
@@ -96,28 +123,29 @@ class Replacement:
                 )
         if self.expected is None:
             return
-        changing = dict.fromkeys([*new, *map(self._key, replaced)])
-        for partition in map(self._named, changing):
+        old = (partition_of(file, self._fields) for file in replaced.whole)
+        for partition in map(self._named, [*new, *(each for each in old if each is not None)]):
             if not any(belongs(partition, spec) for spec in self.expected):
-                raise DataError(
-                    ErrorCode.PARTITION_NOT_EXPECTED,
-                    f"The partition {sql_conditions(partition)} would change, but is not among "
-                    "expected_partitions.",
-                    "Check the source's rows, or add the partition.",
-                )
+                raise not_expected(partition)
 
-    def require_found(self, files: Sequence[PlannedFile]) -> None:
+    def require_found(
+        self, files: Sequence[PlannedFile], among_rows: Collection[int] | None = None
+    ) -> None:
         """Refuse a spec that matches no partition of the table.
+
+        ``among_rows``: the indexes of specs to which rows of files belonged that had to be read;
+        None: they have not been read yet.
 
         Raises:
             DataError: PARTITION_NOT_FOUND.
         """
-        for spec in self.specs:
-            if not files_of(files, spec):
-                wanted = {name: each.value for name, each in spec.items()}
+        for number, spec in enumerate(self.specs):
+            share = max((share_of(file, spec) for file in files), default=Share.NONE)
+            is_missing = among_rows is not None and number not in among_rows
+            if share is Share.NONE or (share is Share.SOME and is_missing):
                 raise DataError(
                     ErrorCode.PARTITION_NOT_FOUND,
-                    f"{self.table.name} has no partition {sql_conditions(wanted)}.",
+                    f"{self.table.name} has no partition {sql_conditions(_values(spec))}.",
                     "Check the values, or say IF EXISTS (if_exists=True).",
                 )
 
@@ -125,12 +153,16 @@ class Replacement:
         """The names of ``partitions``."""
         return [partition_name(self._named(each)) for each in partitions]
 
-    def _key(self, file: PlannedFile) -> Partition:
-        return tuple(value_of(file.partition, each.name) for each in self.table.partitioned_by)
+    @property
+    def _fields(self) -> tuple[str, ...]:
+        return tuple(each.name for each in self.table.partitioned_by)
 
     def _named(self, partition: Partition) -> Mapping[str, Any]:
-        names = [each.name for each in self.table.partitioned_by]
-        return dict(zip(names, partition, strict=True))
+        return dict(zip(self._fields, partition, strict=True))
+
+
+def _values(spec: Constants) -> dict[str, Any]:
+    return {name: constant.value for name, constant in spec.items()}
 
 
 def _expected(spec: InsertOverwriteSpec, specs: PartitionSpecs) -> tuple[Constants, ...] | None:

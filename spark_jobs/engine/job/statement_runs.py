@@ -83,7 +83,8 @@ class StatementRuns:
         common = self._common(table, scratch, attempt, frozenset(ended))
         statement = self.request.statement
         if isinstance(statement, ClearingStatement):
-            yield ClearingRun(spec=statement, specs=self._specs(table), **common)
+            specs = self._specs(table)
+            yield ClearingRun(spec=statement, specs=specs, spark=self.spark, **common)
             return
         assert self.spark is not None  # noqa: S101 - see spark_jobs.run
         request, progress, moment = self.request, self.progress, self._moment

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import AtomicType
 
 from spark_jobs.contract.identifiers import quote
+from spark_jobs.engine.runtime.instants import python_columns, python_value
 from spark_jobs.engine.write.derivation import with_derived_columns
 from spark_jobs.engine.write.redistribution import keys_of_partitions, with_sort_keys
 from spark_jobs.packing import packed
@@ -86,9 +87,10 @@ def clusters_of(new_rows: DataFrame, layout: WriteLayout) -> list[Cluster]:
         count = new_rows.count()
         return [Cluster((), 0, count)] if count else []
     counted = new_rows.groupBy(*columns).agg(F.count(F.lit(1)).alias(_COUNT))
-    found = counted.withColumn(_HASH, F.xxhash64(*columns)).collect()
-    names = layout.cluster_by
-    return [Cluster(tuple(row[: len(names)]), row[_HASH], row[_COUNT]) for row in found]
+    hashed = counted.withColumn(_HASH, F.xxhash64(*columns))
+    found = hashed.select(*python_columns(hashed)).collect()
+    kinds = [field.dataType for field in hashed.schema][: len(columns)]
+    return [Cluster(tuple(map(python_value, row, kinds)), row[_HASH], row[_COUNT]) for row in found]
 
 
 def distribute(

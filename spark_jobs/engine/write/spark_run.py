@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -12,7 +10,6 @@ from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.runtime.stragglers import wait_for_stragglers
 from spark_jobs.engine.source.sources import Sources
 from spark_jobs.engine.write.statement_run import Spec_co, StatementRun
-from spark_jobs.spi.sinks import MergeHandle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,16 +31,6 @@ class SparkRun(StatementRun[Spec_co]):
         keys = self.table.key_columns
         return tuple(c.name for c in self.table.columns if not c.nullable or c.name in keys)
 
-    @contextmanager
-    def writing(self, handle: MergeHandle) -> Iterator[None]:
-        """A failing block leaves no files and no guard, unless removing them fails too."""
-        try:
-            yield
-        except BaseException:
-            with self.cleaning_up():
-                self.lease.end()
-            with self.cleaning_up():
-                wait_for_stragglers(self.spark)
-            with self.cleaning_up():
-                self.abort(handle)
-            raise
+    def wait_for_tasks(self) -> None:
+        """Wait for tasks that go on after a failure."""
+        wait_for_stragglers(self.spark)

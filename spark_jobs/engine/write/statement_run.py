@@ -119,6 +119,23 @@ class StatementRun(Generic[Spec_co]):
                 self.abort(handle)
 
     @contextmanager
+    def writing(self, handle: MergeHandle) -> Iterator[None]:
+        """A failing block leaves no files and no guard, unless removing them fails too."""
+        try:
+            yield
+        except BaseException:
+            with self.cleaning_up():
+                self.lease.end()
+            with self.cleaning_up():
+                self.wait_for_tasks()
+            with self.cleaning_up():
+                self.abort(handle)
+            raise
+
+    def wait_for_tasks(self) -> None:
+        """Wait for tasks that go on after a failure; a run without Spark has none."""
+
+    @contextmanager
     def cleaning_up(self) -> Iterator[None]:
         """Only log errors of the block, which cleans up after a failure that matters more."""
         try:

@@ -24,7 +24,8 @@ _WRITTEN: Final = 3
 # What properties may be, and properties that a table must not have.
 _ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     CODEC: CODECS,
-    "write.format.default": ("parquet",),
+    # New files are parquet, whatever it is: readers go by the format of each file.
+    "write.format.default": ("parquet", "orc", "avro"),
     **{f"write.{each}.{option}": CHOICES[option] for each in STATEMENTS for option in CHOICES},
 }
 _NEVER: Final = ("encryption.key-id", "write.location-provider.impl")

@@ -40,11 +40,10 @@ def is_known(kind: str, transform: str) -> bool:
     if number:
         is_decimal = kind.startswith("decimal")
         if name == "truncate":
-            return is_decimal or kind in _TRUNCATED[:-1]
+            return is_decimal or kind in _TRUNCATED
         return is_decimal or kind in (*_TRUNCATED, "date", *_TIMES)
     if transform == "identity":
-        # Floating-point values have two zeros and NaN; bytes are no keys in Python.
-        return kind not in (*_NESTED, "float", "double", "binary")
+        return kind not in _NESTED
     return transform == VOID or kind in _UNITS.get(transform, ())
 
 

@@ -85,6 +85,67 @@ BY_BUCKET = [
 ]
 
 
+def of_25(*starts: int) -> frozenset[int]:
+    """Ids of the rows of ORDERS in ``truncate(25, id)`` of these values."""
+    return frozenset(row["id"] for row in ORDERS.rows if row["id"] // 25 * 25 in starts)
+
+
+_AT_100 = (new(101, 11, "x", 3, "a"), new(124, 12, None, 4, "z"))
+_TWO_AT_100 = f"VALUES (101, 11, 'x', 3, 'r', 'a'), (124, 12, NULL, 4, 'r', 'z') AS {_ORDER}"
+
+# Of files of a spec without partitions, too.
+BY_TRUNCATE = [
+    update_set(
+        "truncate: rows move",
+        {"id": "id + 1000"},
+        "id IN (101, 122, 143)",
+        updated={id_: {"id": id_ + 1000} for id_ in (101, 122, 143)},
+    ),
+    does(
+        "truncate: dynamic overwrite replaces the rows of those of the new rows",
+        overwrite("dynamic"),
+        _TWO_AT_100,
+        deleted=of_25(100),
+        inserted=_AT_100,
+        source_rows=2,
+    ),
+    does(
+        "truncate: static overwrite, as expected",
+        overwrite("static", {"id_truncate": "100"}, expected_partitions=({"id_truncate": "100"},)),
+        _TWO_AT_100,
+        deleted=of_25(100),
+        inserted=_AT_100,
+    ),
+    does(
+        "truncate: a partition that is not expected",
+        overwrite("dynamic", expected_partitions=({"id_truncate": "200"},)),
+        _TWO_AT_100,
+        fails=fails(ErrorCode.PARTITION_NOT_EXPECTED, "id_truncate = 100"),
+    ),
+    does(
+        "truncate: static overwrite with a row of another one",
+        overwrite("static", {"id_truncate": "125"}),
+        _TWO_AT_100,
+        fails=fails(ErrorCode.ROW_OUTSIDE_PARTITION, "id_truncate"),
+    ),
+    does(
+        "truncate: several are dropped",
+        DropPartitionsSpec(({"id_truncate": "125"}, {"ID_TRUNCATE": "300"})),
+        deleted=of_25(125, 300),
+    ),
+    does(
+        "truncate: one is cleared",
+        TruncateTableSpec({"id_truncate": "400"}),
+        deleted=of_25(400),
+    ),
+    does(
+        "truncate: one that no row is in",
+        DropPartitionsSpec(({"id_truncate": "125"}, {"id_truncate": "250"})),
+        fails=fails(ErrorCode.PARTITION_NOT_FOUND, "id_truncate = 250"),
+    ),
+]
+
+
 def days(name: str, statement: PartitionStatement, source: str = "", **outcome: Any) -> Behaviour:
     """A behaviour of a statement about the days of EVENTS."""
     rows = source or "VALUES (0) AS s(id)"

@@ -138,7 +138,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         key: ({"partition_keys": (key,)}, "NOT_SUPPORTED", f"partition_keys: {key}: column ")
         for key in ("day(s)", "bucket(2, f)", "truncate(2, ts)", "hour(day)", "bucket(2, n)")
     },
-    "identity of DOUBLE": ({"partition_keys": ("f",)}, "NOT_SUPPORTED", "partition_keys: f: "),
+    "identity of STRUCT": ({"partition_keys": ("n",)}, "NOT_SUPPORTED", "partition_keys: n: "),
     "name of a column": (
         {"columns": (*SPEC.columns, ColumnSpec("TS_day", "INT"))},
         "REQUEST_INVALID",

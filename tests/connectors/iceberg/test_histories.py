@@ -31,6 +31,7 @@ _KINDS = {
     *("MERGE by Java, copy-on-write", "MERGE by Java, merge-on-read"),
     *("append by pyiceberg", "roll back", "schema", "spec", "delete by value", "compact"),
     "upgrade",
+    *("insert_overwrite, copy-on-write", "insert_overwrite, merge-on-read"),
     *("rewrite_data_files", "rewrite_manifests", "expire_snapshots"),
 }
 

@@ -30,13 +30,14 @@ def ids_in_files(catalog: PlainCatalog) -> set[bytes | None]:
     return found
 
 
+@pytest.mark.parametrize("name", ["outside.parquet", "000000_0"])
 @pytest.mark.parametrize("mode", MODES)
-def test_a_file_without_ids(tmp_path: Path, mode: str) -> None:
+def test_a_file_without_ids(tmp_path: Path, mode: str, name: str) -> None:
     catalog = PlainCatalog(tmp_path)
     schema = pa.schema([("id", pa.int64()), ("s", pa.string()), ("n", pa.list_(pa.int32()))])
     table = catalog.create(schema, {"format-version": "2", "write.merge.mode": mode}, None)
     rows = [{"id": each, "s": "x", "n": [each, None]} for each in range(10)]
-    outside = tmp_path / "outside.parquet"
+    outside = tmp_path / name
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), outside, store_schema=False)
     table.add_files([f"file://{outside}"])
     before = outside.read_bytes()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from spark_jobs.connectors.iceberg.table.live_files import partition_key
 from spark_jobs.contract.inserts import (
     DropPartitionsSpec,
     PartitionStatement,
@@ -102,22 +103,6 @@ def test_what_is_no_partition(tmp_path: Path, partition: dict[str, str], says: s
     assert len(ids_of(catalog)) == len(ROWS)
 
 
-def test_files_of_an_older_spec_are_in_the_way(tmp_path: Path) -> None:
-    catalog = partitioned(tmp_path, ("at", "day"))
-    table = catalog.library().load_table(("db", "t"))
-    with table.update_spec() as update:
-        update.add_identity("p")
-    DirectWrite(catalog.open()).insert(*ROWS).publish()
-
-    result = done(catalog, TruncateTableSpec({"p": "'a'"}))
-
-    assert result.error is not None
-    assert result.error.code == "NOT_SUPPORTED"
-    assert len(ids_of(catalog)) == 2 * len(ROWS)
-    assert done(catalog, TruncateTableSpec()).error is None
-    assert ids_of(catalog) == []
-
-
 @pytest.mark.parametrize("day", ["2026-01-31", "2026-02-01"])
 def test_only_who_writes_into_the_partition_is_in_the_way(tmp_path: Path, day: str) -> None:
     catalog = partitioned(tmp_path, ("at", "day"))
@@ -140,3 +125,9 @@ def test_only_who_writes_into_the_partition_is_in_the_way(tmp_path: Path, day: s
     else:
         write.publish()
         assert ids_of(catalog) == [*range(4), *range(5, 8), 20]
+
+
+def test_floating_partitions_are_told_apart() -> None:
+    found = {partition_key(0, {1: each}) for each in (float("nan"), float("nan"), 0.0, -0.0, None)}
+
+    assert len(found) == 4

@@ -31,7 +31,7 @@ def catalog(tmp_path: Path) -> PlainCatalog:
 def test_properties_that_would_be_disobeyed(catalog: PlainCatalog, connector: Connector) -> None:
     for name, value in {
         "write.location-provider.impl": "org.example.Elsewhere",
-        "write.format.default": "orc",
+        "write.format.default": "vortex",
         "encryption.key-id": "key",
         "write.parquet.compression-codec": "lzo",
         "write.update.mode": "as-you-like",

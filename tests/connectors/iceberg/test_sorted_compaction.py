@@ -132,7 +132,6 @@ def test_files_in_another_order_are_only_rewritten_by_a_full_compaction(tmp_path
 @pytest.mark.parametrize(
     ("transform", "column", "said"),
     [
-        ("truncate[2]", "b", "with truncate[2] of b (binary)"),
         ("identity", "n.x", "with identity of n.x,"),
         ("identity", "t", "with identity of t (time)"),
     ],

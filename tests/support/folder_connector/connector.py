@@ -83,7 +83,7 @@ class FolderScan:
 
     def arrow_rows(
         self,
-        spark: SparkSession,
+        spark: SparkSession | None,
         table: TableHandle,
         files: Sequence[PlannedFile],
         columns: Sequence[str],

@@ -12,6 +12,7 @@ from spark_jobs.connectors.iceberg.commit.data_files import (
     new_data_file,
     new_delete_file,
 )
+from spark_jobs.connectors.iceberg.format.transforms import decoded
 from spark_jobs.connectors.iceberg.table.live_files import partition_key
 from spark_jobs.connectors.iceberg.table.manifests import (
     DATA,
@@ -112,7 +113,7 @@ class Changes:
 def new_partition(columns: Sequence[PartitionColumn], values: Sequence[Any]) -> dict[int, Any]:
     """The partition of a new file with these fields, from the document of its fragment."""
     pairs = zip(columns, values, strict=True)
-    return {each.field_id: decode_value(value) for each, value in pairs}
+    return {each.field_id: decoded(each.kind, decode_value(value)) for each, value in pairs}
 
 
 def _rows(files: Sequence[NewDataFile | ManifestEntry]) -> int:

@@ -87,6 +87,7 @@ def _by_partition(columns: tuple[PartitionColumn, ...], order: RowOrder | None) 
 
 def _placed(columns: tuple[PartitionColumn, ...], batch: pa.RecordBatch) -> pa.RecordBatch:
     """Rows with the values of their partition, as ``NewFileLayout.place_columns`` finds them."""
-    for number, values in enumerate(PartitionFunction(columns)(batch)):
+    found = PartitionFunction(columns)(batch)
+    for number, values in enumerate(found[: len(columns)]):
         batch = batch.append_column(derived_name(number), values)
     return batch

@@ -14,7 +14,6 @@ from functools import partial
 from typing import NamedTuple
 
 import pyarrow.fs as pafs
-import pyarrow.parquet as pq
 
 from spark_jobs.connectors.iceberg.compaction.delete_files import DeletesPart, rewrite_deletes
 from spark_jobs.connectors.iceberg.compaction.moved_rows import move_rows
@@ -22,6 +21,7 @@ from spark_jobs.connectors.iceberg.format.deletes import DataFileDeletes, Delete
 from spark_jobs.connectors.iceberg.format.file_columns import Constants, NameMapping, file_mappings
 from spark_jobs.connectors.iceberg.format.row_lineage import RowLineage
 from spark_jobs.connectors.iceberg.format.schema import IcebergField
+from spark_jobs.connectors.iceberg.format.stored_columns import stored_columns
 from spark_jobs.connectors.iceberg.write.file_layout import NewFileLayout, Partition
 from spark_jobs.connectors.shared.write.merge_sink import file_document
 from spark_jobs.connectors.shared.write.task_files import TaskFiles
@@ -141,7 +141,7 @@ class IcebergPartCompactor:
     def _mappings(self, file: PartFile) -> tuple[FieldMapping, ...]:
         filesystem = self.layout.files.filesystem
         with reading_file(file.path), filesystem.open_input_file(file.path) as stream:
-            found = pq.ParquetFile(stream).schema_arrow
+            found = stored_columns(file.path, stream)
             columns = file_mappings(self.fields, found, self.names, file.constants)
             lineage = file.lineage
             return columns if lineage is None else (*columns, *lineage.mappings(found, self.names))

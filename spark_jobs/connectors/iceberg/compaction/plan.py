@@ -142,7 +142,8 @@ def _partitions(table: PinnedTable) -> Iterator[tuple[Mapping[str, Any], list[in
         is_placed = file.entry.spec_id == current and current not in table.unpartitioned
         found[partition_key(current, file.entry.partition) if is_placed else None].append(index)
     for key, indexes in found.items():
-        yield {} if key is None else named_partition(table, current, dict(key[1])), indexes
+        partition = table.lean_files[indexes[0]].entry.partition
+        yield {} if key is None else named_partition(table, current, partition), indexes
 
 
 def _moved_bins(
@@ -225,12 +226,11 @@ def _part(
 
 def _described(name: TableName, table: PinnedTable, indexes: Iterable[int]) -> Iterator[PartFile]:
     """The files of a part; equal constants are one object."""
-    known: dict[str, Constants] = {}
+    known: dict[PartitionKey, Constants] = {}
     for index in indexes:
         file = table.lean_files[index]
         entry, found = file.entry, scanned(table, name, index, file)
-        # As text: 0.0 equals -0.0.
-        key = str(partition_key(entry.spec_id, entry.partition))
+        key = partition_key(entry.spec_id, entry.partition)
         constants = known.setdefault(key, found.constants)
         with reading_metadata(table.place):
             lineage = row_lineage(table, file)

@@ -19,8 +19,10 @@ import pyarrow.parquet as pq
 from spark_jobs.connectors.iceberg.format.equality import DeletesByValue, KeyFiles
 from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.datafiles.file_changes import Positions
+from spark_jobs.datafiles.file_formats import is_for_pyarrow
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.roaring import BrokenBitmapError, bitmap_positions_64, framed
+from spark_jobs.datafiles.row_groups import row_groups
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.tables import ColumnRange
 from spark_jobs.storage.files import make_folder
@@ -103,9 +105,7 @@ def positions_by_file(
     found: dict[str, list[Positions]] = defaultdict(list)
     for path in deletes:
         with reading_file(path), filesystem.open_input_file(path) as stream:
-            file = _opened(stream)
-            for number in range(file.num_row_groups):
-                rows = file.read_row_group(number, columns=["file_path", "pos"], use_threads=False)
+            for rows in _rows(path, stream):
                 for location, positions in _split(rows):
                     if location in row_counts:
                         found[location].append(positions)
@@ -157,27 +157,31 @@ def _of_file(filesystem: pafs.FileSystem, path: str, location: str) -> Positions
     """The positions that a file has for ``location``; its rows are ordered by location."""
     found = []
     with filesystem.open_input_file(path) as stream:
-        file = _opened(stream)
-        leaf = file.schema_arrow.names.index("file_path")
-        for number in range(file.num_row_groups):
-            group = file.metadata.row_group(number)
-            bounds = group.column(leaf).statistics
-            if bounds is not None and bounds.has_min_max:
-                known = ColumnRange(bounds.min, bounds.max, None).believed(group.num_rows)
-                if known.minimum is not None and not known.minimum <= location <= known.maximum:
-                    continue
-            rows = file.read_row_group(number, columns=["file_path", "pos"], use_threads=False)
+        for rows in _rows(path, stream, location):
             mine = pa.compute.equal(rows.column("file_path").cast(pa.string()), location)
             found.append(rows.column("pos").filter(mine).cast(pa.int64()))
     return np.concatenate([_NONE, *(each.to_numpy() for each in found)])
 
 
-def _opened(stream: pa.NativeFile) -> pq.ParquetFile:
+def _rows(path: str, stream: pa.NativeFile, location: str | None = None) -> Iterator[pa.Table]:
+    """The rows of an open file in parts; if a ``location`` is given, perhaps only those with it."""
+    names = ["file_path", "pos"]
+    if is_for_pyarrow(path):
+        for other in row_groups(path, stream, _SCHEMA):
+            yield pa.table({name: other.column(name) for name in names})
+        return
     file = pq.ParquetFile(stream)
-    names = file.schema_arrow.names
-    if "file_path" not in names or "pos" not in names:
+    if not {*names} <= {*file.schema_arrow.names}:
         raise pa.ArrowInvalid("it has no columns file_path and pos")
-    return file
+    leaf = file.schema_arrow.names.index("file_path")
+    for number in range(file.num_row_groups):
+        group = file.metadata.row_group(number)
+        bounds = group.column(leaf).statistics
+        if location is not None and bounds is not None and bounds.has_min_max:
+            known = ColumnRange(bounds.min, bounds.max, None).believed(group.num_rows)
+            if known.minimum is not None and not known.minimum <= location <= known.maximum:
+                continue
+        yield file.read_row_group(number, columns=names, use_threads=False)
 
 
 def _vector(filesystem: pafs.FileSystem, delete: DeleteFile) -> Positions:

@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
-import pyarrow.parquet as pq
 
 from spark_jobs.connectors.iceberg.format.file_columns import (
     Constants,
@@ -24,6 +23,7 @@ from spark_jobs.connectors.iceberg.format.file_columns import (
     file_mappings,
 )
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, arrow_field
+from spark_jobs.connectors.iceberg.format.stored_columns import stored_columns
 from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import Positions
@@ -121,7 +121,7 @@ class KeyFiles:
         constants: Constants,
     ) -> Mapping[str, FieldMapping]:
         with reading_file(path), self.filesystem.open_input_file(path) as stream:
-            found = pq.ParquetFile(stream).schema_arrow
+            found = stored_columns(path, stream)
             mappings = file_mappings(_named(columns), found, names, constants)
         return {each.field.name: each for each in mappings}
 

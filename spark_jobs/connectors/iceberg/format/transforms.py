@@ -16,10 +16,12 @@ import pyarrow.compute as pc
 
 from spark_jobs.connectors.iceberg.format.schema import IcebergType, spark_type
 from spark_jobs.connectors.iceberg.format.values import big_endian, date, partition_value
+from spark_jobs.contract.partition_names import partition_text
 from spark_jobs.datafiles import murmur3
 from spark_jobs.formats.iceberg.transforms import keeps_type, named
 
 _EXACT: Final = Context(prec=40)
+FLOATING: Final = ("float", "double")
 MICROSECONDS: Final = {"hour": 3_600_000_000, "day": 86_400_000_000}
 
 
@@ -141,7 +143,10 @@ def _unit(array: pa.Array, unit: str) -> pa.Array:
 
 
 def raw_value(value: pa.Scalar, transform: str) -> Any:
-    """A partition value of ``field_values`` as Avro holds it, but decimals as such."""
+    """A partition value of ``field_values`` as Avro holds it, but decimals as such.
+
+    Floating ones are text for ``float.fromhex``, so that equal values are those of one partition.
+    """
     if not value.is_valid:
         return None
     if transform == "year":
@@ -155,15 +160,20 @@ def raw_value(value: pa.Scalar, transform: str) -> Any:
         return value.cast(pa.int32()).as_py()
     if pa.types.is_timestamp(value.type):
         return value.cast(pa.int64()).as_py()
+    if pa.types.is_floating(value.type):
+        return value.as_py().hex()
     return value.as_py()
 
 
 def path_text(kind: IcebergType, transform: str, raw: Any) -> str:
-    """A partition value in the name of a folder, which only people read."""
-    if raw is None:
-        return "null"
-    value = field_value(kind, transform, raw)
-    return quote_plus(value.hex() if isinstance(value, bytes) else str(value))
+    """A partition value of ``raw_value`` in the name of a folder, which only people read."""
+    value = field_value(kind, transform, decoded(kind, raw))
+    return "null" if value is None else quote_plus(str(partition_text(value)))
+
+
+def decoded(kind: IcebergType, raw: Any) -> Any:
+    """A partition value of ``raw_value`` as Avro holds it."""
+    return float.fromhex(raw) if raw is not None and kind.name in FLOATING else raw
 
 
 _SHOWN: Final[Mapping[str, Callable[[int], Any]]] = {

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.fs as pafs
-import pyarrow.parquet as pq
 
 from spark_jobs.connectors.iceberg.format.deletes import DataFileDeletes, DeletedRows
 from spark_jobs.connectors.iceberg.format.file_columns import NameMapping, file_mappings
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, arrow_field
+from spark_jobs.connectors.iceberg.format.stored_columns import stored_columns
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.key_probe import KeyProbe
@@ -62,7 +62,7 @@ class ArrowScan:
         self, file: ScannedFile, deleted: Positions, probes: Mapping[str, KeyProbe]
     ) -> Iterator[pa.RecordBatch]:
         with self.filesystem.open_input_file(file.path) as stream:
-            found = pq.ParquetFile(stream).schema_arrow
+            found = stored_columns(file.path, stream)
         wanted = dict.fromkeys((*self.fields, *self.key_fields))
         mappings = file_mappings(wanted, found, self.names, file.constants)
         fields = [arrow_field(each).with_nullable(nullable=True) for each in self.fields]

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from struct import error as StructError
 from typing import Any
 
 from spark_jobs.connectors.iceberg.format.schema import IcebergField
 from spark_jobs.connectors.iceberg.format.transforms import field_value
 from spark_jobs.connectors.iceberg.format.values import bound
+from spark_jobs.connectors.iceberg.read.field_ranges import FieldRanges
 from spark_jobs.connectors.iceberg.table.live_files import LiveFile
 from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
-from spark_jobs.connectors.iceberg.table.partition_ranges import PartitionPart, partition_ranges
+from spark_jobs.connectors.iceberg.table.partition_ranges import partition_ranges
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.errors import CatalogError, ErrorCode
-from spark_jobs.formats.iceberg.transforms import VOID, is_known, keeps_type
+from spark_jobs.formats.iceberg.transforms import VOID, is_known
 from spark_jobs.spi.tables import ColumnRange, PlannedFile
 
-_NOT_COMPARED = ("timestamp", "timestamptz")
 _UNKNOWN = ColumnRange(None, None, None)
 
 
@@ -43,17 +44,20 @@ def described_files(
         CatalogError: METADATA_UNREADABLE.
     """
     with reading_metadata(table.place):
-        return tuple(
-            PlannedFile(
-                ordinal=number,
-                path=each.path,
-                partition=_partition(table, each),
-                row_count=each.row_count,
-                size=each.size,
-                ranges=FileRanges(table, each),
-            )
-            for number, each in enumerate(entries)
-        )
+        return tuple(_described(table, number, each) for number, each in enumerate(entries))
+
+
+def _described(table: PinnedTable, ordinal: int, entry: ManifestEntry) -> PlannedFile:
+    ranges = FileRanges(table, entry)
+    return PlannedFile(
+        ordinal=ordinal,
+        path=entry.path,
+        partition=_partition(table, entry),
+        row_count=entry.row_count,
+        size=entry.size,
+        ranges=ranges,
+        field_ranges=FieldRanges(table, entry, ranges),
+    )
 
 
 def _planned(table: PinnedTable, ordinal: int, file: LiveFile) -> PlannedFile:
@@ -63,13 +67,9 @@ def _planned(table: PinnedTable, ordinal: int, file: LiveFile) -> PlannedFile:
             f"the deletion vector of {file.path} deletes {vector.row_count} rows of "
             f"{file.entry.row_count}"
         )
-    return PlannedFile(
-        ordinal=ordinal,
+    return replace(
+        _described(table, ordinal, file.entry),
         path=file.path,
-        partition=_partition(table, file.entry),
-        row_count=file.entry.row_count,
-        size=file.entry.size,
-        ranges=FileRanges(table, file.entry),
         deleted_row_count=0 if vector is None else vector.row_count,
         # Files with deleted positions may repeat each other.
         has_exact_count=not file.equality_deletes and (vector is not None or not file.deletes),
@@ -93,21 +93,16 @@ def named_partition(
 
 
 def _partition(table: PinnedTable, entry: ManifestEntry) -> dict[str, Any]:
-    """The partition of a file of the current spec, without values that cannot be compared."""
+    """The partition of a file of the current spec, without values that Python cannot hold."""
     if entry.spec_id != table.metadata.default_spec_id:
         return {}
     found = named_partition(table, entry.spec_id, entry.partition)
-    compared = {each.name for each in table.specs[entry.spec_id] if _is_compared(each)}
-    return {name: value for name, value in found.items() if name in compared}
-
-
-def _is_compared(part: PartitionPart) -> bool:
-    """Whether values of Spark's rows equal those of files.
-
-    Times in rows are in the zone of the machine.
-    """
-    is_time = part.source is not None and part.source.type.name in _NOT_COMPARED
-    return not (is_time and keeps_type(part.transform))
+    ids = {part.name: part.id for part in table.specs[entry.spec_id]}
+    return {
+        name: value
+        for name, value in found.items()
+        if value is not None or entry.partition.get(ids[name]) is None
+    }
 
 
 class FileRanges(Mapping[str, ColumnRange]):

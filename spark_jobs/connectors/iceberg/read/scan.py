@@ -24,7 +24,9 @@ from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned
 from spark_jobs.connectors.shared.read.scans import TASKS_PER_CORE, arrow_rows
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.datafiles.field_mapping import FieldMapping
+from spark_jobs.datafiles.file_formats import is_for_pyarrow
 from spark_jobs.datafiles.parquet.damage import reading_file
+from spark_jobs.datafiles.parquet.footer import readable_metadata
 from spark_jobs.spark_paths import is_readable
 from spark_jobs.spark_reads.mapped_columns import mapped_columns
 from spark_jobs.spark_reads.marked_rows import without_marked
@@ -86,7 +88,7 @@ class IcebergScan:
 
     def arrow_rows(
         self,
-        spark: SparkSession,
+        spark: SparkSession | None,
         table: TableHandle,
         files: Sequence[PlannedFile],
         columns: Sequence[str],
@@ -130,7 +132,11 @@ def _mapped(
     many groups of files would be too many plans.
     """
     names = Counter(_name(each) for each in files)
-    named = [each for each in files if names[_name(each)] == 1 and is_readable(_name(each))]
+    named = [
+        each
+        for each in files
+        if names[_name(each)] == 1 and is_readable(_name(each)) and not is_for_pyarrow(each.path)
+    ]
     fields = _columns(pinned, columns)
 
     def mappings(file: PlannedFile) -> tuple[FieldMapping, ...] | None:
@@ -185,7 +191,7 @@ def _mappings(
         reading_file(file.path),
         pinned.storage.filesystem.open_input_file(file.path) as stream,
     ):
-        metadata = pq.ParquetFile(stream).metadata
+        metadata = readable_metadata(stream)
         found = metadata.schema.to_arrow_schema()
         return metadata, file_mappings(fields, found, pinned.name_mapping, constants)
 

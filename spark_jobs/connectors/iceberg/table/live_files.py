@@ -161,8 +161,14 @@ def may_apply(delete: ManifestEntry, data: ManifestEntry, everywhere: Collection
 
 
 def partition_key(spec_id: int, partition: Mapping[int, Any]) -> PartitionKey:
-    """Equal for files of one partition; its values are Avro's by field id."""
-    return spec_id, tuple(sorted(partition.items()))
+    """Equal for files of one partition; its values are Avro's by field id.
+
+    Floating ones are as text: 0.0 and -0.0 are two values, and NaN is one.
+    """
+    values = (
+        (key, each.hex() if isinstance(each, float) else each) for key, each in partition.items()
+    )
+    return spec_id, tuple(sorted(values))
 
 
 def _key(entry: ManifestEntry) -> PartitionKey:

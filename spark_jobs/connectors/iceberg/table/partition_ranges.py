@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, IcebergType, decimal_of
-from spark_jobs.connectors.iceberg.format.transforms import MICROSECONDS
+from spark_jobs.connectors.iceberg.format.transforms import FLOATING, MICROSECONDS
 from spark_jobs.connectors.iceberg.format.values import date, partition_value, timestamp
 from spark_jobs.formats.iceberg.transforms import named
 from spark_jobs.spi.tables import ColumnRange
@@ -59,7 +59,8 @@ def _range(kind: IcebergType, transform: str, value: Any, row_count: int) -> Col
         return ColumnRange(None, None, row_count)
     if transform == "identity":
         exact = partition_value(kind, value)
-        return ColumnRange(exact, exact, 0)
+        # NaN lies between no bounds, and both zeros are equal.
+        return ColumnRange(None, None, 0) if kind.name in FLOATING else ColumnRange(exact, exact, 0)
     bounds = (None, None)
     if name == "truncate" and number is not None:
         bounds = _truncated(kind, partition_value(kind, value), number)

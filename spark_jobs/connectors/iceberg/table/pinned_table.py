@@ -158,6 +158,11 @@ class PinnedTable:
         """
         return self._read(lean=True)
 
+    @cached_property
+    def files_by_path(self) -> Mapping[str, LiveFile]:
+        """``files`` by the path on the storage; raises as ``files``."""
+        return {each.path: each for each in self.files}
+
     def _read(self, *, lean: bool) -> tuple[LiveFile, ...]:
         if self.snapshot is None:
             return ()

@@ -17,7 +17,14 @@ from spark_jobs.connectors.iceberg.format.schema import (
     arrow_field,
     opaque_type,
 )
+from spark_jobs.connectors.iceberg.table.file_formats import (
+    ORC,
+    TIMES,
+    format_problem,
+    other_format,
+)
 from spark_jobs.connectors.iceberg.table.live_files import LiveFile
+from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.request import TableName
@@ -29,7 +36,6 @@ from spark_jobs.spi.rows import RESERVED_PREFIX
 from spark_jobs.spi.tables import TableHandle
 
 _VERSIONS: Final = (1, 2, 3)
-_PARQUET: Final = "PARQUET"
 # Keys of equality deletes that one task can hold.
 _MOST_KEYS: Final = 20_000_000
 # The specification allows no equality deletes by them.
@@ -132,23 +138,22 @@ def refuse_spec(name: TableName, table: PinnedTable, spec_id: int) -> None:
 
 
 def refuse_file(name: TableName, table: PinnedTable, file: LiveFile) -> None:
-    """Refuse a data file that is in another format than parquet, or has deletes of other kinds."""
-    if file.entry.file_format != _PARQUET:
+    """Refuse a data file of an unknown format, or with deletes of other kinds than parquet."""
+    problem = format_problem(table, file)
+    if problem:
         raise NotSupportedError(
-            f"{name} has a data file in the format {file.entry.file_format}, which is not "
-            f"supported: {file.entry.path}.",
-            "Write the table's files as parquet (write.format.default) and rewrite this one.",
+            f"{name} has a data file {problem}, which is not supported: {file.entry.path}.",
+            "Rewrite it as parquet with the engine that made it (write.format.default).",
         )
     for each in file.all_deletes:
-        if not each.is_vector and each.file_format != _PARQUET:
+        problem = "" if each.is_vector else other_format(each.file_format, each.path)
+        if problem:
             raise NotSupportedError(
-                f"{name} has deletes in the format {each.file_format}, which is not supported: "
-                f"{each.path}.",
-                _COMPACT,
+                f"{name} has deletes {problem}, which is not supported: {each.path}.", _COMPACT
             )
     for each in file.equality_deletes:
         for number in each.equality_ids:
-            _refuse_key(name, table.known_fields.get(number), each.path)
+            _refuse_key(name, table.known_fields.get(number), each)
     keys = sum(each.row_count for each in file.equality_deletes)
     if keys > _MOST_KEYS:
         raise NotSupportedError(
@@ -158,16 +163,18 @@ def refuse_file(name: TableName, table: PinnedTable, file: LiveFile) -> None:
         )
 
 
-def _refuse_key(name: TableName, column: IcebergField | None, path: str) -> None:
+def _refuse_key(name: TableName, column: IcebergField | None, deletes: ManifestEntry) -> None:
     """Refuse a column of equality deletes whose values cannot be compared exactly here."""
     problem = ""
     if column is None:
         problem = "a column that is nested or unknown"
     elif column.type.name in _INEXACT or not column.type.is_primitive:
         problem = f"{column.name}, which has the type {column.type.name}"
+    elif deletes.file_format == ORC and column.type.name in TIMES:
+        problem = f"{column.name}, which has the type {column.type.name}, in the format {ORC}"
     if problem:
         raise NotSupportedError(
-            f"{name} has equality deletes by {problem}, in {path}, which is not supported.",
+            f"{name} has equality deletes by {problem}, in {deletes.path}, which is not supported.",
             _COMPACT,
         )
 

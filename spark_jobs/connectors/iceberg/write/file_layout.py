@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 from spark_jobs.connectors.iceberg.format.row_lineage import COLUMNS
 from spark_jobs.connectors.iceberg.format.schema import IcebergType, spark_type
 from spark_jobs.connectors.iceberg.format.transforms import (
+    FLOATING,
     field_values,
     path_text,
     raw_value,
@@ -24,6 +25,7 @@ from spark_jobs.spi.rows import RESERVED_PREFIX
 from spark_jobs.spi.writes import WriteLayout
 
 _COLUMN = f"{RESERVED_PREFIX}partition_"
+_BITS = f"{RESERVED_PREFIX}bits_"
 
 Partition = tuple[Any, ...]
 
@@ -40,7 +42,7 @@ class PartitionColumn(NamedTuple):
     @property
     def is_floating(self) -> bool:
         """Whether its source column is FLOAT or DOUBLE."""
-        return self.kind.name in ("float", "double")
+        return self.kind.name in FLOATING
 
     @property
     def sort_type(self) -> str:
@@ -65,8 +67,20 @@ class PartitionFunction:
     columns: tuple[PartitionColumn, ...]
 
     def __call__(self, batch: pa.RecordBatch) -> Sequence[pa.Array]:
-        """The values of each partition field, as people write them."""
-        return [field_values(each.values(batch), each.transform) for each in self.columns]
+        """The values of each partition field, as people write them, then those of ``sorted_by``."""
+        values = [each.values(batch) for each in self.columns]
+        pairs = list(zip(self.columns, values, strict=True))
+        named = [field_values(each, column.transform) for column, each in pairs]
+        return [*named, *(sortable(each) for column, each in pairs if column.is_floating)]
+
+    @property
+    def sorted_by(self) -> Mapping[int, tuple[str, str]]:
+        """Columns that keep 0.0 apart from -0.0, with their types, by the number of the field."""
+        return {
+            number: (f"{_BITS}{number}", column.sort_type)
+            for number, column in enumerate(self.columns)
+            if column.is_floating
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from spark_jobs.connectors.iceberg.format.deletes import (
     DataFileDeletes,
@@ -22,6 +21,7 @@ from spark_jobs.connectors.iceberg.format.deletes import (
 from spark_jobs.connectors.iceberg.format.file_columns import Constants, NameMapping, file_mappings
 from spark_jobs.connectors.iceberg.format.row_lineage import COLUMNS, RowLineage
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type
+from spark_jobs.connectors.iceberg.format.stored_columns import stored_columns
 from spark_jobs.connectors.iceberg.format.vectors import VectorWriter
 from spark_jobs.connectors.iceberg.write.file_layout import NewFileLayout, Partition
 from spark_jobs.connectors.shared.write.merge_sink import (
@@ -118,7 +118,7 @@ class IcebergMergeSink(MergeSink[SourceFile, Partition]):
 
     def _mappings(self, source: SourceFile) -> tuple[FieldMapping, ...]:
         with reading_file(source.path), self._filesystem.open_input_file(source.path) as stream:
-            found, names = pq.ParquetFile(stream).schema_arrow, self._write.names
+            found, names = stored_columns(source.path, stream), self._write.names
             columns = file_mappings(self._write.fields, found, names, source.constants)
             lineage = source.lineage
             return columns if lineage is None else (*columns, *lineage.mappings(found, names))

@@ -54,8 +54,12 @@ def _compression(table: PinnedTable) -> Compression:
 
 
 def statement_of(write: MergeWrite) -> str:
-    """Its kind; properties of a table differ by ``merge``, ``update`` and ``delete``."""
-    return write.operation.properties.get(STATEMENT, "merge")
+    """Its kind: ``merge``, ``update`` or ``delete``, by which properties of a table differ.
+
+    Statements that replace partitions delete their rows.
+    """
+    found = write.operation.properties.get(STATEMENT, STATEMENTS[0])
+    return found if found in STATEMENTS else "delete"
 
 
 def rewrite_share(table: PinnedTable, statement: str, asked: float | None) -> float | None:
@@ -122,10 +126,13 @@ def insert_layout(table: PinnedTable) -> WriteLayout:
     }
     names = tuple(derived_name(number) for number in range(len(columns)))
     types = [field_type(each.kind, each.transform) for each in columns]
-    named = tuple(zip(names, types, strict=True))
-    derived = DerivedColumns(tuple(sorted(inputs)), named, PartitionFunction(columns))
+    function = PartitionFunction(columns)
+    bits = function.sorted_by
+    named = (*zip(names, types, strict=True), *bits.values())
+    derived = DerivedColumns(tuple(sorted(inputs)), named, function)
+    order_by = tuple(bits[n][0] if n in bits else name for n, name in enumerate(names))
     order = row_order(table)
-    return WriteLayout(names, names, derived=derived if inputs else None, row_order=order)
+    return WriteLayout(names, order_by, derived=derived if inputs else None, row_order=order)
 
 
 def row_order(table: PinnedTable) -> RowOrder | None:

@@ -109,18 +109,20 @@ class PaimonScan:
 
     def arrow_rows(
         self,
-        spark: SparkSession,
+        spark: SparkSession | None,
         table: TableHandle,
         files: Sequence[PlannedFile],
         columns: Sequence[str],
         dynamic_filter: DynamicFilter | None = None,
         tasks_per_core: int = TASKS_PER_CORE,
-    ) -> ArrowRows:
+    ) -> ArrowRows | None:
         """The rows of ``files`` with ``columns``, then the row id, read with pyarrow.
 
         Raises:
             NotSupportedError: a column has timestamps that Spark would round.
         """
+        if spark is None:
+            return None
         _refuse_nanoseconds(table, columns)
         keys = dynamic_filter.values if dynamic_filter else {}
         types = _types(spark, table, columns)

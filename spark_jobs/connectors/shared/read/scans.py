@@ -20,7 +20,7 @@ _BYTES_PER_TASK: Final = 2**30
 
 
 def arrow_rows(
-    spark: SparkSession,
+    spark: SparkSession | None,
     files: Sequence[PlannedFile],
     reader: PartReader[Part],
     parts: Mapping[int, Part],
@@ -28,7 +28,7 @@ def arrow_rows(
 ) -> ArrowRows:
     """What ``reader`` reads of ``files``; ``parts`` are by ordinal. Much data gets more tasks."""
     sizes = {each.ordinal: each.size for each in files}
-    tasks = tasks_per_core * spark.sparkContext.defaultParallelism
+    tasks = 1 if spark is None else tasks_per_core * spark.sparkContext.defaultParallelism
     packed = scan_tasks(sizes, max(tasks, sum(sizes.values()) // _BYTES_PER_TASK))
     scan = ScanTasks(reader, tuple(tuple(parts[each] for each in task) for task in packed))
     return ArrowRows(scan, tuple(map(tuple, packed)))

@@ -16,8 +16,10 @@ from pyspark.sql import SparkSession
 from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.contract.compaction import CompactMode, CompactSpec
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Source, SqlSource, TableName
+from spark_jobs.contract.result import Metrics
 from spark_jobs.run import run
 from tests.connectors.iceberg.histories.model import FIELDS, Model, Row
+from tests.connectors.iceberg.histories.places import places_of, random_replacing
 from tests.connectors.iceberg.histories.row_ids import RowIds
 from tests.connectors.iceberg.histories.statements import (
     FIRST,
@@ -38,8 +40,9 @@ _SPECS: Final = (
 )
 _KINDS: Final = (
     *("merge", "merge", "merge", "statement", "merge by Java", "statement by Java"),
-    *("append by pyiceberg", "roll back", "schema", "spec", "rewrite_data_files"),
+    *(*["append by pyiceberg"] * 2, "roll back", "schema", "spec", "rewrite_data_files"),
     *("rewrite_manifests", "delete by value", "compact", "compact", "sort order", "upgrade"),
+    *("replace", "replace"),
 )
 _ORDERS: Final = (
     "UNORDERED",
@@ -82,6 +85,10 @@ class History:
         properties = ", ".join(
             f"'write.{each}.mode'='{self.mode}'" for each in ("merge", "update", "delete")
         )
+        # Pyiceberg reads no Avro, and of ORC no promoted columns.
+        formats = (*["parquet"] * 4, "orc", "avro")
+        self.file_format = random.Random(f"format {self.seed}").choice(formats)
+        properties += f", 'write.format.default'='{self.file_format}'"
         self._did("created", f"created {spec or 'without partitions'}, version {version}")
         self._sql(
             "CREATE TABLE {t} (id BIGINT NOT NULL, p STRING, v INT, at TIMESTAMP, d DATE, "
@@ -118,6 +125,7 @@ class History:
             "compact": self._compact,
             "sort order": self._change_order,
             "upgrade": self._upgrade,
+            "replace": self._replace,
         }
         acts[self._deck.pop()]()
 
@@ -169,6 +177,21 @@ class History:
         self._request(parsed.statement, SqlSource("s", query_of(source)), *parsed.sources)
         self.model.rows = statement.meaning(self.model.rows, source, k)
 
+    def _replace(self) -> None:
+        """Replace partitions of the current spec, whatever files there are."""
+        places = places_of(self.library(), self.model.columns)
+        while not places:
+            self._change_spec()
+            places = places_of(self.library(), self.model.columns)
+        source, columns = random_source(self.chance), self.model.columns
+        found = random_replacing(self.chance, places, columns, self.model.rows, source)
+        self._did(f"{found.statement.kind}, {self.mode}", f"{found.statement} {found.new}")
+        sources = [SqlSource("s", query_of(source))] if found.new else []
+        metrics = self._request(found.statement, *sources)
+        wanted = len(self.model.rows) - len(found.kept), len(found.new)
+        assert (metrics.deleted, metrics.inserted) == wanted
+        self.model.rows = [*found.kept, *found.new]
+
     def _compact(self) -> None:
         modes: tuple[CompactMode, ...] = ("minor", "full", "full", "deletes")
         mode, columns = self.chance.choice(modes), self.model.columns
@@ -202,7 +225,7 @@ class History:
         self._did("sort order", text)
         self._sql(f"ALTER TABLE {{t}} WRITE {text}", **self.model.columns)
 
-    def _request(self, statement: Any, *sources: Source) -> None:
+    def _request(self, statement: Any, *sources: Source) -> Metrics:
         request = JobRequest(
             operation_id=str(uuid.UUID(int=self.chance.getrandbits(128))),
             target=TableName("db", self.name),
@@ -212,6 +235,7 @@ class History:
         )
         result = run(request, self.spark)
         assert result.error is None, result.error
+        return result.metrics
 
     def _run_by_java(self, statement: Statement) -> None:
         source, k = random_source(self.chance), self.chance.randrange(1, 12)
@@ -225,9 +249,8 @@ class History:
 
     def _append_by_pyiceberg(self) -> None:
         table = self.library()
-        if self.version == 3 or any(
-            str(each.transform) != "identity" for each in table.spec().fields
-        ):
+        transforms = {str(each.transform) for each in table.spec().fields}
+        if self.version == 3 or transforms - {"identity"} or self.file_format != "parquet":
             self._run_here(OTHERS[-1])  # pyiceberg computes no transforms, and no version 3
             return
         self._did("append by pyiceberg", "append by pyiceberg")

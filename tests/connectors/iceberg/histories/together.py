@@ -96,7 +96,7 @@ class Histories:
         for history in self._going:
             table = history.library()
             history.note(table.metadata.current_snapshot_id)
-            if history.is_deleted_by_value:
+            if history.is_deleted_by_value or history.file_format != "parquet":
                 continue
             rows = table.scan().to_arrow().to_pylist()
             found[history.name] = told([{k: _text(v) for k, v in row.items()} for row in rows])
