@@ -92,7 +92,7 @@ REFUSED: dict[str, tuple[TableChange | tuple[TableChange, ...], str, str]] = {
         "version 4 of the form",
     ),
     "location": (SetProperties({"location": "/x"}), "NOT_SUPPORTED", "location is not a property"),
-    "format": (SetProperties({"write.format.default": "orc"}), "NOT_SUPPORTED", "write.format.def"),
+    "format": (SetProperties({"write.format.default": "csv"}), "NOT_SUPPORTED", "write.format.def"),
     "encrypted": (SetProperties({"encryption.key-id": "k"}), "NOT_SUPPORTED", "encryption.key-id"),
     "mapping": (
         SetProperties({"schema.name-mapping.default": "{"}),

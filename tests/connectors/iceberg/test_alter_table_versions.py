@@ -191,7 +191,7 @@ def test_what_version_3_cannot_have_is_not_upgraded(tmp_path: Path) -> None:
 def test_a_table_that_is_no_target_may_be_cured(tmp_path: Path) -> None:
     catalog = PlainCatalog(tmp_path)
     schema = Schema(NestedField(1, "id", LongType(), required=False))
-    catalog.create(schema, {"write.format.default": "avro"}, None)
+    catalog.create(schema, {"write.format.default": "csv"}, None)
 
     alter(catalog.open(), AddColumn("n", "INT"))
     alter(catalog.open(), UnsetProperties(("write.format.default",)))
