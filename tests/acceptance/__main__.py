@@ -30,13 +30,20 @@ from tests.acceptance.running import Attempt, Bench
 from tests.acceptance.tables import Warehouse
 from tests.support.forced_plans import FORCED, forced_plan
 from tests.support.spark_session import local_session
-from tests.support.table_kinds import ICEBERG, ICEBERG_BUCKETS, KINDS, TableKind, named_kinds
+from tests.support.table_kinds import (
+    ICEBERG,
+    ICEBERG_BUCKETS,
+    ICEBERG_DELETES,
+    KINDS,
+    TableKind,
+    named_kinds,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CASES_VARIABLE = "MERGE_ACCEPTANCE_CASES"
-_ICEBERG = (*ICEBERG, *ICEBERG_BUCKETS)
+_ICEBERG = (*ICEBERG, *ICEBERG_BUCKETS, *ICEBERG_DELETES)
 _KINDS = {**KINDS, **{kind.name: kind for kind in _ICEBERG}}
 
 

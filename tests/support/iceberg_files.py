@@ -113,17 +113,21 @@ def deleted_rows(table: Any) -> dict[Path, list[int]]:
 def rows_of(table: Any) -> list[dict[str, Any]]:
     """The rows as the files have them."""
     deleted, schema = deleted_rows(table), table.schema()
-    known = {each.field_id for each in schema.fields}
     found = []
     for path in data_paths(table):
-        rows = pq.ParquetFile(path).read()
-        # Without the ids of rows, which no schema has.
-        rows = rows.select([each.name for each in rows.schema if _id(each) in known])
-        kind, gone = pa.struct(rows.schema), set(deleted.get(path, ()))
-        found += [
-            _named(row, kind, schema) for n, row in enumerate(rows.to_pylist()) if n not in gone
-        ]
+        gone = set(deleted.get(path, ()))
+        found += [row for n, row in enumerate(rows_in(path, schema)) if n not in gone]
     return found
+
+
+def rows_in(path: Path, schema: Schema) -> list[dict[str, Any]]:
+    """All rows of a data file, in the columns of pyiceberg's schema that it has."""
+    rows = pq.ParquetFile(path).read()
+    # Without the ids of rows, which no schema has.
+    known = {each.field_id for each in schema.fields}
+    rows = rows.select([each.name for each in rows.schema if _id(each) in known])
+    kind = pa.struct(rows.schema)
+    return [_named(row, kind, schema) for row in rows.to_pylist()]
 
 
 def _named(value: Any, kind: pa.DataType, schema: Schema) -> Any:
