@@ -110,8 +110,8 @@ test-care: setup ## Expire N=… random histories of Iceberg tables, from SEED=�
 		--histories $(or $(N),300) $(if $(SEED),--seed $(SEED)) $(if $(STEPS),--steps $(STEPS))
 
 .PHONY: test-races
-test-races: setup ## Let writers race on a table for MINUTES=… (STORE=s3 WRITERS=8 PUBLISH=… SEED=… KEY=1 COMPACT=1 DAYS=10 DISTURB=1; ICEBERG=1; ICEBERG=1 CARE=1 STORE=sql), then check it
-	@$(if $(ICEBERG),$(SPARK_VENV)/bin/python -m tests.races.$(if $(CARE),iceberg_care_race --catalog $(or $(STORE),rest),iceberg_race) --minutes $(or $(MINUTES),1) \
+test-races: setup ## Let writers race on a table for MINUTES=… (STORE=s3 WRITERS=8 PUBLISH=… SEED=… KEY=1 COMPACT=1 DAYS=10 DISTURB=1; ICEBERG=1 STORE=sql CARE=1), then check it
+	@$(if $(ICEBERG),$(SPARK_VENV)/bin/python -m tests.races.$(if $(CARE),iceberg_care_race,iceberg_race) --catalog $(or $(STORE),rest) --minutes $(or $(MINUTES),1) \
 		$(if $(SEED),--seed $(SEED)) $(if $(DAYS),--days $(DAYS)) $(if $(DISTURB),--disturb),$(SPARK_VENV)/bin/python -m tests.races --minutes $(or $(MINUTES),1) --store $(or $(STORE),local) \
 		$(if $(WRITERS),--writers $(WRITERS)) --publish $(or $(PUBLISH),own) \
 		$(if $(SEED),--seed $(SEED)) $(if $(KEY),--key) $(if $(COMPACT),--compact) $(if $(DAYS),--days $(DAYS)) \

@@ -46,6 +46,7 @@ class ErrorCode(Enum):
 
     SYNTAX_ERROR = ("SYNTAX_ERROR", "RequestError", False)
     COLUMN_NOT_FOUND = ("COLUMN_NOT_FOUND", "AnalysisError", False)
+    COLUMN_EXISTS = ("COLUMN_EXISTS", "AnalysisError", False)
     AMBIGUOUS_REFERENCE = ("AMBIGUOUS_REFERENCE", "AnalysisError", False)
     DUPLICATE_ASSIGNMENT = ("DUPLICATE_ASSIGNMENT", "AnalysisError", False)
     EXPRESSION_NOT_ALLOWED = ("EXPRESSION_NOT_ALLOWED", "AnalysisError", False)

@@ -17,6 +17,7 @@ from spark_jobs.contract.arguments import NO_SESSION
 from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
+from spark_jobs.engine.job.alter_table_job import AlterTableJob
 from spark_jobs.engine.job.batch import run_batch
 from spark_jobs.engine.job.compaction_job import CompactionJob
 from spark_jobs.engine.job.create_table_job import CreateTableJob
@@ -36,6 +37,7 @@ _JOBS: Final[tuple[type[RequestJob], ...]] = (
     CompactionJob,
     MaintenanceJob,
     CreateTableJob,
+    AlterTableJob,
     QueryJob,
 )
 
@@ -55,8 +57,8 @@ def run(
 ) -> JobResult:
     """Run a request on an existing session; errors of the request or its data become results.
 
-    ``spark`` may be None for CREATE TABLE, maintenance statements, and TRUNCATE and DROP PARTITION
-    with plain constants.
+    ``spark`` may be None for CREATE TABLE, ALTER TABLE, maintenance statements, and TRUNCATE and
+    DROP PARTITION with plain constants.
 
     The result is also stored as ``<workspace>/_operations/<operation_id>.json``, unless it is that
     of a dry run or the workspace cannot be reached. ``progress`` holds the phases that have already
@@ -166,6 +168,8 @@ def summary(result: JobResult) -> str:
         )
     if result.maintenance is not None:
         return f"{result.target}: {result.status}, {json.dumps(asdict(result.maintenance))}"
+    if result.alteration is not None:
+        return f"{result.target}: {result.status}, {json.dumps(asdict(result.alteration))}"
     if result.compaction is not None:
         counts = replace(result.compaction, partitions=())
         rounds = result.metrics.attempts

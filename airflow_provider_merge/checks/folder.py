@@ -15,6 +15,7 @@ from airflow_provider_merge.checks.lines import on_line
 from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import catalog_hook
+from airflow_provider_merge.sql.alter_table import parse_alter_table
 from airflow_provider_merge.sql.create_table import parse_create_table
 from airflow_provider_merge.sql.lexer import LexicalError, tokenize
 from airflow_provider_merge.sql.parser import parse_statement
@@ -67,6 +68,9 @@ class FolderCheck:
                 file = _SqlFile(str(path), _rendered(path, values))
                 if file.creates_table:
                     created.append(parse_create_table(file.text, self.database)[0])
+                elif file.alters_table:
+                    # What it is afterwards, only the job knows.
+                    created.append(parse_alter_table(file.text, self.database)[0])
                 else:
                     read.append(file)
             except JobError as error:
@@ -91,11 +95,20 @@ class _SqlFile:
     @property
     def creates_table(self) -> bool:
         """Whether its statement is CREATE TABLE."""
+        return self._words()[:1] == ["CREATE"]
+
+    @property
+    def alters_table(self) -> bool:
+        """Whether its statement is an ALTER TABLE that drops no partition, or COMMENT ON TABLE."""
+        words = self._words()
+        drops = "DROP" in words and "PARTITION" in words and "FIELD" not in words
+        return words[:1] in (["ALTER"], ["COMMENT"]) and not drops
+
+    def _words(self) -> list[str]:
         try:
-            first = tokenize(self.text)[0]
+            return [each.text.upper() for each in tokenize(self.text) if each.kind == "word"]
         except LexicalError:
-            return False
-        return first.is_word("CREATE")
+            return []
 
 
 def _source(text: str) -> Source:

@@ -10,10 +10,10 @@ from airflow.providers.common.compat.sdk import Connection
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.connection_forms import SPARK_CATALOG_NAME
 from airflow_provider_merge.hooks.masked_secrets import masked
-from airflow_provider_merge.secret_names import holds_secret
 from airflow_provider_merge.storage.storage_arguments import storage_arguments
 from spark_jobs.contract.locations import WAREHOUSE_SCHEMES, scheme_of
 from spark_jobs.contract.request import CatalogSpec
+from spark_jobs.contract.secret_names import holds_secret
 from spark_jobs.errors import RequestError
 from spark_jobs.formats.iceberg.options import (
     AWS_KEY_ID,

@@ -10,12 +10,12 @@ from airflow.providers.common.compat.sdk import Connection
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.masked_secrets import masked
-from airflow_provider_merge.secret_names import holds_secret, may_be_secret_name
 from airflow_provider_merge.storage.storage_arguments import storage_arguments
 from spark_jobs.contract.locations import WAREHOUSE_SCHEMES, scheme_of
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.contract.s3_options import ACCESS_KEY, ENDPOINT, REGION, SECRET_KEY
 from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
+from spark_jobs.contract.secret_names import holds_secret, may_be_secret_name
 from spark_jobs.errors import RequestError
 from spark_jobs.formats.paimon.options import (
     BEARER,

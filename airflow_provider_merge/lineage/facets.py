@@ -15,6 +15,7 @@ from airflow_provider_merge.lineage.columns import (
     written_columns,
 )
 from airflow_provider_merge.lineage.datasets import DatasetName, of_source, of_table
+from spark_jobs.contract.alter_table import AlterTableSpec
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import InsertOverwriteSpec, TruncateTableSpec
 from spark_jobs.contract.maintenance import MaintenanceStatement
@@ -200,7 +201,7 @@ def _schema_facet(schema: Schema) -> dict[str, Any]:
 
 
 def _life(statement: Statement, result: JobResult) -> dict[str, Any]:
-    """That the whole table was made, replaced or emptied."""
+    """That the whole table was made, altered, replaced or emptied."""
     from airflow.providers.common.compat.openlineage.facet import (
         LifecycleStateChange,
         LifecycleStateChangeDatasetFacet,
@@ -210,6 +211,8 @@ def _life(statement: Statement, result: JobResult) -> dict[str, Any]:
         return {}
     if isinstance(statement, CreateTableSpec):
         change = LifecycleStateChange.CREATE
+    elif isinstance(statement, AlterTableSpec):
+        change = LifecycleStateChange.ALTER
     elif isinstance(statement, InsertOverwriteSpec) and statement.mode == "table":
         change = LifecycleStateChange.OVERWRITE
     elif isinstance(statement, TruncateTableSpec) and not statement.partition:
@@ -223,7 +226,7 @@ def _statistics(statement: Statement, result: JobResult) -> dict[str, Any]:
     """Rows that the statement wrote, not those that were only carried into new files."""
     from airflow.providers.common.compat.openlineage.facet import OutputStatisticsOutputDatasetFacet
 
-    if isinstance(statement, CreateTableSpec):
+    if isinstance(statement, CreateTableSpec | AlterTableSpec):
         return {}
     metrics = result.metrics
     statistics = OutputStatisticsOutputDatasetFacet(

@@ -9,12 +9,13 @@ from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.sql_parameter import SqlOperator, of_parameter
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.sql.create_table import parse_create_table
+from airflow_provider_merge.table_names import parse_table_name, quoted_name
 from airflow_provider_merge.templates import has_template, is_template
 from spark_jobs.contract import codec
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 
-_PARTS = ("target", "columns", "partition_keys", "primary_key", "table_options", "comment")
+_PARTS = ("target", "columns", "like", "partition_keys", "primary_key", "table_options", "comment")
 
 
 def column(
@@ -23,9 +24,14 @@ def column(
     *,
     nullable: bool = True,
     comment: str | None = None,
+    default: str | None = None,
 ) -> dict[str, Any]:
-    """A column as a plain dict; ``type`` is a Spark SQL type such as ``DECIMAL(10, 2)``."""
-    return {"name": name, "type": type, "nullable": nullable, "comment": comment}
+    """A column as a plain dict; ``type`` is a Spark SQL type such as ``DECIMAL(10, 2)``.
+
+    ``default`` is a literal: ``"0"``, ``"'new'"``, ``"DATE '2026-01-31'"``.
+    """
+    found = {"name": name, "type": type, "nullable": nullable, "comment": comment}
+    return found if default is None else {**found, "default": default}
 
 
 class CreateTableOperator(SqlOperator, TableOperator):
@@ -40,6 +46,7 @@ class CreateTableOperator(SqlOperator, TableOperator):
     :param database: the database of a table that ``sql`` names without a database
     :param target: the table, ``database.table``
     :param columns: ``column(…)`` for each column, or the same as dicts
+    :param like: in place of columns and keys: the table that has them, ``database.table``
     :param partition_keys: columns that partition the table; where the format has them also
         transforms of columns: ``day(ts)``, ``bucket(16, id)``
     :param primary_key: names of the key columns, or of identifier fields
@@ -52,6 +59,7 @@ class CreateTableOperator(SqlOperator, TableOperator):
         "sql",
         "database",
         "columns",
+        "like",
         "partition_keys",
         "primary_key",
         "table_options",
@@ -71,6 +79,7 @@ class CreateTableOperator(SqlOperator, TableOperator):
         sql: str | None = None,
         database: str | None = None,
         columns: Sequence[Mapping[str, Any]] | None = None,
+        like: str | None = None,
         partition_keys: Sequence[str] = (),
         primary_key: Sequence[str] = (),
         table_options: Mapping[str, str] | None = None,
@@ -81,6 +90,7 @@ class CreateTableOperator(SqlOperator, TableOperator):
         self.sql = sql
         self.database = database
         self.columns = columns
+        self.like = like
         self.partition_keys = partition_keys
         self.primary_key = primary_key
         self.table_options = {} if table_options is None else table_options
@@ -112,12 +122,19 @@ class CreateTableOperator(SqlOperator, TableOperator):
     def _document(self) -> dict[str, Any]:
         return {
             "kind": CreateTableSpec.kind,
-            "columns": _plain(self.columns),
+            "columns": _plain(self.columns or ()),
+            **({} if self.like is None else {"like": self._like()}),
             "partition_keys": _plain(self.partition_keys),
             "primary_key": _plain(self.primary_key),
             "table_options": _plain(self.table_options),
             "comment": self.comment,
         }
+
+    def _like(self) -> str:
+        table = parse_table_name(self.like, "like")
+        if table.catalog:
+            raise invalid("like", f"{self.like!r} names a catalog", "Write database.table.")
+        return quoted_name(table)
 
     def check_parameters(self) -> None:
         """Check what has no template when the DAG is parsed."""
@@ -135,9 +152,10 @@ class CreateTableOperator(SqlOperator, TableOperator):
             self._parsed()
 
     def _require_parts(self) -> None:
-        for name in ("target", "columns"):
-            if getattr(self, name) is None:
-                raise invalid(name, "missing", "Give it, or the whole statement as sql.")
+        if self.target is None:
+            raise invalid("target", "missing", "Give it, or the whole statement as sql.")
+        if self.columns is None and self.like is None:
+            raise invalid("columns", "missing", "Give it, or like, or the whole statement as sql.")
         if self.database is not None:
             self.refuse("database", "belongs to sql", "Write it in target: database.table.")
 

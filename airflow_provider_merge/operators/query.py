@@ -30,7 +30,6 @@ from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.operators._shared.sql_parameter import SqlOperator, of_parameter
 from airflow_provider_merge.operators._shared.timeouts import telling_timeouts
 from airflow_provider_merge.operators._shared.values import text, whole_number
-from airflow_provider_merge.secret_names import holds_secret
 from airflow_provider_merge.sql.parser import parse_query
 from airflow_provider_merge.sql.select import QUERY_SOURCE
 from airflow_provider_merge.submit.surroundings import shares_local_files
@@ -44,6 +43,7 @@ from airflow_provider_merge.templates import (
 )
 from spark_jobs.contract.query import ROWS, OutputFormat, QueryReport, QuerySpec
 from spark_jobs.contract.request import JobOptions, JobRequest, Source
+from spark_jobs.contract.secret_names import holds_secret
 from spark_jobs.errors import ErrorCode, InternalError, JobError
 
 if TYPE_CHECKING:

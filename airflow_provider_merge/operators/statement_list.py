@@ -29,6 +29,7 @@ from airflow_provider_merge.operators._shared.sql_parameter import (
 )
 from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
+from airflow_provider_merge.operators.alter_table import AlterTableOperator
 from airflow_provider_merge.operators.create_table import CreateTableOperator
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
 from airflow_provider_merge.operators.drop_partitions import DropPartitionsOperator
@@ -58,6 +59,7 @@ _OPERATORS: Final[Mapping[str, type[TableOperator]]] = {
     "truncate_table": TruncateTableOperator,
     "drop_partitions": DropPartitionsOperator,
     "create_table": CreateTableOperator,
+    "alter_table": AlterTableOperator,
 }
 _ANY_TEXT: Final = "sql"
 _NAME = re.compile(r"[\w.-]{1,100}")
@@ -104,6 +106,11 @@ def drop_partitions(name: str, **parameters: Any) -> ListedStatement:
 def create_table(name: str, **parameters: Any) -> ListedStatement:
     """A CREATE TABLE, with the statement parameters of ``CreateTableOperator``."""
     return _listed(name, "create_table", parameters)
+
+
+def alter_table(name: str, **parameters: Any) -> ListedStatement:
+    """An ALTER TABLE, with the statement parameters of ``AlterTableOperator``."""
+    return _listed(name, "alter_table", parameters)
 
 
 def sql_statement(name: str, sql: str, **parameters: Any) -> ListedStatement:

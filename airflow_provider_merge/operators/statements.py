@@ -41,6 +41,7 @@ from airflow_provider_merge.submit.surroundings import shares_local_files
 from airflow_provider_merge.table_pages import page_before, page_of_result
 from airflow_provider_merge.task_errors import naming_task, task_failure, task_place
 from airflow_provider_merge.templates import is_template, when_rendered
+from spark_jobs.contract.alter_table import AlterTableSpec
 from spark_jobs.contract.batch import JobBatch, OnFailure
 from spark_jobs.contract.request import AfterEndedTry, JobRequest
 from spark_jobs.contract.statements import CreateTableSpec
@@ -275,10 +276,9 @@ class StatementsOperator(SparkJobOperator):
         requests: Mapping[str, JobRequest],
         hook: CatalogHook,
     ) -> None:
-        """Check what metadata tells; tables may be created by a statement of the list."""
-        made = [
-            each.table for each in requests.values() if isinstance(each.statement, CreateTableSpec)
-        ]
+        """Check what metadata tells; statements of the list may create or alter tables."""
+        definitions = CreateTableSpec | AlterTableSpec
+        made = [e.table for e in requests.values() if isinstance(e.statement, definitions)]
         check = MetadataCheck(hook, shares_local_files(self.spark_settings()), made)
         for name, operator in operators.items():
             with of_statement(name, operator.sql_file):

@@ -12,7 +12,7 @@ FIRST_WORDS: Final = frozenset(
     {
         *QUERY_WORDS,
         *("SET", "MERGE", "UPDATE", "DELETE", "INSERT", "TRUNCATE", "ALTER", "CREATE"),
-        *("DROP", "REPLACE", "EXPLAIN"),
+        *("DROP", "REPLACE", "EXPLAIN", "COMMENT"),
     }
 )
 _BEFORE: Final = re.compile(

@@ -99,8 +99,8 @@ class StatementReader:
             token.start,
             f"{token.text} does not start a statement that is accepted here",
             "Accepted are MERGE INTO, UPDATE, DELETE FROM and INSERT, also behind WITH, TRUNCATE "
-            "TABLE and ALTER TABLE ... DROP PARTITION; CREATE TABLE by CreateTableOperator, SELECT "
-            "by QueryOperator.",
+            "TABLE and ALTER TABLE ... DROP PARTITION; CREATE TABLE by CreateTableOperator, other "
+            "ALTER TABLE by AlterTableOperator, SELECT by QueryOperator.",
         )
 
     def _of_partitions(self, start: int) -> PartitionStatementReader:

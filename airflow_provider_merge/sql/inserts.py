@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from airflow_provider_merge.sql.cursor import Cursor
 from airflow_provider_merge.sql.defaults import default_edits
@@ -26,6 +26,14 @@ _QUERY_STARTS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
 
 Made = TypeVar("Made")
 Values = dict[str, str]
+
+# Behind ALTER TABLE ... DROP, what is no partition of rows.
+_OF_DEFINITIONS: Final = (
+    ("COLUMN",),
+    ("COLUMNS",),
+    ("PARTITION", "FIELD"),
+    ("IDENTIFIER", "FIELDS"),
+)
 
 
 class PartitionStatementReader:
@@ -94,20 +102,23 @@ class PartitionStatementReader:
         cursor.expect("TABLE")
         target = self._target()
         if not cursor.at("DROP"):
-            raise self.sql.unsupported(
-                cursor.token.start, "of ALTER TABLE only DROP PARTITION is supported"
-            )
+            raise self._of_another_operator()
         cursor.expect("DROP")
         if_exists = cursor.accept("IF", "EXISTS")
-        if cursor.at("COLUMN") or cursor.at("COLUMNS"):
-            raise self.sql.unsupported(
-                cursor.token.start, "of ALTER TABLE only DROP PARTITION is supported"
-            )
+        if any(cursor.at(*words) for words in _OF_DEFINITIONS):
+            raise self._of_another_operator()
         partitions = [self._valued()]
         while cursor.accept_symbol(","):
             partitions.append(self._valued())
         cursor.accept("PURGE")
         return target, self._made(lambda: DropPartitionsSpec(tuple(partitions), if_exists))
+
+    def _of_another_operator(self) -> Exception:
+        return self.sql.unsupported(
+            self.cursor.token.start,
+            "of ALTER TABLE only DROP PARTITION is supported here",
+            "Use AlterTableOperator, or alter_table(...) in a list of statements.",
+        )
 
     def _kind_of_insert(self) -> tuple[bool, bool]:
         """Step over what stands before the target: whether the schema evolves, and OVERWRITE."""

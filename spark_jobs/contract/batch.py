@@ -10,7 +10,14 @@ from typing import Literal, get_args
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.checks import require
-from spark_jobs.contract.request import VERSION, CatalogSpec, JobRequest, TableSource
+from spark_jobs.contract.request import (
+    VERSION,
+    CatalogSpec,
+    JobRequest,
+    TableName,
+    TableSource,
+)
+from spark_jobs.contract.statements import CreateTableSpec
 
 OnFailure = Literal["stop", "continue"]
 # The number of a catalog, and a table's name there.
@@ -77,8 +84,10 @@ class JobBatch:
                 place = len(known)
                 known.append(catalog)
             changed = [] if request.target is None else [(place, request.target.folded)]
-            sources = (each for each in request.sources if isinstance(each, TableSource))
-            yield changed, [*changed, *((place, each.table.folded) for each in sources)]
+            read = [each.table for each in request.sources if isinstance(each, TableSource)]
+            if isinstance(request.statement, CreateTableSpec) and request.statement.like:
+                read.append(TableName.parse(request.statement.like))
+            yield changed, [*changed, *((place, each.folded) for each in read)]
 
     @property
     def catalogs(self) -> list[CatalogSpec]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from spark_jobs.contract.checks import require
@@ -65,31 +65,44 @@ def partition_keys(texts: Iterable[str], columns: Sequence[str]) -> tuple[Partit
     return tuple(found.values())
 
 
-def _key(text: str, spelled: dict[str, str]) -> PartitionKey:
-    parts = None if text.lower() in spelled else _TEXT.fullmatch(text.strip())
+def parsed_key(text: str, field: str = "partition_keys") -> PartitionKey:
+    """The key that ``text`` describes, whose column nobody has looked for.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming ``field``: it is none.
+    """
+    parts = _TEXT.fullmatch(text.strip())
     if parts is None:
-        return PartitionKey(_column(text, text, spelled))
+        require(bool(text.strip()), field, "is empty")
+        return PartitionKey(unquoted(text.strip()))
     transform = _SPELLED.get(parts[1].lower(), "")
     require(
         bool(transform),
-        "partition_keys",
+        field,
         f"{text}: {parts[1]} is not a transform",
         "Use year, month, day, hour, bucket or truncate.",
     )
     takes_number = transform in _WITH_NUMBER
     require(
         takes_number == (parts[2] is not None),
-        "partition_keys",
+        field,
         f"{text}: {transform} takes {'a number and a' if takes_number else 'one'} column",
         f"Write {transform}(16, column)." if takes_number else f"Write {transform}(column).",
     )
     number = int(parts[2]) if takes_number else None
     require(
         number is None or 0 < number <= _MOST,
-        "partition_keys",
+        field,
         f"{text}: {number} is not from 1 to {_MOST}",
     )
-    return PartitionKey(_column(text, unquoted(parts[3].strip()), spelled), transform, number)
+    return PartitionKey(unquoted(parts[3].strip()), transform, number)
+
+
+def _key(text: str, spelled: dict[str, str]) -> PartitionKey:
+    if text.lower() in spelled or _TEXT.fullmatch(text.strip()) is None:
+        return PartitionKey(_column(text, text, spelled))
+    key = parsed_key(text)
+    return replace(key, column=_column(text, key.column, spelled))
 
 
 def _column(text: str, name: str, spelled: dict[str, str]) -> str:

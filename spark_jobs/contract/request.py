@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal, get_args
+from typing import ClassVar, Final, Literal, get_args
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.bad_rows import (
@@ -18,12 +17,12 @@ from spark_jobs.contract.bad_rows import (
 )
 from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.checks import LONGEST_NAME, require
-from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.digests import digest_of
 from spark_jobs.contract.file_formats import require_format
 from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.locations import require_absolute
-from spark_jobs.contract.maintenance import CreateBranchSpec, CreateTagSpec, ExpireSnapshotsSpec
+from spark_jobs.contract.maintenance import CreateBranchSpec, CreateTagSpec
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.statements import CreateTableSpec, MergeSpec, Statement
 from spark_jobs.contract.text_limits import TextLimits
@@ -38,20 +37,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PART = re.compile(r"`(?:[^`]|``)+`|[^.`]+")
 _DOTTED = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern})){{1,2}}")
 _OPERATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
-# Fields that the first version of requests did not have.
-_ADDED_TO_SOURCES = ("on_bad_rows", "quarantine", "max_bad_rows")
-_ADDED_TO_STATEMENTS = (
-    *("schema_evolution", "format", "sort_by", "zorder_by"),
-    "clean_expired_metadata",
-)
-_WITH_ADDED = (
-    InsertIntoSpec | InsertOverwriteSpec | CreateTableSpec | CompactSpec | ExpireSnapshotsSpec
-)
 _WITH_SOURCE = MergeSpec | InsertIntoSpec | InsertOverwriteSpec | QuerySpec
-# Part of every digest: an option that requests used to have and that was never set.
-_REMOVED_OPTIONS = {"broadcast_limit": 150 * 1024 * 1024}
-# Of options: limits are not what a statement means.
-_LIMITS: Final = ("max_new_partitions",)
 # The number of partitions that a statement may add where nobody says another.
 MAX_NEW_PARTITIONS: Final = 1_000
 
@@ -314,6 +300,9 @@ class JobRequest:
             "Leave dry_run out: it removes nothing.",
         )
         if isinstance(self.statement, CreateTableSpec):
+            like = self.statement.like
+            is_own = like and self.target and TableName.parse(like).may_be(self.target)
+            require(not is_own, "statement.like", "names the table itself")
             named, connector = self.statement.format, self.catalog.connector
             require(
                 named is None or named == connector,
@@ -376,25 +365,4 @@ class JobRequest:
         operation id, the origin (which has the try number), ``after_ended_try``, limits, the
         workspace, or the version.
         """
-        document: dict[str, Any] = codec.encode(self)
-        for name in ("operation_id", "origin", "after_ended_try", "text_limits", "version"):
-            del document[name]
-        del document["catalog"]["workspace"]
-        if not self.dry_run:
-            del document["dry_run"]
-        # Options that later releases add must not change digests while they are not set.
-        options = {n: v for n, v in document["options"].items() if n not in _LIMITS}
-        given = {name: each for name, each in options.items() if each is not None}
-        document["options"] = {**given, **_REMOVED_OPTIONS}
-        if isinstance(self.statement, _WITH_ADDED):
-            for name in _ADDED_TO_STATEMENTS:
-                if not document["statement"].get(name, True):
-                    del document["statement"][name]
-        if document["statement"].get("manifests") == "keep":
-            del document["statement"]["manifests"]
-        for source in document["sources"]:
-            for name in _ADDED_TO_SOURCES:
-                if source.get(name, "") is None:
-                    del source[name]
-        canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return hashlib.sha256(canonical.encode()).hexdigest()
+        return digest_of(codec.encode(self))

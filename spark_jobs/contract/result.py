@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from spark_jobs.contract import codec
+from spark_jobs.contract.alter_table import AlterTableReport
 from spark_jobs.contract.compaction import CompactionReport
 from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.contract.query import QueryReport
@@ -132,7 +133,8 @@ class JobResult:
     ``schema_changes`` are those that schema evolution made to the table, or would make, as texts
     such as ``added city STRING``; a try after one that failed makes only the missing ones.
     ``maintenance`` is the report of a maintenance statement, for which ``committed`` means that it
-    changed anything; None for other statements. ``compaction`` is the report of a compaction.
+    changed anything; None for other statements. ``compaction`` is the report of a compaction,
+    ``alteration`` that of an ALTER TABLE, for which ``committed`` means the same.
     ``query`` is what a query found, which has the status ``unchanged`` and an empty ``target``.
     ``settings`` are the Spark settings that affect results, as fixed by the job. ``warnings`` are
     texts for people.
@@ -156,14 +158,15 @@ class JobResult:
     schema_changes: tuple[str, ...] = ()
     compaction: CompactionReport | None = None
     partition_metrics: tuple[PartitionMetrics, ...] = ()
+    alteration: AlterTableReport | None = None
     version: int = VERSION
 
     @property
     def made_table(self) -> bool:
         """Whether a table was created: the only change without a snapshot that has no report."""
-        reports = (self.maintenance, self.compaction, self.query)
+        reports = (self.maintenance, self.compaction, self.query, self.alteration)
         is_change = self.status == "committed" and self.new_snapshot_id is None
-        return is_change and reports == (None, None, None)
+        return is_change and not any(each is not None for each in reports)
 
     def to_json(self) -> str:
         """The result as a JSON document; keys in declaration order."""

@@ -41,6 +41,16 @@ _TOKEN: Final = re.compile(
 )
 
 
+# The decimal digits that hold any value of a type of whole numbers.
+_DIGITS: Final = {
+    **dict.fromkeys(("tinyint", "byte"), 3),
+    **dict.fromkeys(("smallint", "short"), 5),
+    **dict.fromkeys(("int", "integer"), 10),
+    **dict.fromkeys(("bigint", "long"), 19),
+}
+_DECIMAL: Final = ("decimal", "dec", "numeric")
+
+
 @dataclass(frozen=True, slots=True)
 class SparkType:
     """A type: its name in lower case, its numeric arguments, and its fields.
@@ -74,6 +84,27 @@ def parse_type(text: str) -> SparkType:
     parsed = parser.type()
     parser.expect_end()
     return parsed
+
+
+def is_wider(given: SparkType, wanted: SparkType) -> bool:
+    """Whether ``given`` is another type that holds every value of ``wanted``."""
+    if given.name in _DIGITS and wanted.name in _DIGITS:
+        return _DIGITS[given.name] > _DIGITS[wanted.name]
+    if given.name in _DECIMAL:
+        precision, scale = _decimal(given)
+        if wanted.name in _DIGITS:
+            return precision - scale >= _DIGITS[wanted.name]
+        if wanted.name in _DECIMAL:
+            digits, behind = _decimal(wanted)
+            holds = precision - scale >= digits - behind and scale >= behind
+            return holds and (precision, scale) != (digits, behind)
+    return given.name == "double" and wanted.name in ("float", "real")
+
+
+def _decimal(kind: SparkType) -> tuple[int, int]:
+    """Precision and scale."""
+    precision, scale = (*kind.arguments, 0)[:2] if kind.arguments else (10, 0)
+    return precision, scale
 
 
 class _Parser:

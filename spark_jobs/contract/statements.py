@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
+from spark_jobs.contract.alter_table import AlterTableSpec
 from spark_jobs.contract.checks import require, require_column, require_identifier
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionStatement
+from spark_jobs.contract.literals import require_literal
 from spark_jobs.contract.maintenance import MaintenanceStatement
 from spark_jobs.contract.partition_keys import PartitionKey, partition_keys
 from spark_jobs.contract.query import QuerySpec
@@ -227,12 +229,16 @@ def _require_where(where: str | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ColumnSpec:
-    """A column of a new table; ``type`` is a Spark SQL type such as ``DECIMAL(10, 2)``."""
+    """A column of a new table; ``type`` is a Spark SQL type such as ``DECIMAL(10, 2)``.
+
+    ``default``: a literal of Spark SQL, which new rows have that are given no value.
+    """
 
     name: str
     type: str
     nullable: bool = True
     comment: str | None = None
+    default: str | None = None
 
     def __post_init__(self) -> None:
         require_identifier("name", self.name)
@@ -241,6 +247,8 @@ class ColumnSpec:
             parse_type(self.type)
         except RequestError as error:
             raise error.within("type", f"of column {self.name}") from None
+        if self.default is not None:
+            require_literal("default", self.default, self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,17 +257,23 @@ class CreateTableSpec:
 
     ``partition_keys``: columns, or where the format has them transforms of columns: ``day(ts)``,
     ``bucket(16, id)``. ``format``: the table format that the catalog must have; None: any.
+    ``like``: in place of columns and keys, the table (``database.table``) that has them, whose
+    options and comment count unless others are given.
     """
 
-    columns: tuple[ColumnSpec, ...]
+    columns: tuple[ColumnSpec, ...] = ()
     partition_keys: tuple[str, ...] = ()
     primary_key: tuple[str, ...] = ()
     table_options: Mapping[str, str] = field(default_factory=dict)
     comment: str | None = None
     format: str | None = None
+    like: str | None = None
     kind: ClassVar[str] = "create_table"
 
     def __post_init__(self) -> None:
+        if self.like is not None:
+            self._require_alone(self.like)
+            return
         require(bool(self.columns), "columns", "a table needs at least one column")
         names = [column.name.lower() for column in self.columns]
         for name in names:
@@ -269,6 +283,11 @@ class CreateTableSpec:
             require(lowered in names, "primary_key", f"{name} is not a column of the table")
             require(key.count(lowered) == 1, "primary_key", f"{name} occurs more than once")
         self.partitioned_by()
+
+    def _require_alone(self, like: str) -> None:
+        require(bool(like.strip()), "like", "is empty")
+        for name in ("columns", "partition_keys", "primary_key"):
+            require(not getattr(self, name), name, "cannot be combined with like", "Leave it out.")
 
     def partitioned_by(self) -> tuple[PartitionKey, ...]:
         """The partition keys, with columns as they are spelled."""
@@ -281,6 +300,7 @@ Statement = (
     | PartitionStatement
     | CreateTableSpec
     | QuerySpec
+    | AlterTableSpec
     | MaintenanceStatement
     | CompactSpec
 )

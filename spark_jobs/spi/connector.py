@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.alterations import ConnectorAlterations
 from spark_jobs.spi.branches import ConnectorBranches
 from spark_jobs.spi.compaction import ConnectorCompaction
 from spark_jobs.spi.dynamic_filter import DynamicFilter
@@ -295,7 +296,8 @@ class Connector:
 
     A read-only connector omits ``writes``. ``storage`` is the catalog's workspace. ``locate``
     finds the files of a URI with the catalog's keys; it returns None for storage that it does not
-    know. ``maintenance``, ``compaction`` and ``branches`` are None if the connector offers none.
+    know. ``maintenance``, ``compaction``, ``branches`` and ``alterations`` are None if the
+    connector offers none.
     """
 
     metadata: ConnectorMetadata
@@ -306,3 +308,4 @@ class Connector:
     maintenance: ConnectorMaintenance | None = None
     compaction: ConnectorCompaction | None = None
     branches: ConnectorBranches | None = None
+    alterations: ConnectorAlterations | None = None

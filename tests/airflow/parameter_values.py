@@ -7,6 +7,7 @@ import inspect
 from typing import Any
 
 from airflow_provider_merge.get_provider_info import get_provider_info
+from airflow_provider_merge.operators.alter_table import AlterTableOperator
 from airflow_provider_merge.operators.clauses import when_matched
 from airflow_provider_merge.operators.create_table import CreateTableOperator, column
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
@@ -15,6 +16,7 @@ from airflow_provider_merge.operators.insert_into import InsertIntoOperator
 from airflow_provider_merge.operators.insert_overwrite import InsertOverwriteOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import table_source
+from airflow_provider_merge.operators.table_changes import add_column, drop_column
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.operators.update import UpdateOperator
 from airflow_provider_merge.parameters import ParameterOperator
@@ -23,6 +25,7 @@ SOURCE = table_source("a.s")
 MERGE = "MERGE INTO a.b USING x ON b.id = x.id WHEN MATCHED THEN DELETE"
 # The operation of each in a list of statements.
 LISTED: dict[type, str] = {
+    AlterTableOperator: "alter_table",
     CreateTableOperator: "create_table",
     DeleteFromOperator: "delete_from",
     DropPartitionsOperator: "drop_partitions",
@@ -33,6 +36,7 @@ LISTED: dict[type, str] = {
     UpdateOperator: "update",
 }
 _PARTS: dict[str, dict[str, Any]] = {
+    "AlterTableOperator": {"target": "a.b", "changes": [add_column("n", "INT")]},
     "CreateTableOperator": {"target": "a.b", "columns": [column("id", "INT")]},
     "CherryPickOperator": {"target": "a.b", "snapshot_id": 3},
     "CreateBranchOperator": {"target": "a.b", "branch": "x"},
@@ -66,6 +70,7 @@ _PARTS: dict[str, dict[str, Any]] = {
     "TagSensor": {"table": "a.b", "tag": "t"},
 }
 _TEXTS = {
+    "AlterTableOperator": "ALTER TABLE b ADD COLUMN n INT",
     "CreateTableOperator": "CREATE TABLE b (id INT)",
     "DeleteFromOperator": "DELETE FROM b WHERE id IN (SELECT id FROM x)",
     "DropPartitionsOperator": "ALTER TABLE b DROP PARTITION (day = '1')",
@@ -92,6 +97,7 @@ _INSTEAD = {
     ("SetCurrentSnapshotOperator", "tag"): "snapshot_id",
     ("CherryPickOperator", "wap_id"): "snapshot_id",
     ("DeleteTagOperator", "expired"): "tag",
+    ("CreateTableOperator", "like"): "columns",
 }
 _VALUES: dict[str, Any] = {
     "actions": ["compact"],
@@ -106,6 +112,7 @@ _VALUES: dict[str, Any] = {
     "by_name": True,
     "cardinality": "strict",
     "catalog_conn_id": "lake",
+    "changes": [drop_column("n")],
     "changed_since": "2026-01-31T06:00:00+00:00",
     "check": "no_rows",
     "clean_expired_metadata": True,
@@ -131,6 +138,7 @@ _VALUES: dict[str, Any] = {
     "include_pending": True,
     "isolation": "snapshot",
     "last_writer_wins": True,
+    "like": "a.other",
     "limit": 5,
     "manifests": "rewrite",
     "max_age": 90,

@@ -9,6 +9,7 @@ import pytest
 
 from airflow_provider_merge.get_provider_info import get_provider_info
 from airflow_provider_merge.operators._shared.statement import StatementOperator
+from airflow_provider_merge.operators.alter_table import AlterTableOperator
 from airflow_provider_merge.operators.create_table import CreateTableOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import table_source
@@ -115,11 +116,21 @@ def test_overwriting_a_day_as_text_and_as_parameters():
 
 def test_a_table_as_text_and_as_parameters():
     (code,) = blocks("create_table", "python")
-    sql, with_transforms = blocks("create_table", "sql")
+    sql, like, with_transforms = blocks("create_table", "sql")
+    assert parse_create_table(like)[1].like == "`shop`.`orders`"
     assert parse_create_table(with_transforms)[1].format == "iceberg"
     parameters = operator_of(code)
     text = CreateTableOperator(task_id="create_orders", sql=sql)
     assert text.statement() == parameters.statement()
+    assert text.target_table() == parameters.target_table()
+
+
+def test_an_altered_table_as_text_and_as_parameters():
+    code = blocks("alter_table", "python")[0]
+    (sql,) = blocks("alter_table", "sql")
+    parameters = operator_of(code)
+    text = AlterTableOperator(task_id="alter_orders", sql=sql)
+    assert text.statement().changes == parameters.statement().changes[:2]
     assert text.target_table() == parameters.target_table()
 
 

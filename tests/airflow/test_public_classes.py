@@ -25,6 +25,7 @@ from airflow_provider_merge.get_provider_info import get_provider_info
 from airflow_provider_merge.hooks.iceberg import IcebergHook
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.operators._shared.statement import StatementOperator
+from airflow_provider_merge.operators.alter_table import AlterTableOperator
 from airflow_provider_merge.operators.branches import (
     CherryPickOperator,
     CreateBranchOperator,
@@ -46,6 +47,7 @@ from airflow_provider_merge.operators.rollback import RollbackOperator, SetCurre
 from airflow_provider_merge.operators.sources import table_source
 from airflow_provider_merge.operators.statements import StatementsOperator
 from airflow_provider_merge.operators.table_care import TableCareOperator
+from airflow_provider_merge.operators.table_changes import drop_column
 from airflow_provider_merge.operators.tags import CreateTagOperator, DeleteTagOperator
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.operators.update import UpdateOperator
@@ -74,6 +76,7 @@ OPERATORS = {
     TruncateTableOperator: {},
     DropPartitionsOperator: {"partitions": [{"day": "2026-01-31"}]},
     CreateTableOperator: {"columns": [column("id", "BIGINT")]},
+    AlterTableOperator: {"changes": [drop_column("n")]},
     CompactOperator: {},
     ExpireSnapshotsOperator: {"retain_max": 3},
     RemoveOrphanFilesOperator: {},

@@ -44,10 +44,6 @@ EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     "airflow_provider_merge.sensors.base": (_CATALOG, _DEFAULT),
     # The formats that CREATE TABLE names.
     "airflow_provider_merge.sql.create_table": (
-        (
-            '"DEFAULT": "Leave it out, and add it with Paimon\'s own engines: '
-            'ALTER COLUMN ... SET DEFAULT.",'
-        ),
         '_FORMATS: Final = ("iceberg", "paimon")',
         '_WITHOUT_TRANSFORMS: Final = ("paimon",)',
     ),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from spark_jobs.contract.alter_table import AlteredPart, AlterTableReport
 from spark_jobs.contract.compaction import CompactedPartition, CompactionReport, CompactSpec
 from spark_jobs.contract.inserts import (
     DropPartitionsSpec,
@@ -264,6 +265,8 @@ _quarantining = st.builds(
 @st.composite
 def requests(draw: st.DrawFn) -> JobRequest:
     """A request of any statement kind with up to three sources of any kind."""
+    from tests.contract.alterations import alterations
+
     source_names = draw(st.lists(names, min_size=1, max_size=3, unique_by=str.lower))
     sources = tuple(
         draw(
@@ -286,6 +289,7 @@ def requests(draw: st.DrawFn) -> JobRequest:
             truncates,
             drops,
             create_tables(),
+            alterations,
             maintenance,
             compactions,
         )
@@ -348,6 +352,8 @@ _compactions = st.builds(
     *[counts] * 11,
     st.lists(counts, max_size=2).map(tuple),
 )
+_parts = st.builds(AlteredPart, texts, st.none() | texts, st.none() | texts)
+_altered = st.builds(AlterTableReport, st.lists(_parts, max_size=2).map(tuple), counts)
 results = st.builds(
     JobResult,
     texts,
@@ -367,4 +373,5 @@ results = st.builds(
     st.none() | _found,
     st.lists(texts, max_size=2).map(tuple),
     st.none() | _compactions,
+    alteration=st.none() | _altered,
 )

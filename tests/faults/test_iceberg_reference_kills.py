@@ -1,4 +1,4 @@
-"""A change of tags, branches or staged snapshots dies at each of its steps; then it is tried again.
+"""A change of tags, branches, columns or staged snapshots dies at each step; then it is retried.
 
 A run takes one of the catalogs, a part of the steps, and the request to commit.
 """
@@ -10,6 +10,13 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.contract.alter_table import (
+    AddColumn,
+    AddPartitionField,
+    AlterTableSpec,
+    RenameColumn,
+    SetProperties,
+)
 from spark_jobs.contract.maintenance import (
     CherryPickSpec,
     CreateBranchSpec,
@@ -65,10 +72,13 @@ class Changes:
         text = request.to_json()
         return self._drivers.do("change", self.warehouse, self._work, request=text, **how)
 
-    def looks(self) -> tuple[list[str], int, int]:
-        """The names of tags and branches, the rows, and the number of snapshots."""
+    def looks(self) -> tuple[list[str], int, int, list[str]]:
+        """The names of tags and branches, the rows, the number of snapshots, columns and more."""
         table = self.table
-        return sorted(table.metadata.refs), table.scan().to_arrow().num_rows, len(table.snapshots())
+        columns = [f"{each.name}: {each.field_id}" for each in table.schema().fields]
+        more = [str(len(table.metadata.schemas)), str(table.properties.get("p")), str(table.spec())]
+        rows = table.scan().to_arrow().num_rows
+        return sorted(table.metadata.refs), rows, len(table.snapshots()), columns + more
 
 
 @pytest.fixture(params=["rest", "sql", "glue"])
@@ -84,11 +94,19 @@ def statement(kind: str, changes: Changes) -> Any:
         "branch": CreateBranchSpec("audit", first, None, "9 d"),
         "rollback": RollbackSpec(first, force=True),
         "cherry-pick": CherryPickSpec(staged),
+        "alter": AlterTableSpec(
+            (
+                RenameColumn("v", "w"),
+                AddColumn("v", "INT"),
+                SetProperties({"p": "q"}),
+                AddPartitionField("bucket(2, id)"),
+            )
+        ),
     }[kind]
 
 
 @pytest.mark.by_turns(6)
-@pytest.mark.parametrize("kind", ["tag", "rollback", "cherry-pick", "branch"])
+@pytest.mark.parametrize("kind", ["tag", "rollback", "cherry-pick", "branch", "alter"])
 def test_killed_at_each_step(changes: Changes, kind: str) -> None:
     changes.fresh()
     before = changes.looks()

@@ -19,8 +19,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from spark_jobs.contract import codec
+from spark_jobs.contract.alter_table import AlterTableSpec
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, RemoveOrphanFilesSpec
 from spark_jobs.contract.request import JobRequest
+from spark_jobs.engine.job.alter_table_job import AlterTableJob
 from spark_jobs.engine.job.maintenance_job import MaintenanceJob
 from spark_jobs.engine.runtime.leftovers import leftovers_of
 from spark_jobs.errors import JobError
@@ -129,12 +132,14 @@ def _expiry_steps(warehouse: Path, work: Work | None) -> list[list[str]]:
 
 
 def _changes(warehouse: Path, work: IcebergWork, text: str, seen: Callable[..., None]) -> Any:
-    """Status, error and report of a request for table care."""
-    connector = work.opened(warehouse)
+    """Status, error and report of a request for table care, or of an ALTER TABLE."""
+    connector, request = work.opened(warehouse), JobRequest.from_json(text)
     Steps(warehouse, seen).watch()
-    result = MaintenanceJob(JobRequest.from_json(text), None, connector).run()
-    report = None if result.maintenance is None else asdict(result.maintenance)
-    return [result.status, str(result.error), report]
+    alters = isinstance(request.statement, AlterTableSpec)
+    job = AlterTableJob if alters else MaintenanceJob
+    result = job(request, None, connector).run()
+    found = result.alteration if alters else result.maintenance
+    return [result.status, str(result.error), None if found is None else codec.encode(found)]
 
 
 def _obey_change(warehouse: Path, command: dict[str, Any], work: IcebergWork) -> Any:

@@ -50,6 +50,7 @@ from airflow.sdk import DAG, chain, task_group
 from airflow_provider_merge.operators.branches import (
     CherryPickOperator, CreateBranchOperator, DeleteBranchOperator, FastForwardOperator,
 )
+from airflow_provider_merge.operators.alter_table import AlterTableOperator
 from airflow_provider_merge.operators.compact import CompactOperator
 from airflow_provider_merge.operators.create_table import CreateTableOperator
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
@@ -97,6 +98,7 @@ def statements(table, common):
         QueryOperator(task_id="query", sql=f"SELECT count(*) AS n FROM {table}", **common),
         InsertOverwriteOperator(task_id="overwrite", mode="static", **common,
             sql=f"INSERT OVERWRITE {table} PARTITION (p = '2') SELECT id FROM {ROWS.format(2)}"),
+        AlterTableOperator(task_id="alter", sql=f"ALTER TABLE {table} ADD COLUMN n INT", **common),
         DropPartitionsOperator(task_id="drop", partitions=[{"p": "2"}], **of_table),
         TruncateTableOperator(task_id="truncate", **of_table),
     ]

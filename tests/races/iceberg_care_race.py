@@ -24,11 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.iceberg import files_of, needed_files, path_of
-from tests.judge.iceberg_server import iceberg_rest_catalog, iceberg_toolchain
 from tests.races.checker import Report
 from tests.races.iceberg_chain import State, states_of
 from tests.races.iceberg_race import KEY, Story, Writers, is_told, new_table, stories_of
-from tests.races.iceberg_table import RaceCatalog
+from tests.races.iceberg_table import RaceCatalog, place
 from tests.races.statements import Row, as_rows
 from tests.support.paimon_tables import NAME
 
@@ -221,17 +220,6 @@ _ENDS = {
     "compaction": ("committed", "unchanged", "COMMIT_CONFLICT"),
     "expiry": ("done", "COMMIT_CONFLICT", "REFERENCE_LOST"),
 }
-
-
-@contextmanager
-def place(kind: str, folder: Path) -> Iterator[RaceCatalog]:
-    """A catalog of SQLite in ``folder``, or on a server."""
-    if kind == "sql":
-        (folder / "lake").mkdir()
-        yield RaceCatalog.in_folder(folder / "lake")
-        return
-    with iceberg_rest_catalog(iceberg_toolchain()) as server:
-        yield RaceCatalog.on_server(server)
 
 
 def main() -> int:

@@ -1,8 +1,9 @@
-"""A race on an Iceberg table of a REST catalog: this project, Spark with Iceberg and pyiceberg.
+"""A race on an Iceberg table: this project, Spark with Iceberg and pyiceberg.
 
-``python -m tests.races.iceberg_race --minutes 10`` lets them race for long. A race begins when all
-writers are ready. The checker replays the snapshots in their order, as ``tests.races.checker`` does
-for Paimon: each must be what its statement makes of its parent; a compaction keeps all rows. What
+``python -m tests.races.iceberg_race --minutes 10 [--catalog sql]`` lets them race for long. A race
+begins when all writers are ready. The checker replays the snapshots in their order, as
+``tests.races.checker`` does for Paimon: each must be what its statement makes of its parent; a
+compaction keeps all rows. What
 was the table's state, one after the other, must be each other's child, or a rollback.
 """
 
@@ -27,13 +28,12 @@ from typing import Any, Self
 from pyiceberg.table.snapshots import ancestors_of
 
 from tests.connectors.iceberg.ids_here import problems_of_ids
-from tests.judge.iceberg_server import iceberg_rest_catalog, iceberg_toolchain
 from tests.races.checker import Report
-from tests.races.iceberg_table import RaceCatalog, made_anew, table_of
+from tests.races.iceberg_table import RaceCatalog, made_anew, place, table_of
 from tests.races.racer import DONE, READY
 from tests.races.statements import KEYS, PARTITIONS, Row, Statement, as_rows
 from tests.support.faketime import clock
-from tests.support.iceberg_version_3 import upgrade_on_server
+from tests.support.iceberg_version_3 import upgrade, upgrade_on_server
 from tests.support.paimon_tables import NAME
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -179,7 +179,11 @@ class IcebergRace:
         catalog = self.writers.catalog
         first = new_table(catalog, marks=self.marks)
         if self.version == 3:
-            upgrade_on_server(catalog.opened(), (NAME.database, NAME.table))
+            name = (NAME.database, NAME.table)
+            if catalog.options["type"] == "rest":
+                upgrade_on_server(catalog.opened(), name)
+            else:
+                upgrade(catalog.opened().load_table(name))
         title = f"{self.seed}-{'marked' if self.marks else 'copied'}"
         journals = self.writers.race(
             title,
@@ -320,16 +324,17 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--days", type=float, default=0, help="how wrong our clocks are")
     parser.add_argument("--version", type=int, default=2, help="of the format")
+    parser.add_argument("--catalog", choices=["rest", "sql"], default="rest")
     parser.add_argument("--disturb", action="store_true", help="rollbacks and new tables")
     chosen = parser.parse_args()
     left, problems, number = chosen.minutes * 60, 0, 0
     # At least one race of each kind.
     longest = min(left / 2, _LONGEST_SECONDS)
     with (
-        iceberg_rest_catalog(iceberg_toolchain()) as server,
         tempfile.TemporaryDirectory() as folder,
+        place(chosen.catalog, Path(folder)) as catalog,
         Writers.ready(
-            RaceCatalog.on_server(server),
+            catalog,
             Path(folder),
             chosen.days,
             WHO if chosen.version == 2 else WHO_3,

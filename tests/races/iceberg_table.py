@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -19,7 +19,7 @@ from pyiceberg.types import IntegerType, LongType, NestedField
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.spi.connector import Connector
-from tests.judge.iceberg_server import IcebergRest
+from tests.judge.iceberg_server import IcebergRest, iceberg_rest_catalog, iceberg_toolchain
 from tests.judge.iceberg_spark import CATALOG
 from tests.races.statements import Row
 from tests.support.paimon_tables import NAME
@@ -108,3 +108,14 @@ def made_anew(catalog: Any, *, marks: bool) -> Any:
     }
     spec = PartitionSpec(PartitionField(3, 1000, IdentityTransform(), "p"))
     return catalog.create_table(name, _FIELDS, partition_spec=spec, properties=properties)
+
+
+@contextmanager
+def place(kind: str, folder: Path) -> Iterator[RaceCatalog]:
+    """A catalog of SQLite in ``folder``, or on a server."""
+    if kind == "sql":
+        (folder / "lake").mkdir()
+        yield RaceCatalog.in_folder(folder / "lake")
+        return
+    with iceberg_rest_catalog(iceberg_toolchain()) as server:
+        yield RaceCatalog.on_server(server)

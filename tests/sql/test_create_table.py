@@ -60,6 +60,23 @@ def test_a_table_of_the_database():
     assert parse_create_table("CREATE TABLE t (a INT)", "d")[0] == TableName("d", "t")
 
 
+def test_defaults_and_like():
+    text = """CREATE TABLE d.t (a INT NOT NULL DEFAULT -5 COMMENT 'x', b STRING DEFAULT 'NOT NULL',
+              c DECIMAL(5, 2) DEFAULT 1.5, d DATE DEFAULT DATE '2026-01-31' NOT NULL)"""
+    columns = parse_create_table(text)[1].columns
+    assert [(each.default, each.nullable) for each in columns] == [
+        ("-5", False),
+        ("'NOT NULL'", True),
+        ("1.5", True),
+        ("DATE '2026-01-31'", False),
+    ]
+    like = "CREATE TABLE d.t LIKE `a b`.s USING iceberg TBLPROPERTIES ('a' = 'b') COMMENT 'c'"
+    assert parse_create_table(like)[1] == CreateTableSpec(
+        table_options={"a": "b"}, comment="c", format="iceberg", like="`a b`.`s`"
+    )
+    assert parse_create_table("CREATE TABLE t LIKE s", "d")[1].like == "`d`.`s`"
+
+
 REFUSED = {
     "CREATE OR REPLACE TABLE d.t (a INT)": ("NOT_SUPPORTED", "CREATE OR is not supported"),
     "CREATE TABLE d.t (a INT) USING delta": ("NOT_SUPPORTED", "tables of delta are not"),
@@ -75,8 +92,10 @@ REFUSED = {
     "CREATE TABLE d.t (a INT) PARTITIONED BY (day(a) b)": ("SYNTAX_ERROR", "expected ), found 'b'"),
     "CREATE TABLE d.t (a INT) CLUSTERED BY (a) INTO 4 BUCKETS": ("NOT_SUPPORTED", "CLUSTERED is"),
     "CREATE TABLE d.t USING paimon AS SELECT 1": ("NOT_SUPPORTED", "AS is not supported here"),
-    "CREATE TABLE d.t LIKE d.s": ("NOT_SUPPORTED", "LIKE is not supported here"),
-    "CREATE TABLE d.t (a INT DEFAULT 5)": ("NOT_SUPPORTED", "DEFAULT is not supported here"),
+    "CREATE TABLE d.t (a INT) LIKE d.s": ("REQUEST_INVALID", "columns: cannot be combined with"),
+    "CREATE TABLE d.t LIKE lake.d.s": ("SYNTAX_ERROR", "LIKE takes a table of the same catalog"),
+    "CREATE TABLE d.t (a INT DEFAULT now())": ("REQUEST_INVALID", "now() is not a literal of"),
+    "CREATE TABLE d.t (a INT DEFAULT)": ("SYNTAX_ERROR", "expected a literal, found ')'"),
     "CREATE TABLE d.t (a AS b + 1)": ("NOT_SUPPORTED", "AS is not supported here"),
     "CREATE TABLE d.t (a INT, WATERMARK FOR a AS a)": ("NOT_SUPPORTED", "WATERMARK is not"),
     "CREATE TABLE d.t /*+ OPTIONS('a'='b') */ (a INT)": ("NOT_SUPPORTED", "OPTIONS can stand only"),

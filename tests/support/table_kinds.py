@@ -15,8 +15,8 @@ class TableKind:
     ``has_key``: tables have a primary key. ``tracks_rows``: rows have ids that they keep.
     ``evolves_columns``: an UPDATE stores columns apart, so that only vectors delete rows, and rows
     stay in their partition. ``transform``: Iceberg's, by which tables are partitioned;
-    ``version``: that of its format. ``older_files``: files are of a spec without partitions.
-    ``deletes_by_value``: equality deletes hide older copies of all rows.
+    ``version``: that of its format. ``deletes_by_value``: equality deletes hide older copies of all
+    rows. ``older_files``: files are of a spec without partitions.
     """
 
     name: str
@@ -27,8 +27,8 @@ class TableKind:
     evolves_columns: bool = False
     transform: str = ""
     version: int = 2
-    older_files: bool = False
     deletes_by_value: bool = False
+    older_files: bool = False
 
     @property
     def deletes_rows(self) -> bool:
@@ -91,15 +91,15 @@ ICEBERG_DAYS = (
     TableKind("iceberg-cow-day", transform="day"),
     TableKind("iceberg-mor-day", marks_rows=True, transform="day"),
 )
+ICEBERG_DELETES = (
+    TableKind("iceberg-cow-equality", deletes_by_value=True),
+    TableKind("iceberg-mor-equality", marks_rows=True, deletes_by_value=True),
+)
 ICEBERG_TRUNCATED = (
     TableKind("iceberg-cow-truncate", transform="truncate[25]"),
     TableKind("iceberg-mor-truncate", marks_rows=True, transform="truncate[25]"),
     TableKind("iceberg-cow-older", transform="truncate[25]", older_files=True),
     TableKind("iceberg-mor-older", marks_rows=True, transform="truncate[25]", older_files=True),
-)
-ICEBERG_DELETES = (
-    TableKind("iceberg-cow-equality", deletes_by_value=True),
-    TableKind("iceberg-mor-equality", marks_rows=True, deletes_by_value=True),
 )
 # Not Paimon: the format in miniature (``tests/support/folder_connector``).
 FOLDER = TableKind("folder")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from spark_jobs.contract import codec
+from spark_jobs.contract.alter_table import AlterTableReport
 from spark_jobs.contract.compaction import CompactionReport
 from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.contract.partition_names import partition_name
@@ -60,7 +61,8 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
     """``operation_id``, ``status`` and ``target``, then what the statement did.
 
     For statements that take care of a table, the rest are the fields of ``MaintenanceReport`` or,
-    for a compaction, snapshot ids, ``rounds`` and the fields of ``CompactionReport``; for others
+    for a compaction, snapshot ids, ``rounds`` and the fields of ``CompactionReport``; for ALTER
+    TABLE, the fields of ``AlterTableReport``; for others
     snapshot ids, ``metrics``, ``partitions`` and ``schema_changes``, and for a dry run
     ``partition_metrics``.
     """
@@ -70,6 +72,13 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
             "status": result.status,
             "target": result.target,
             **codec.encode(result.maintenance),
+        }
+    if result.alteration is not None:
+        return {
+            "operation_id": result.operation_id,
+            "status": result.status,
+            "target": result.target,
+            **codec.encode(result.alteration),
         }
     if result.compaction is not None:
         return {
@@ -143,6 +152,8 @@ def result_table(result: JobResult) -> str:
         return _maintenance_table(result, result.maintenance)
     if result.compaction is not None:
         return _compaction_table(result, result.compaction)
+    if result.alteration is not None:
+        return _alteration_table(result, result.alteration)
     if result.made_table:
         return "\n".join([f"{result.target}: created", *_seconds(result.metrics)])
     snapshot = "none" if result.new_snapshot_id is None else str(result.new_snapshot_id)
@@ -216,6 +227,22 @@ def _maintenance_table(result: JobResult, report: MaintenanceReport) -> str:
         then = "snapshots afterwards:" if is_dry else "snapshots"
         lines.append(f"  {then} {report.earliest_snapshot_id} to {report.latest_snapshot_id}")
     return "\n".join(lines)
+
+
+def _alteration_table(result: JobResult, report: AlterTableReport) -> str:
+    verb = "would change" if result.status == "dry_run" else "changed"
+    lines = [f"{result.target}: {result.status}"]
+    lines += [
+        f"  {verb} {each.what}: {_part(each.before)} -> {_part(each.after)}"
+        for each in report.parts
+    ]
+    if report.omitted:
+        lines.append(f"  {verb} more: {report.omitted:,}")
+    return "\n".join([*lines, *_seconds(result.metrics)])
+
+
+def _part(text: str | None) -> str:
+    return text if text else "none"
 
 
 def _compaction_table(result: JobResult, report: CompactionReport) -> str:

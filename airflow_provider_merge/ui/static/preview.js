@@ -6,7 +6,7 @@ import { airflowLink, bytes, el, facts, grid, number, pageOf, problemNote, query
 const counts = ["source_rows", "matched", "inserted", "updated", "deleted", "carried"];
 const files = ["files_total", "files_scanned", "files_rewritten", "files_added", "files_removed"];
 // What a statement was made of, in the order of reading.
-const parts = ["sql", "target", "source", "sources", "on", "when", "where", "set", "assignments", "query", "mode", "partitions", "columns", "older_than", "retain_max", "retain_min", "statements", "tables", "exclude", "actions", "more_catalogs", "max_bytes", "max_seconds"];
+const parts = ["sql", "target", "source", "sources", "on", "when", "where", "set", "assignments", "query", "mode", "partitions", "columns", "changes", "older_than", "retain_max", "retain_min", "statements", "tables", "exclude", "actions", "more_catalogs", "max_bytes", "max_seconds"];
 const isMerge = (fields) => Boolean(fields.on) || /^\s*merge\b/i.test(fields.sql ?? "");
 // What must hold, or the statement fails with the code and changes nothing.
 const guards = [
@@ -150,7 +150,9 @@ function results(told) {
   return [
     rows.length > 0 ? el("section", { class: "card" }, el("h2", {}, "Rows"), facts(rows)) : null,
     (metrics.clauses ?? []).length > 0 ? clauses(metrics.clauses) : null,
-    el("section", { class: "card" }, el("h2", {}, "Files"), facts([...known(told.metrics ? files : care), ...sizes])),
+    Array.isArray(told.parts)
+      ? altered(told.parts)
+      : el("section", { class: "card" }, el("h2", {}, "Files"), facts([...known(told.metrics ? files : care), ...sizes])),
     partitions.length > 0
       ? el("section", { class: "card" }, el("h2", {}, `Partitions: ${number(metrics.partitions_changed ?? partitions.length)}`),
         (told.partition_metrics ?? []).length > 0 ? byPartition(told.partition_metrics) : grid("Partitions, the first 100", [{ title: "Partition", cell: (each) => el("span", { class: "long" }, each.name || "the whole table") }], partitions))
@@ -162,6 +164,17 @@ function results(told) {
       ? el("section", { class: "card" }, el("h2", {}, "Orphan files"), grid("Orphan files, the first 1,000", [{ title: "File", cell: (each) => el("span", { class: "long" }, each) }], told.files))
       : null,
   ];
+}
+
+/** What of a table's definition changed, or would change. */
+function altered(parts) {
+  const columns = [
+    { title: "Part", cell: (each) => each.what },
+    { title: "Before", cell: (each) => el("span", { class: "long" }, each.before || "–") },
+    { title: "After", cell: (each) => el("span", { class: "long" }, each.after || "–") },
+  ];
+  return el("section", { class: "card" }, el("h2", {}, "Definition"),
+    parts.length > 0 ? grid("What is another one", columns, parts) : el("p", { class: "muted" }, "It is as it shall be."));
 }
 
 function statement(instance) {

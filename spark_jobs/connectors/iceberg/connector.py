@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from spark_jobs.connectors.iceberg.alter.alter_table import IcebergAlterations
 from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
 from spark_jobs.connectors.iceberg.commit.merge_writes import IcebergMergeWrites
 from spark_jobs.connectors.iceberg.compaction.compaction import IcebergCompaction
@@ -43,5 +44,6 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         maintenance=IcebergMaintenance(opened, metadata, notes),
         compaction=IcebergCompaction(opened, metadata, notes),
         branches=IcebergBranches(opened, metadata),
+        alterations=IcebergAlterations(opened, metadata),
         locate=lambda uri: source_location(uri, stored),
     )

@@ -10,6 +10,7 @@ from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_typ
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.read.planning import plan_files
 from spark_jobs.connectors.iceberg.table.default_values import default_text
+from spark_jobs.connectors.iceberg.table.like import LikeTable
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import (
     PinnedTable,
@@ -110,6 +111,8 @@ class IcebergMetadata(ConnectorMetadata):
         """
         refuse_name(name)
         refuse_new_branch(name)
+        if spec.like is not None:
+            return self._create_like(name, spec, TableName.parse(spec.like))
         wanted = requested_schema(name, spec)
         partition = requested_partition(spec, wanted)
         properties = dict(spec.table_options)
@@ -120,6 +123,23 @@ class IcebergMetadata(ConnectorMetadata):
             name,
             create if self._catalog.load(name) is None else None,
             lambda: differences(wanted, spec, pinned_table(self.load_table(name))),
+        )
+
+    def _create_like(self, name: TableName, spec: CreateTableSpec, other: TableName) -> bool:
+        """``create_table`` like the table ``other``."""
+        like = LikeTable.of(other, pinned_table(self.load_table(other)))
+        create = partial(
+            self._catalog.create,
+            name,
+            like.schema,
+            like.partition,
+            like.properties(spec),
+            like.order,
+        )
+        return create_then_compare(
+            name,
+            create if self._catalog.load(name) is None else None,
+            lambda: like.differences(spec, pinned_table(self.load_table(name))),
         )
 
     def require_writable(self, table: TableHandle) -> None:

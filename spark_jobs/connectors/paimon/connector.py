@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
+from spark_jobs.connectors.paimon.alter.alter_table import PaimonAlterations
 from spark_jobs.connectors.paimon.commit.catalog_server import CatalogServer
 from spark_jobs.connectors.paimon.commit.merge_writes import PaimonMergeWrites
 from spark_jobs.connectors.paimon.commit.publish import SnapshotFiles, SnapshotStore
@@ -72,6 +73,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         storage=open_workspace(catalog, options, storage),
         maintenance=maintenance,
         compaction=PaimonCompaction(metadata, storage.filesystem, snapshots),
+        alterations=PaimonAlterations(metadata, snapshots),
         locate=lambda uri: source_location(uri, options),
     )
 

@@ -24,6 +24,7 @@ from spark_jobs.connectors.paimon.table.file_refusals import (
     refuse_incomplete_index,
     refuse_rescaled,
 )
+from spark_jobs.connectors.paimon.table.like import like_schema
 from spark_jobs.connectors.paimon.table.refusals import (
     refuse_name,
     refuse_new_branch,
@@ -91,7 +92,11 @@ class PaimonMetadata:
             NotSupportedError: a type or an option is not supported.
         """
         refuse_new_branch(name)
-        wanted = requested_schema(spec)
+        if spec.like is None:
+            wanted = requested_schema(spec)
+        else:
+            other = pinned_table(self.load_table(TableName.parse(spec.like)))
+            wanted = like_schema(other.schema, spec)
         refuse_unreadable(name, wanted)
         refuse_unwritable(name, wanted)
         create = partial(table_creation.create_table, self._catalog, name, wanted)

@@ -26,6 +26,9 @@ BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY = 
 PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY = 0, 2, 3, 8
 REQUIRED, OPTIONAL, REPEATED = range(3)
 
+# Fields of LogicalType, up to FLOAT16: pyarrow refuses files with others, whatever is read of them.
+_KNOWN_TYPES: Final = frozenset(range(1, 16))
+
 # What fields of unexpected types, or wrong sizes and counts, raise.
 MISUNDERSTOOD = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
 
@@ -164,9 +167,37 @@ def parse_footer(raw: bytes) -> Footer:
         if length != len(raw) or thrift.serialize(fields) != raw:
             raise NotSpliceableError("its footer would not be written the same way again")
         _require_plain_file(fields)
+        fields[FileField.SCHEMA] = list_of(STRUCT, _known_types(items(fields[FileField.SCHEMA])))
         return Footer(fields, _top_columns(fields))
     except (thrift.ThriftError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise NotSpliceableError(f"its footer is not understood: {error!r}") from error
+
+
+def readable_metadata(stream: pa.NativeFile) -> pq.FileMetaData:
+    """The footer of an open file as pyarrow's metadata, without types that pyarrow may not know.
+
+    Raises:
+        pa.ArrowInvalid, OSError: the file is damaged.
+    """
+    try:
+        return pq.ParquetFile(stream).metadata
+    except (pa.ArrowException, OSError):
+        try:
+            return as_pyarrow(read_footer(stream).fields)
+        except NotSpliceableError:
+            pass
+        raise
+
+
+def _known_types(elements: list[Struct]) -> list[Struct]:
+    """Elements of a schema without the annotations of later types, such as VARIANT."""
+    return [
+        {k: v for k, v in each.items() if k != ElementField.LOGICAL_TYPE}
+        if ElementField.LOGICAL_TYPE in each
+        and not {*each[ElementField.LOGICAL_TYPE].data} <= _KNOWN_TYPES
+        else each
+        for each in elements
+    ]
 
 
 def framed(footer: Struct) -> bytes:

@@ -7,28 +7,24 @@ a source column into the table's column of the same name. docs/semantics.md, Sch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from pyspark.sql.types import (
     ArrayType,
-    ByteType,
     DataType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
     MapType,
     NullType,
-    ShortType,
+    NumericType,
     StructField,
     StructType,
 )
 
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.inserts import DEFAULT_AS, DEFAULT_OF, InsertStatement
+from spark_jobs.contract.spark_types import is_wider as is_wider_type
+from spark_jobs.contract.spark_types import parse_type
 from spark_jobs.contract.statements import (
     InsertAction,
     InsertAllAction,
@@ -45,14 +41,6 @@ from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.tables import TableHandle
 
 _PLAIN_NAME: Final = re.compile(r"\s*(?:`(?:[^`]|``)+`|\w+)(?:\s*\.\s*(?:`(?:[^`]|``)+`|\w+))*\s*")
-# The decimal digits that hold any value of the type.
-_DIGITS: Final[Mapping[type[DataType], int]] = {
-    ByteType: 3,
-    ShortType: 5,
-    IntegerType: 10,
-    LongType: 19,
-}
-
 Path = tuple[str, ...]
 
 
@@ -205,16 +193,9 @@ def _declared(table: TableHandle) -> StructType:
 
 def is_wider(given: DataType, wanted: DataType) -> bool:
     """Whether ``given`` is another type that holds every value of ``wanted``."""
-    if type(given) in _DIGITS and type(wanted) in _DIGITS:
-        return _DIGITS[type(given)] > _DIGITS[type(wanted)]
-    if isinstance(given, DecimalType):
-        if type(wanted) in _DIGITS:
-            return given.precision - given.scale >= _DIGITS[type(wanted)]
-        if isinstance(wanted, DecimalType):
-            digits = wanted.precision - wanted.scale
-            holds = given.precision - given.scale >= digits and given.scale >= wanted.scale
-            return holds and given != wanted
-    return isinstance(given, DoubleType) and isinstance(wanted, FloatType)
+    if not (isinstance(given, NumericType) and isinstance(wanted, NumericType)):
+        return False
+    return is_wider_type(parse_type(given.simpleString()), parse_type(wanted.simpleString()))
 
 
 def ddl_of(kind: DataType, path: Path) -> str:

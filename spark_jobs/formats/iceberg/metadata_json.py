@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 _PACKED: Final = (".gz.metadata.json", ".metadata.json.gz")
+# Of version 1, which has the lists below beside them.
+_FORMER: Final = ("schema", "partition-spec")
 _SNAPSHOTS: Final = "snapshots"
 _SNAPSHOT_ID: Final = "snapshot-id"
 # Lists of what never changes, and by what its members are told apart.
@@ -44,7 +46,7 @@ def _before(read: Callable[[str], bytes], location: str) -> dict[str, Any]:
 
 def _keep(document: dict[str, Any], metadata: Any, before: Mapping[str, Any]) -> None:
     """Keep in ``document`` what only the file ``before`` has."""
-    known = _names(type(metadata))
+    known = _names(type(metadata)) | {*_FORMER}
     document.update({name: each for name, each in before.items() if name not in known})
     for name, key in _FIXED.items():
         old = {each.get(key): each for each in before.get(name) or ()}

@@ -42,13 +42,22 @@ def refuse_target(name: TableName, version: int, properties: Mapping[str, str]) 
             f"{name} has version {version} of the format, of which tables are only read.",
             OTHER_ENGINE,
         )
-    for option, allowed in _ALLOWED.items():
-        value = properties.get(option, allowed[0])
-        if value.lower() not in allowed:
-            raise NotSupportedError(
-                f"{name}: property {option} = {value} is not supported.",
-                f"Set it to {' or '.join(allowed)}, or run the statement with Iceberg's engines.",
-            )
-    for option in _NEVER:
+    for option in (*_ALLOWED, *_NEVER):
         if option in properties:
-            raise NotSupportedError(f"{name}: property {option} is not supported.", OTHER_ENGINE)
+            refuse_property(name, option, properties[option])
+
+
+def refuse_property(name: TableName, option: str, value: str) -> None:
+    """Refuse a property with which a table is no target.
+
+    Raises:
+        NotSupportedError: names the property.
+    """
+    allowed = _ALLOWED.get(option)
+    if allowed is not None and value.lower() not in allowed:
+        raise NotSupportedError(
+            f"{name}: property {option} = {value} is not supported.",
+            f"Set it to {' or '.join(allowed)}, or run the statement with Iceberg's engines.",
+        )
+    if option in _NEVER:
+        raise NotSupportedError(f"{name}: property {option} is not supported.", OTHER_ENGINE)

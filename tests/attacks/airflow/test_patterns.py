@@ -11,9 +11,7 @@ SAMPLES: dict[str, list[str]] = {
     "airflow_provider_merge.operators._shared.source_parameters: "
     "f'\\\\b{re.escape(str(name))}\\\\b'": [r"\bchanges\b"],
 }
-# Names of settings, of which no more is looked at.
-BOUNDS = {"airflow_provider_merge.secret_names": 500}
 
 
 def test_each_expression_takes_linear_time() -> None:
-    assert slow_patterns("airflow_provider_merge", SAMPLES, BOUNDS) == {}
+    assert slow_patterns("airflow_provider_merge", SAMPLES) == {}

@@ -8,11 +8,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from spark_jobs.contract.request import TableName, TableSource
+from spark_jobs.contract.maintenance import CreateTagSpec, RollbackSpec
+from spark_jobs.contract.request import JobRequest, TableName, TableSource
 from spark_jobs.engine.source.open_source import open_source
 from spark_jobs.errors import ErrorCode
+from spark_jobs.run import run
 from tests.connectors.iceberg.opaque_tables import Tables, tables
-from tests.connectors.iceberg.tables import opened
+from tests.connectors.iceberg.tables import catalog_of, opened
 from tests.judge.iceberg_spark import CATALOG
 
 __all__ = ["tables"]
@@ -101,11 +103,46 @@ def test_types_of_version_3(tables: Tables) -> None:
     assert "column v has the type timestamp_ns" in refused.error.message
 
 
-def test_a_type_that_pyiceberg_does_not_know(tables: Tables) -> None:
-    name = of_version_3(tables, "v VARIANT")
+@pytest.mark.parametrize("kind", ["VARIANT", "ARRAY<VARIANT>"])
+def test_types_that_pyiceberg_does_not_know(tables: Tables, kind: str) -> None:
+    value = "parse_json('{\"a\": 1}')" if kind == "VARIANT" else "array(parse_json('2'), NULL)"
+    name = of_version_3(tables, f"v {kind}", f"id, {value} FROM VALUES (1), (2) AS r (id)")
 
-    error = tables.query("SELECT id FROM s0", name).error
+    before = opened(tables.judge).metadata.load_table(TableName.parse(name)).snapshot_id
+    queries = ("SELECT id FROM s0 WHERE id > 1", "SELECT count(*) FROM s0", "SELECT * FROM s0")
+    found, count, refused = (tables.query(each, name) for each in queries)
+    changed = tables.run(f"DELETE FROM {name} WHERE id = 1")
 
-    assert error is not None
-    assert error.code == ErrorCode.NOT_SUPPORTED.name
-    assert "fields.1.type: Value error, Unsupported field type: 'variant'" in error.message
+    assert found.query is not None, found.error
+    assert found.query.rows == ((2,),)
+    assert count.query is not None, count.error
+    assert count.query.rows == ((2,),)
+    for error in (refused.error, changed.error):
+        assert error is not None
+        assert error.code == ErrorCode.NOT_SUPPORTED.name
+        assert "variant" in error.message
+    assert opened(tables.judge).metadata.load_table(TableName.parse(name)).snapshot_id == before
+
+
+def test_java_reads_a_table_with_such_a_type_after_a_tag_and_a_rollback(tables: Tables) -> None:
+    name = of_version_3(
+        tables, "v VARIANT", *(f"{each}, parse_json('[{each}]')" for each in (1, 2))
+    )
+    table = f"{CATALOG}.{name}"
+
+    def care(spec: CreateTagSpec | RollbackSpec) -> None:
+        request = JobRequest(
+            uuid.uuid4().hex, TableName.parse(name), catalog_of(tables.judge), spec
+        )
+        result = run(request, None)
+        assert result.error is None, result.error
+
+    care(CreateTagSpec("kept"))
+    tables.judge.sql(f"DELETE FROM {table} WHERE id = 1")
+    care(RollbackSpec(tag="kept", force=True))
+    tables.judge.sql(f"INSERT INTO {table} SELECT 3, parse_json('[3]')")
+
+    query = f"SELECT id, to_json(v) AS v FROM {table}"
+    kept = [{"id": each, "v": f"[{each}]"} for each in (1, 2, 3)]
+    assert tables.judge.sql(f"{query} ORDER BY id") == kept
+    assert tables.judge.sql(f"{query} VERSION AS OF 'kept' ORDER BY id") == kept[:2]

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from spark_jobs.connectors.iceberg.format.schema import FIELD_ID
 from spark_jobs.datafiles import orc
 from spark_jobs.datafiles.avro import row_groups as avro
 from spark_jobs.datafiles.file_formats import is_avro, is_orc
+from spark_jobs.datafiles.parquet.footer import readable_metadata
 
 _ORC_ID: Final = b"iceberg.id"
 _PLAIN: Final[Mapping[str, pa.DataType]] = {
@@ -47,7 +47,7 @@ def stored_columns(path: str, stream: pa.NativeFile) -> pa.Schema:
         return pa.schema([_of_orc(each) for each in orc.schema(stream)])
     if is_avro(path):
         return pa.schema(_AvroColumns(avro.schema(stream)).fields)
-    return pq.ParquetFile(stream).schema_arrow
+    return readable_metadata(stream).schema.to_arrow_schema()
 
 
 def _of_orc(field: pa.Field) -> pa.Field:

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import Any, Final, Literal
 
 from spark_jobs.connectors.iceberg.library.files import MetadataFiles, table_storage
+from spark_jobs.connectors.iceberg.library.new_tables import create_table
 from spark_jobs.connectors.iceberg.library.old_metadata import remove_old_metadata
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import JobError, NotSupportedError
@@ -71,27 +72,22 @@ class IcebergCatalog:
         schema: Mapping[str, Any],
         partition: Sequence[Mapping[str, Any]],
         properties: Mapping[str, str],
+        order: Sequence[Mapping[str, Any]] = (),
     ) -> bool:
         """Create a table; False if there is one of this name.
 
-        ``schema`` and the fields of ``partition`` are in Iceberg's JSON form. Raises as ``load``
-        does.
+        ``schema`` and the fields of ``partition`` and ``order`` are in Iceberg's JSON form. Raises
+        as ``load`` does.
         """
-        from pyiceberg.exceptions import TableAlreadyExistsError
-        from pyiceberg.partitioning import PartitionSpec
-        from pyiceberg.schema import Schema
+        from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError
 
         with self.answering(str(name)):
             identifier = identifier_of(self.options, name)
             self.opened.create_namespace_if_not_exists(identifier[:-1])
             try:
-                self.opened.create_table(
-                    identifier,
-                    Schema.model_validate(schema),
-                    partition_spec=PartitionSpec.model_validate({"fields": partition}),
-                    properties={"format-version": "2", **properties},
-                )
-            except TableAlreadyExistsError:
+                given = {"format-version": "2", **properties}
+                create_table(self.opened, identifier, schema, partition, order, given)
+            except (TableAlreadyExistsError, CommitFailedException):
                 return False
             return True
 

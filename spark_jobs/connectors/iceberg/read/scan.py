@@ -26,6 +26,7 @@ from spark_jobs.contract.identifiers import quote
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_formats import is_for_pyarrow
 from spark_jobs.datafiles.parquet.damage import reading_file
+from spark_jobs.datafiles.parquet.footer import readable_metadata
 from spark_jobs.spark_paths import is_readable
 from spark_jobs.spark_reads.mapped_columns import mapped_columns
 from spark_jobs.spark_reads.marked_rows import without_marked
@@ -190,7 +191,7 @@ def _mappings(
         reading_file(file.path),
         pinned.storage.filesystem.open_input_file(file.path) as stream,
     ):
-        metadata = pq.ParquetFile(stream).metadata
+        metadata = readable_metadata(stream)
         found = metadata.schema.to_arrow_schema()
         return metadata, file_mappings(fields, found, pinned.name_mapping, constants)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import count
 from typing import Any, Final
 
@@ -16,20 +17,24 @@ from spark_jobs.connectors.iceberg.format.schema import (
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.shared.table.definitions import (
     column_differences,
+    default_differences,
     name_differences,
     option_differences,
 )
 from spark_jobs.contract.checks import require
+from spark_jobs.contract.literals import require_literal
 from spark_jobs.contract.partition_keys import IDENTITY
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.spark_types import SparkType, parse_type
-from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.iceberg.transforms import is_known
 from spark_jobs.spi.tables import Column
 
 _VERSION: Final = "format-version"
 _VERSIONS: Final = ("1", "2", "3")
+# The first version whose columns have defaults.
+DEFAULTS_SINCE: Final = 3
 _PRIMITIVE: Final = {
     **dict.fromkeys(("int", "integer"), "int"),
     **dict.fromkeys(("bigint", "long"), "long"),
@@ -64,9 +69,35 @@ def requested_schema(name: TableName, spec: CreateTableSpec) -> dict[str, Any]:
         kind = iceberg_type(parse_type(column.type), column.name, ids)
         field = {"id": next(ids), "name": column.name, "type": kind}
         field |= {"required": not column.nullable}
-        fields.append(field | ({"doc": column.comment} if column.comment else {}))
+        field |= {"doc": column.comment} if column.comment else {}
+        fields.append(field | _default(name, spec, column))
     schema = {"type": "struct", "schema-id": 0, "fields": fields}
     return {**schema, "identifier-field-ids": list(_identifiers(spec, parse_fields(schema)))}
+
+
+def _default(name: TableName, spec: CreateTableSpec, column: ColumnSpec) -> dict[str, Any]:
+    if column.default is None:
+        return {}
+    version = spec.table_options.get(_VERSION, "2")
+    if int(version) < DEFAULTS_SINCE:
+        raise NotSupportedError(
+            f"{name}: column {column.name} has a default ({column.default}), which tables of "
+            f"version {version} of the format do not have.",
+            f"Ask for version {DEFAULTS_SINCE} (option {_VERSION}), or leave the default out.",
+        )
+    value = require_literal("default", column.default, column.type)
+    return {} if value is None else {"write-default": json_value(value)}
+
+
+def json_value(value: Any) -> Any:
+    """A value of ``literal_value`` in JSON, as the specification serializes single values."""
+    if isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return value.isoformat()
 
 
 def _identifiers(spec: CreateTableSpec, fields: Sequence[IcebergField]) -> Iterator[int]:
@@ -146,6 +177,7 @@ def iceberg_type(kind: SparkType, column: str, ids: Iterator[int]) -> Any:
                     "name": each.name,
                     "required": not each.nullable,
                     "type": iceberg_type(each.type, column, ids),
+                    **({"doc": each.comment} if each.comment else {}),
                 }
                 for each in kind.fields
             ],
@@ -178,14 +210,20 @@ def differences(wanted: Mapping[str, Any], spec: CreateTableSpec, found: PinnedT
     key = sorted(spec.primary_key, key=str.lower)
     options = {**found.metadata.properties, _VERSION: str(found.metadata.format_version)}
     return [
-        *column_differences(_columns(parse_fields(wanted)), _columns(found.fields)),
+        *column_differences(table_columns(parse_fields(wanted)), table_columns(found.fields)),
+        *default_differences(default_values(parse_fields(wanted)), default_values(found.fields)),
         *name_differences("partition fields", partition, found.partitioned_by),
         *name_differences("identifier fields", key, sorted(found.identifiers, key=str.lower)),
         *option_differences(spec.table_options, options),
     ]
 
 
-def _columns(fields: Sequence[IcebergField]) -> list[Column]:
+def default_values(fields: Sequence[IcebergField]) -> dict[str, str]:
+    """The defaults of new rows, by column."""
+    return {e.name: str(e.write_default) for e in fields if e.write_default is not None}
+
+
+def table_columns(fields: Sequence[IcebergField]) -> list[Column]:
     """The columns without comments, which may differ."""
     kinds = [opaque_type(each.type) or spark_type(each.type) for each in fields]
     return [Column(f.name, kind, not f.required) for f, kind in zip(fields, kinds, strict=True)]

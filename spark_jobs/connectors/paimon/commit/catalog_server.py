@@ -7,10 +7,8 @@ from typing import Any
 
 from spark_jobs.connectors.paimon.commit.new_snapshot import NewSnapshot
 from spark_jobs.connectors.paimon.library import rest_catalog, stored_snapshots
-from spark_jobs.connectors.paimon.library.schema_evolution import library_changes
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.errors import JobError
-from spark_jobs.spi.schema_changes import SchemaChange
 
 
 class CatalogServer:
@@ -32,6 +30,6 @@ class CatalogServer:
             raise TimeoutError(f"whose snapshot {new.snapshot.id} is, is not known") from error
         return found is not None and stored_snapshots.is_same_snapshot(found, new.snapshot)
 
-    def store_schema(self, target: PinnedTable, changes: Sequence[SchemaChange]) -> bool:
+    def store_schema(self, target: PinnedTable, changes: Sequence[Any]) -> bool:
         """Ask the server to alter the table; return False if it knows a column already."""
-        return rest_catalog.alter_table(self._catalog, target.table, library_changes(changes))
+        return rest_catalog.alter_table(self._catalog, target.table, changes)

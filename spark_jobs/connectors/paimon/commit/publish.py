@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from spark_jobs.connectors.paimon.library import (
     schema_evolution,
@@ -25,7 +25,6 @@ from spark_jobs.formats.paimon.metadata_files import entry_path, hint_path
 if TYPE_CHECKING:
     from spark_jobs.connectors.paimon.commit.new_snapshot import NewSnapshot
     from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
-    from spark_jobs.spi.schema_changes import SchemaChange
     from spark_jobs.storage.exclusive_files import ExclusiveFiles
 
 
@@ -45,8 +44,8 @@ class SnapshotStore(Protocol):
         """
         ...
 
-    def store_schema(self, target: PinnedTable, changes: Sequence[SchemaChange]) -> bool:
-        """Store the schema of ``target``, which has ``changes``; False if its id is taken.
+    def store_schema(self, target: PinnedTable, changes: Sequence[Any]) -> bool:
+        """Store the schema of ``target``, which has pypaimon's ``changes``; False: its id is taken.
 
         Raises: as ``publish``.
         """
@@ -75,7 +74,7 @@ class SnapshotFiles:
             self.files.write_hint(hint_path(root, "LATEST"), str(new.snapshot.id))
         return is_created
 
-    def store_schema(self, target: PinnedTable, changes: Sequence[SchemaChange]) -> bool:
+    def store_schema(self, target: PinnedTable, changes: Sequence[Any]) -> bool:
         """Create the schema's file."""
         del changes
         number = table_schema.schema_id(target.table)

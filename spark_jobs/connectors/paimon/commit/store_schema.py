@@ -11,6 +11,7 @@ from typing import Any
 
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.library import table_schema
+from spark_jobs.connectors.paimon.library.schema_evolution import library_changes
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication, store_once
@@ -36,7 +37,7 @@ def store_schema(metadata: PaimonMetadata, store: SnapshotStore, table: TableHan
     try:
         store_once(
             f"schema {number}",
-            partial(store.store_schema, target, table.schema_changes),
+            partial(store.store_schema, target, library_changes(table.schema_changes)),
             partial(_is_stored, metadata, table),
         )
     except CommitError as error:

@@ -6,6 +6,7 @@ Errors repeat only the kind of a server's answer, because its text may contain w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
@@ -98,12 +99,20 @@ def alter_table(catalog: Any, table: Any, changes: Sequence[Any]) -> bool:
     from pypaimon.api import rest_exception as kinds
 
     try:
-        catalog.rest_api.alter_table(table.identifier, list(changes))
+        catalog.rest_api.alter_table(table.identifier, [_sendable(each) for each in changes])
     except kinds.AlreadyExistsException:
         return False
     except kinds.RESTException as error:
         raise request_failure(error, f"alter {table.identifier.get_full_name()}") from error
     return True
+
+
+def _sendable(change: Any) -> Any:
+    """Pypaimon's change such that its JSON can be made: of places, it cannot be."""
+    move = getattr(change, "move", None)
+    if move is None:
+        return change
+    return replace(change, move=replace(move, type=move.type.name))
 
 
 def request_failure(error: Any, task: str) -> OSError:

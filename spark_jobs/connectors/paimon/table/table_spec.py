@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Any
+
 from spark_jobs.connectors.paimon.format.types import is_nullable, to_paimon, to_spark
 from spark_jobs.connectors.paimon.library.table_schema import PaimonColumn, PaimonSchema
 from spark_jobs.connectors.shared.table.definitions import (
     column_differences,
     comment_differences,
+    default_differences,
     name_differences,
     option_differences,
 )
+from spark_jobs.contract.literals import literal_text, require_literal
 from spark_jobs.contract.partition_keys import IDENTITY
-from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.tables import Column
 
@@ -45,6 +50,7 @@ def requested_schema(spec: CreateTableSpec) -> PaimonSchema:
                     nullable=column.nullable and column.name not in primary_key,
                 ),
                 column.comment or None,
+                _default(column),
             )
             for column in spec.columns
         ),
@@ -55,10 +61,40 @@ def requested_schema(spec: CreateTableSpec) -> PaimonSchema:
     )
 
 
+def _default(column: ColumnSpec) -> str | None:
+    if column.default is None:
+        return None
+    value = require_literal("default", column.default, column.type)
+    return None if value is None else default_text(column.name, value)
+
+
+def default_text(column: str, value: Any) -> str:
+    """A value of ``literal_value`` as Paimon keeps it: text that is cast to the column's type.
+
+    Raises:
+        NotSupportedError: no text means this value.
+    """
+    if isinstance(value, bytes):
+        raise NotSupportedError(
+            f"Column {column} is BINARY, for which Paimon has no defaults.",
+            "Leave the default out.",
+        )
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        raise NotSupportedError(
+            f"Column {column} is TIMESTAMP: a default of Paimon would be another instant in each "
+            "time zone.",
+            "Leave the default out, or use TIMESTAMP_NTZ.",
+        )
+    text = literal_text(value)
+    # Readers take quotes around it away.
+    return f"'{text}'" if text[:1] == text[-1:] == "'" and len(text) > 1 else text
+
+
 def differences(wanted: PaimonSchema, found: PaimonSchema) -> list[str]:
     """The differences of an existing table, one phrase each; compares only requested options."""
     phrases = [
         *column_differences(_columns(wanted), _columns(found)),
+        *default_differences(_defaults(wanted), _defaults(found)),
         *name_differences("partition keys", wanted.partition_keys, found.partition_keys),
         *name_differences("primary key", wanted.primary_keys, found.primary_keys),
         *option_differences(wanted.options, found.options),
@@ -66,6 +102,10 @@ def differences(wanted: PaimonSchema, found: PaimonSchema) -> list[str]:
     if wanted.comment is not None:
         phrases += comment_differences("the table", wanted.comment, found.comment)
     return phrases
+
+
+def _defaults(schema: PaimonSchema) -> dict[str, str]:
+    return {each.name: each.default for each in schema.columns if each.default is not None}
 
 
 def _columns(schema: PaimonSchema) -> list[Column]:

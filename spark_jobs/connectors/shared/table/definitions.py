@@ -55,6 +55,14 @@ def _of_column(wanted: Column, found: Column) -> Iterator[str]:
     yield from comment_differences(f"column {name}", wanted.comment, found.comment)
 
 
+def default_differences(wanted: Mapping[str, str], found: Mapping[str, str]) -> Iterator[str]:
+    """The differences of the defaults that are wanted, by column."""
+    for column, default in wanted.items():
+        if found.get(column) != default:
+            is_now = f"the default {found[column]}" if column in found else "no default"
+            yield f"column {column} has {is_now}, not the default {default}"
+
+
 def comment_differences(what: str, wanted: str | None, found: str | None) -> Iterator[str]:
     """The difference of a comment; an empty one is none."""
     if (wanted or None) != (found or None):

@@ -1,0 +1,59 @@
+"""What a request asks for, as a hash: one operation id never has two.
+
+Fields that a release adds must not change digests while they are not set: a retry may be of a task
+that an older release began.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Final
+
+_NOT_MEANT: Final = ("operation_id", "origin", "after_ended_try", "text_limits", "version")
+# Fields that the first version of requests did not have.
+_ADDED_TO_SOURCES: Final = ("on_bad_rows", "quarantine", "max_bad_rows")
+_ADDED_TO_STATEMENTS: Final = {
+    **dict.fromkeys(("insert_into", "insert_overwrite"), ("schema_evolution",)),
+    "create_table": ("format", "like"),
+    "compact": ("sort_by", "zorder_by"),
+    "expire_snapshots": ("clean_expired_metadata",),
+}
+_ADDED_TO_COLUMNS: Final = ("default",)
+# Part of every digest: an option that requests used to have and that was never set.
+_REMOVED_OPTIONS: Final = {"broadcast_limit": 150 * 1024 * 1024}
+# Of options: limits are not what a statement means.
+_LIMITS: Final = ("max_new_partitions",)
+
+
+def digest_of(document: dict[str, Any]) -> str:
+    """SHA-256 (hex) of what the JSON form of a request means; changes ``document``."""
+    for name in _NOT_MEANT:
+        del document[name]
+    del document["catalog"]["workspace"]
+    if not document["dry_run"]:
+        del document["dry_run"]
+    options = {n: v for n, v in document["options"].items() if n not in _LIMITS}
+    given = {name: each for name, each in options.items() if each is not None}
+    document["options"] = {**given, **_REMOVED_OPTIONS}
+    _drop_unset(document["statement"])
+    for source in document["sources"]:
+        for name in _ADDED_TO_SOURCES:
+            if source.get(name, "") is None:
+                del source[name]
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _drop_unset(statement: dict[str, Any]) -> None:
+    for name in _ADDED_TO_STATEMENTS.get(statement["kind"], ()):
+        if not statement.get(name, True):
+            del statement[name]
+    if statement.get("manifests") == "keep":
+        del statement["manifests"]
+    if statement["kind"] != "create_table":
+        return
+    for column in statement["columns"]:
+        for name in _ADDED_TO_COLUMNS:
+            if column[name] is None:
+                del column[name]

@@ -1,0 +1,54 @@
+"""Secrets that people put where they would be seen, found by the name that they have."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+# The end of a name tells that the setting holds a secret.
+_HOLDS: Final = re.compile(
+    r"(secret|password|passwd|passphrase|pwd|token|credentials?|gs\.encryption\.key"
+    r"|(secret|access|api|account|private)[._-]?key([._-]?(id|secret))?)"
+    # Azure puts the account behind: fs.azure.account.oauth2.client.secret.ACCOUNT.dfs.HOST.
+    r"(\.[\w-]+\.(dfs|blob)(\.[\w-]+)+)?$"
+    r"|(secret|access|api|account|private)[._-]?key\.[\w.-]+$"
+    r"|sas[._-]?fixed[._-]?token\.[\w.-]+$|fs\.azure\.sas\.(?!token\.provider)[\w.-]+$"
+    # Short words count as words of their own, such as DB_PASS; a compass holds no secret.
+    r"|(^|[._-])(pass|pw)$",
+    re.IGNORECASE,
+)
+_HUMP: Final = re.compile(r"[a-z0-9](Pass|Pw)$")
+# Characters: no setting has more.
+_LONGEST_NAME: Final = 500
+# The shell's folder, as in spark.executorEnv.PWD.
+_FOLDER: Final = re.compile(r"(^|\.)(OLD)?PWD$")
+# Anywhere in a name: it may hold one.
+_SPEAKS_OF: Final = re.compile(
+    r"secret|password|passwd|passphrase|credential|(access|api|account|private)[._-]?key|^header\.",
+    re.IGNORECASE,
+)
+# spark.kubernetes.driver.secretKeyRef.X names a secret of the cluster, it does not hold it.
+_REFERENCE: Final = "secretKeyRef."
+_IN_URI: Final = re.compile(
+    r"://[^/@\s:]*:[^/@\s]*@|[?&;](?:password|passwd|pwd|secret|token|sig)=", re.IGNORECASE
+)
+# A setting within a value: an option of Java, of a command, or a variable in front of one.
+_INNER: Final = re.compile(r"(?:^|[\s\"',;])(?:-D|--conf[=\s]|--?)?[\"']?([\w.-]{1,200})=(?=\S)")
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a setting of this name holds a secret: reason enough to refuse it."""
+    if _REFERENCE in name or _FOLDER.search(name):
+        return False
+    name = name[-_LONGEST_NAME:]
+    return bool(_HOLDS.search(name) or _HUMP.search(name))
+
+
+def may_be_secret_name(name: str) -> bool:
+    """Whether a setting of this name may hold a secret: reason enough to hide its value."""
+    return is_secret_name(name) or bool(_SPEAKS_OF.search(name))
+
+
+def holds_secret(value: str) -> bool:
+    """Whether a value has a secret inside: in an address, or as an option such as ``-Dname=…``."""
+    return bool(_IN_URI.search(value)) or any(map(is_secret_name, _INNER.findall(value)))
