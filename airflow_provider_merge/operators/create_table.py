@@ -6,13 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.source_parameters import to_sources
 from airflow_provider_merge.operators._shared.sql_parameter import SqlOperator, of_parameter
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.sql.create_table import parse_create_table
 from airflow_provider_merge.table_names import parse_table_name, quoted_name
-from airflow_provider_merge.templates import has_template, is_template
+from airflow_provider_merge.templates import (
+    chosen_later,
+    has_template,
+    is_template,
+    with_placeholders,
+)
 from spark_jobs.contract import codec
-from spark_jobs.contract.request import TableName
+from spark_jobs.contract.request import Source, TableName
+from spark_jobs.contract.source_names import MERGE_SOURCE
 from spark_jobs.contract.statements import CreateTableSpec
 
 _PARTS = ("target", "columns", "like", "partition_keys", "primary_key", "table_options", "comment")
@@ -46,7 +53,8 @@ class CreateTableOperator(SqlOperator, TableOperator):
     :param database: the database of a table that ``sql`` names without a database
     :param target: the table, ``database.table``
     :param columns: ``column(…)`` for each column, or the same as dicts
-    :param like: in place of columns and keys: the table that has them, ``database.table``
+    :param like: in place of columns and keys: the table that has them, ``database.table``; or in
+        place of columns: ``file_source(…)``, ``sql_source(…)``
     :param partition_keys: columns that partition the table; where the format has them also
         transforms of columns: ``day(ts)``, ``bucket(16, id)``
     :param primary_key: names of the key columns, or of identifier fields
@@ -69,6 +77,7 @@ class CreateTableOperator(SqlOperator, TableOperator):
         **TableOperator.template_fields_renderers,
         "sql": "sql",
         "columns": "json",
+        "like": "json",
         "table_options": "json",
     }
     emits_asset_event = False
@@ -79,7 +88,7 @@ class CreateTableOperator(SqlOperator, TableOperator):
         sql: str | None = None,
         database: str | None = None,
         columns: Sequence[Mapping[str, Any]] | None = None,
-        like: str | None = None,
+        like: str | Mapping[str, Any] | None = None,
         partition_keys: Sequence[str] = (),
         primary_key: Sequence[str] = (),
         table_options: Mapping[str, str] | None = None,
@@ -98,8 +107,12 @@ class CreateTableOperator(SqlOperator, TableOperator):
         self.check_parameters()
 
     def needs_session(self) -> bool:
-        """Never: the table library creates it."""
-        return False
+        """Only to find the columns of a source: the table library creates the table."""
+        return isinstance(self.like, Mapping)
+
+    def request_sources(self) -> tuple[Source, ...]:
+        """The source whose columns the table gets, preceded by those that its query reads."""
+        return to_sources(self.like, "like") if isinstance(self.like, Mapping) else ()
 
     def statement(self) -> CreateTableSpec:
         """The statement of the rendered parameters."""
@@ -123,18 +136,22 @@ class CreateTableOperator(SqlOperator, TableOperator):
         return {
             "kind": CreateTableSpec.kind,
             "columns": _plain(self.columns or ()),
-            **({} if self.like is None else {"like": self._like()}),
+            **self._like(),
             "partition_keys": _plain(self.partition_keys),
             "primary_key": _plain(self.primary_key),
             "table_options": _plain(self.table_options),
             "comment": self.comment,
         }
 
-    def _like(self) -> str:
+    def _like(self) -> dict[str, str]:
+        if self.like is None:
+            return {}
+        if isinstance(self.like, Mapping):
+            return {"source": MERGE_SOURCE}
         table = parse_table_name(self.like, "like")
         if table.catalog:
             raise invalid("like", f"{self.like!r} names a catalog", "Write database.table.")
-        return quoted_name(table)
+        return {"like": quoted_name(table)}
 
     def check_parameters(self) -> None:
         """Check what has no template when the DAG is parsed."""
@@ -142,6 +159,8 @@ class CreateTableOperator(SqlOperator, TableOperator):
         if self.sql is None:
             self._require_parts()
             document = self._document()
+            if isinstance(self.like, Mapping) and not chosen_later(self.like):
+                to_sources(with_placeholders(self.like), "like")
             if not has_template(document):
                 _spec(document)
             return
@@ -156,6 +175,8 @@ class CreateTableOperator(SqlOperator, TableOperator):
             raise invalid("target", "missing", "Give it, or the whole statement as sql.")
         if self.columns is None and self.like is None:
             raise invalid("columns", "missing", "Give it, or like, or the whole statement as sql.")
+        if self.columns is not None and self.like is not None:
+            self.refuse("columns", "cannot be combined with like", "Leave it out.")
         if self.database is not None:
             self.refuse("database", "belongs to sql", "Write it in target: database.table.")
 

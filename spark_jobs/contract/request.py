@@ -37,7 +37,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PART = re.compile(r"`(?:[^`]|``)+`|[^.`]+")
 _DOTTED = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern})){{1,2}}")
 _OPERATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
-_WITH_SOURCE = MergeSpec | InsertIntoSpec | InsertOverwriteSpec | QuerySpec
+_WITH_SOURCE = MergeSpec | InsertIntoSpec | InsertOverwriteSpec | QuerySpec | CreateTableSpec
 # The number of partitions that a statement may add where nobody says another.
 MAX_NEW_PARTITIONS: Final = 1_000
 
@@ -318,7 +318,7 @@ class JobRequest:
             "needs schema_evolution",
             "Set schema_evolution too, or leave type_widening out.",
         )
-        if isinstance(self.statement, _WITH_SOURCE):
+        if isinstance(self.statement, _WITH_SOURCE) and self.statement.source is not None:
             require(
                 self.statement.source in names,
                 "statement.source",

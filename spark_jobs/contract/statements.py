@@ -258,7 +258,8 @@ class CreateTableSpec:
     ``partition_keys``: columns, or where the format has them transforms of columns: ``day(ts)``,
     ``bucket(16, id)``. ``format``: the table format that the catalog must have; None: any.
     ``like``: in place of columns and keys, the table (``database.table``) that has them, whose
-    options and comment count unless others are given.
+    options and comment count unless others are given. ``source``: in place of columns, the name of
+    the source that has them.
     """
 
     columns: tuple[ColumnSpec, ...] = ()
@@ -268,11 +269,15 @@ class CreateTableSpec:
     comment: str | None = None
     format: str | None = None
     like: str | None = None
+    source: str | None = None
     kind: ClassVar[str] = "create_table"
 
     def __post_init__(self) -> None:
         if self.like is not None:
             self._require_alone(self.like)
+            return
+        if self.source is not None:
+            require(not self.columns, "columns", "cannot be combined with source", "Leave it out.")
             return
         require(bool(self.columns), "columns", "a table needs at least one column")
         names = [column.name.lower() for column in self.columns]
@@ -286,7 +291,7 @@ class CreateTableSpec:
 
     def _require_alone(self, like: str) -> None:
         require(bool(like.strip()), "like", "is empty")
-        for name in ("columns", "partition_keys", "primary_key"):
+        for name in ("columns", "partition_keys", "primary_key", "source"):
             require(not getattr(self, name), name, "cannot be combined with like", "Leave it out.")
 
     def partitioned_by(self) -> tuple[PartitionKey, ...]:

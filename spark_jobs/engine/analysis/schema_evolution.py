@@ -207,8 +207,8 @@ def ddl_of(kind: DataType, path: Path) -> str:
     if isinstance(kind, NullType):
         raise AnalysisError(
             ErrorCode.TYPE_MISMATCH,
-            f"schema evolution: {'.'.join(path)} is NULL in every row of the source, which gives "
-            "the new column no type",
+            f"{'.'.join(path)} is NULL in every row of the source, which gives the new column no "
+            "type",
             "Give it one: CAST(NULL AS STRING).",
         )
     if isinstance(kind, StructType):

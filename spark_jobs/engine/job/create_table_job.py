@@ -1,15 +1,26 @@
-"""CREATE TABLE from start to end; it has no rows and no snapshot."""
+"""CREATE TABLE from start to end; it has no rows and no snapshot.
+
+Of a table like a source, the source's columns are found, but no row of it is read.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
+from pyspark.sql.types import StructField
+
 from spark_jobs.contract.result import JobResult, Metrics
-from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.contract.spark_types import parse_type
+from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
+from spark_jobs.engine.analysis.opaque_columns import opaque_types, refuse_opaque
+from spark_jobs.engine.analysis.schema_evolution import ddl_of
+from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.operations import OperationLog
+from spark_jobs.engine.source.sources import Sources
+from spark_jobs.errors import ErrorCode, NotSupportedError, RequestError
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +34,41 @@ class CreateTableJob(RequestJob):
         """Create the table, unless it exists."""
         Fence.of(self.request, self.connector.storage).enter()
         spec = cast("CreateTableSpec", self.request.statement)
+        if spec.source is not None:
+            with self.progress.phase("analyze"):
+                spec = self._like(spec, spec.source)
         with self.progress.phase("create"):
             created = self.connector.metadata.create_table(self.request.table, spec)
         self.progress.say(f"{self.request.table} {'created' if created else 'exists'}")
         metrics = Metrics(seconds=self.progress.seconds)
         return OperationLog.ended(self.request, "committed" if created else "unchanged", metrics)
+
+    def _like(self, spec: CreateTableSpec, source: str) -> CreateTableSpec:
+        """The statement with the columns of a source, which may be NULL but for the key's."""
+        if self.spark is None:
+            problem, remedy = "needs a Spark session", "Start the job with one."
+            raise RequestError(ErrorCode.REQUEST_INVALID, problem, remedy, ("source",))
+        keys = {each.lower() for each in spec.primary_key}
+        moment = StatementTime(self.spark)
+        sources = Sources(self.spark, self.connector, self.request, None, "", self.progress, moment)
+        try:
+            sources.open()
+            schema = sources[source].frame.schema
+        finally:
+            sources.close()
+        refuse_opaque(opaque_types(schema), schema.names, source)
+        columns = tuple(_column(each, nullable=each.name.lower() not in keys) for each in schema)
+        return replace(spec, columns=columns, source=None)
+
+
+def _column(field: StructField, *, nullable: bool) -> ColumnSpec:
+    kind = ddl_of(field.dataType, (field.name,))
+    try:
+        parse_type(kind)
+    except RequestError:
+        raise NotSupportedError(
+            f"like: column {field.name} of the source has the type {kind.upper()}, which no table "
+            "has.",
+            "Cast it in a query: like=sql_source(...).",
+        ) from None
+    return ColumnSpec(field.name, kind, nullable, field.metadata.get("comment"))
