@@ -105,13 +105,13 @@ def is_made(now: PinnedTable, noted: Mapping[str, Any]) -> bool:
     metadata, current = now.metadata, Definition.of(now.metadata)
     if str(metadata.table_uuid) != noted["table"] or current.version < noted["version"]:
         return False
-    # Of former values of properties, a table knows nothing.
-    if any(mark(current.properties.get(n)) != each for n, each in noted["properties"].items()):
-        return False
     parts, known = noted["parts"], _marks(metadata)
     fresh = [part for part, each in parts.items() if not each["known"]]
     if fresh:
         return all(parts[part]["mark"] in known[part] for part in fresh)
+    # Of former values of properties, a table knows nothing.
+    if any(mark(current.properties.get(n)) != each for n, each in noted["properties"].items()):
+        return False
     return all(mark(_document_of(current, p)) == each["mark"] for p, each in parts.items())
 
 
