@@ -252,6 +252,26 @@ REFUSED: dict[str, tuple[TableChange, str, str]] = {
         "NOT_SUPPORTED",
         "option merge-engine says how",
     ),
+    "folders": (
+        SetProperties({"partition.legacy-name": "false"}),
+        "NOT_SUPPORTED",
+        "option partition.legacy-name says how",
+    ),
+    "folder of NULL": (
+        SetProperties({"partition.default-name": "none"}),
+        "NOT_SUPPORTED",
+        "option partition.default-name says how",
+    ),
+    "size": (
+        SetProperties({"manifest.target-file-size": "large"}),
+        "NOT_SUPPORTED",
+        "Option manifest.target-file-size: 'large' is not a size",
+    ),
+    "number": (
+        SetProperties({"manifest.merge-min-count": "some"}),
+        "NOT_SUPPORTED",
+        "Option manifest.merge-min-count = 'some' is not a whole number",
+    ),
     "type": (SetProperties({"type": "x"}), "NOT_SUPPORTED", "option type says how"),
     "unset": (UnsetProperties(("bucket-key",)), "NOT_SUPPORTED", "option bucket-key says how"),
     "vectors": (
@@ -275,6 +295,32 @@ def test_what_is_refused_changes_nothing(
     assert problem in found.message
     assert found.remedy
     assert schemas(warehouse) == ["schema-0"]
+
+
+@pytest.mark.parametrize("change", [RenameColumn, DropColumn])
+@pytest.mark.parametrize(
+    ("column", "option", "value"),
+    [
+        ("a b", "sequence.field", "n,a b"),
+        ("a.b", "fields.a.b.aggregate-function", "sum"),
+    ],
+)
+def test_columns_with_other_characters_that_options_name_stay(
+    connector: Connector, change: Any, column: str, option: str, value: str
+) -> None:
+    columns = (ColumnSpec("id", "INT", nullable=False), ColumnSpec(column, "INT"))
+    engine = {"merge-engine": "aggregation"} if option.startswith("fields") else {}
+    spec = CreateTableSpec(
+        columns=(*columns, ColumnSpec("n", "INT")),
+        primary_key=("id",),
+        table_options={"bucket": "1", **engine, option: value},
+    )
+    connector.metadata.create_table(NAME, spec)
+    arguments = (f"`{column}`",) if change is DropColumn else (f"`{column}`", "new")
+
+    found = failure(lambda: alter(connector, change(*arguments)))
+
+    assert f"its option {option} names the column {column}" in found.message
 
 
 def test_options_of_an_empty_table_are_not_fixed(connector: Connector, warehouse: Path) -> None:
