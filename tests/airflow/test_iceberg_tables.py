@@ -305,7 +305,7 @@ def test_what_a_compaction_would_find(orders: IcebergTable, hook: IcebergHook) -
     ]
     with orders.table.transaction() as change:
         change.set_properties({"write.target-file-size-bytes": "many"})
-    with pytest.raises(NotSupportedError, match=r"write\.target-file-size-bytes: 'many'"):
+    with pytest.raises(NotSupportedError, match=r"write\.target-file-size-bytes = 'many'"):
         hook.compaction_facts(TABLE)
 
 
