@@ -55,6 +55,8 @@ def stored_columns(path: str, stream: pa.NativeFile) -> pa.Schema:
 
 def _of_orc(field: pa.Field) -> pa.Field:
     kind, number = field.type, (field.metadata or {}).get(_ORC_ID)
+    if number is not None:
+        _require_id(field.name, number.decode(errors="replace"))
     if pa.types.is_struct(kind):
         kind = pa.struct([_of_orc(kind.field(i)) for i in range(kind.num_fields)])
     elif pa.types.is_map(kind):
@@ -64,6 +66,11 @@ def _of_orc(field: pa.Field) -> pa.Field:
     return pa.field(
         field.name, kind, field.nullable, None if number is None else {FIELD_ID: number}
     )
+
+
+def _require_id(name: str, number: str) -> None:
+    if not (number.isascii() and number.isdecimal()):
+        raise pa.ArrowInvalid(f"column {name} has the field id {number[:100]!r}")
 
 
 class _AvroColumns:
@@ -80,8 +87,8 @@ class _AvroColumns:
         ]
 
     def _field(self, name: str, raw: Any, number: Any) -> pa.Field:
-        if number is not None and not str(number).isdecimal():
-            raise pa.ArrowInvalid(f"column {name} has the field id {str(number)[:100]!r}")
+        if number is not None:
+            _require_id(name, str(number))
         metadata = None if number is None else {FIELD_ID: str(number).encode()}
         kind = self._type(raw)
         is_nullable = (isinstance(raw, list) and "null" in raw) or pa.types.is_null(kind)
