@@ -297,32 +297,6 @@ def test_what_is_refused_changes_nothing(
     assert schemas(warehouse) == ["schema-0"]
 
 
-@pytest.mark.parametrize("change", [RenameColumn, DropColumn])
-@pytest.mark.parametrize(
-    ("column", "option", "value"),
-    [
-        ("a b", "sequence.field", "n,a b"),
-        ("a.b", "fields.a.b.aggregate-function", "sum"),
-    ],
-)
-def test_columns_with_other_characters_that_options_name_stay(
-    connector: Connector, change: Any, column: str, option: str, value: str
-) -> None:
-    columns = (ColumnSpec("id", "INT", nullable=False), ColumnSpec(column, "INT"))
-    engine = {"merge-engine": "aggregation"} if option.startswith("fields") else {}
-    spec = CreateTableSpec(
-        columns=(*columns, ColumnSpec("n", "INT")),
-        primary_key=("id",),
-        table_options={"bucket": "1", **engine, option: value},
-    )
-    connector.metadata.create_table(NAME, spec)
-    arguments = (f"`{column}`",) if change is DropColumn else (f"`{column}`", "new")
-
-    found = failure(lambda: alter(connector, change(*arguments)))
-
-    assert f"its option {option} names the column {column}" in found.message
-
-
 def test_options_of_an_empty_table_are_not_fixed(connector: Connector, warehouse: Path) -> None:
     connector.metadata.create_table(NAME, SPEC)
 
