@@ -41,6 +41,7 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.formats.iceberg.refused_properties import refuse_properties
 from spark_jobs.spi.connector import ConnectorMetadata
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.schema_changes import SchemaChange
@@ -111,6 +112,7 @@ class IcebergMetadata(ConnectorMetadata):
         """
         refuse_name(name)
         refuse_new_branch(name)
+        refuse_properties(name, spec.table_options)
         if spec.like is not None:
             return self._create_like(name, spec, TableName.parse(spec.like))
         wanted = requested_schema(name, spec)

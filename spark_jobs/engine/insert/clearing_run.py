@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spark_jobs.contract.inserts import ClearingStatement, DropPartitionsSpec
+from spark_jobs.contract.inserts import ClearingStatement
 from spark_jobs.contract.result import Metrics
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
 from spark_jobs.engine.insert.overwrite_commit import OverwriteCommit, begin_overwrite
@@ -46,8 +46,7 @@ class ClearingRun(StatementRun[ClearingStatement]):
         with self.progress.phase("analyze"):
             replacement = self._replacement()
         planned = self.planned_files()
-        must_be_found = isinstance(self.spec, DropPartitionsSpec) and not self.spec.if_exists
-        if must_be_found:
+        if replacement.all_found:
             replacement.require_found(planned)
         replaced = replacement.replaced(planned, ())
         self.progress.say(f"{len(replaced.all)} of {len(planned)} files to remove")
@@ -61,7 +60,7 @@ class ClearingRun(StatementRun[ClearingStatement]):
             gone = replacement.partitions(())
             with self.progress.phase("write"):
                 deleted = rows_replaced(self, self.spark, handle, gone, replaced.partial)
-            if must_be_found:
+            if replacement.all_found:
                 found = {number for each in deleted for number in each.specs}
                 replacement.require_found(planned, found)
         reports = [each.report for each in deleted]

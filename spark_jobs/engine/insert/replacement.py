@@ -51,6 +51,7 @@ class Replacement:
     ``specs`` select the partitions that it may touch; an empty spec selects the whole table.
     ``dynamic``: it replaces only partitions that occur in the new rows. ``appends``: it replaces
     nothing. ``expected`` are the specs of the partitions that may change; None allows any.
+    ``all_found``: each of ``specs`` must have rows.
     """
 
     table: TableHandle
@@ -58,6 +59,7 @@ class Replacement:
     dynamic: bool = False
     appends: bool = False
     expected: tuple[Constants, ...] | None = None
+    all_found: bool = False
 
     @classmethod
     def of(cls, spec: PartitionStatement, table: TableHandle, specs: PartitionSpecs) -> Replacement:
@@ -69,7 +71,8 @@ class Replacement:
         """
         if isinstance(spec, DropPartitionsSpec):
             named = enumerate(spec.partitions)
-            return cls(table, tuple(specs.constants(p, f"partitions[{i}]") for i, p in named))
+            found = tuple(specs.constants(each, f"partitions[{i}]") for i, each in named)
+            return cls(table, found, all_found=not spec.if_exists)
         constants = specs.constants(spec.partition, "PARTITION")
         if isinstance(spec, TruncateTableSpec):
             return cls(table, (constants,))
@@ -90,10 +93,12 @@ class Replacement:
         whole, partial = list[PlannedFile](), list[PlannedFile]()
         occurring = Occurring(self._fields, new) if self.dynamic else None
         for file in () if self.appends else files:
-            share = max((share_of(file, spec) for spec in self.specs), default=Share.NONE)
+            shares = [share_of(file, spec) for spec in self.specs]
+            share = max(shares, default=Share.NONE)
             if occurring is not None and share is not Share.NONE:
                 share = min(share, occurring.share(file))
             is_known = self.expected is None or partition_of(file, self._fields) is not None
+            is_known &= not (self.all_found and Share.SOME in shares)
             if share is not Share.NONE:
                 (whole if share is Share.ALL and is_known else partial).append(file)
         return ReplacedFiles(tuple(whole), tuple(partial))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -21,6 +22,7 @@ CHOICES: Final = {
 OTHER_ENGINE: Final = "Run this statement with Iceberg's own engines."
 
 _WRITTEN: Final = 3
+_SHOWN: Final = 100
 # What properties may be, and properties that a table must not have.
 _ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     CODEC: CODECS,
@@ -28,6 +30,19 @@ _ALLOWED: Final[Mapping[str, tuple[str, ...]]] = {
     "write.format.default": ("parquet", "orc", "avro"),
     **{f"write.{each}.{option}": CHOICES[option] for each in STATEMENTS for option in CHOICES},
 }
+# Numbers and folders that commits need; other ones would break each later one, or lose the table.
+_WHOLE: Final = (
+    "commit.manifest.min-count-to-merge",
+    "commit.manifest.target-size-bytes",
+    "write.metadata.previous-versions-max",
+)
+# Where a table's properties may send new files.
+FOLDERS: Final = (
+    *("write.data.path", "write.metadata.path"),
+    *("write.object-storage.path", "write.folder-storage.path"),
+)
+_NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
+_ABSOLUTE: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?/.*", re.DOTALL)
 _NEVER: Final = ("encryption.key-id", "write.location-provider.impl")
 
 
@@ -42,7 +57,12 @@ def refuse_target(name: TableName, version: int, properties: Mapping[str, str]) 
             f"{name} has version {version} of the format, of which tables are only read.",
             OTHER_ENGINE,
         )
-    for option in (*_ALLOWED, *_NEVER):
+    refuse_properties(name, properties)
+
+
+def refuse_properties(name: TableName, properties: Mapping[str, str]) -> None:
+    """Refuse properties with one of which a table is no target; raises as ``refuse_property``."""
+    for option in (*_ALLOWED, *_WHOLE, *FOLDERS, *_NEVER):
         if option in properties:
             refuse_property(name, option, properties[option])
 
@@ -58,6 +78,17 @@ def refuse_property(name: TableName, option: str, value: str) -> None:
         raise NotSupportedError(
             f"{name}: property {option} = {value} is not supported.",
             f"Set it to {' or '.join(allowed)}, or run the statement with Iceberg's engines.",
+        )
+    if option in _WHOLE and not _NUMBER.fullmatch(value):
+        raise NotSupportedError(
+            f"{name}: property {option} = {value[:_SHOWN]!r} is not a whole number.",
+            "Correct the property, or remove it.",
+        )
+    if option in FOLDERS and value and not _ABSOLUTE.fullmatch(value):
+        raise NotSupportedError(
+            f"{name}: property {option} = {value[:_SHOWN]!r} is not a whole path: where its files "
+            "are would depend on who looks for them.",
+            "Begin it with the storage, such as s3://bucket/folder, or remove the property.",
         )
     if option in _NEVER:
         raise NotSupportedError(f"{name}: property {option} is not supported.", OTHER_ENGINE)

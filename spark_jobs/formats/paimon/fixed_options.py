@@ -19,6 +19,8 @@ WITH_SNAPSHOTS: Final = frozenset(
         *("partial-update.remove-record-on-sequence-group", "primary-key.nullable"),
         *("dynamic-bucket.initial-buckets", "force-lookup", "row-tracking.enabled"),
         *("data-evolution.enabled", "index-file-in-data-file-dir", "pk-clustering-override"),
+        # By them, readers find the folders of partitions.
+        *("partition.default-name", "partition.legacy-name"),
         *("blob-field", "video-frame-field", "blob-descriptor-field", "blob-view-field"),
     }
 )

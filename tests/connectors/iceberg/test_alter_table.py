@@ -175,6 +175,30 @@ def test_a_later_try_finds_what_an_earlier_one_did(
     assert table(catalog).metadata == after
 
 
+def test_what_a_lost_answer_did_is_found_though_others_added_columns(
+    catalog: PlainCatalog, connector: Connector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name mapping, a property, changes with theirs."""
+    mapping = '[{"field-id": 1, "names": ["id"]}]'
+    alter(connector, SetProperties({"schema.name-mapping.default": mapping}))
+
+    def answer_is_lost(commit: Callable[[], Any]) -> Any:
+        commit()
+        alter(catalog.open(), AddColumn("theirs", "INT"))
+        raise ConnectionError("the answer was lost")
+
+    answering(connector, monkeypatch, answer_is_lost)
+    note = Note()
+    changes = (AddColumn("n", "INT"), SetProperties({"a": "b"}))
+
+    first = alter(connector, *changes, note=note)
+    assert note.found is not None
+    assert alter(catalog.open(), *changes, note=note) == first
+
+    assert ("column", None, "n INT") in first
+    assert columns(catalog)[-2:] == ["n", "theirs"]
+
+
 def test_a_note_of_what_was_not_done_does_not_count(
     catalog: PlainCatalog, connector: Connector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,6 +254,17 @@ def test_rows_that_are_appended_meanwhile_stay(
 
     assert ids_of(catalog) == [1]
     assert columns(catalog)[-1] == "n"
+
+
+def test_bounds_of_no_length_are_none_that_java_knows(
+    catalog: PlainCatalog, connector: Connector
+) -> None:
+    alter(connector, SetProperties({"write.metadata.metrics.default": "truncate(0)"}))
+
+    row = {"id": 1, "s": "x", "a": None, "ts": None, "d": None}
+    DirectWrite(catalog.open()).insert(row).publish()
+
+    assert ids_of(catalog) == [1]
 
 
 def test_secrets_of_others_are_not_shown(catalog: PlainCatalog, connector: Connector) -> None:

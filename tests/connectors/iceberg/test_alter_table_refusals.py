@@ -93,6 +93,31 @@ REFUSED: dict[str, tuple[TableChange | tuple[TableChange, ...], str, str]] = {
     ),
     "location": (SetProperties({"location": "/x"}), "NOT_SUPPORTED", "location is not a property"),
     "format": (SetProperties({"write.format.default": "csv"}), "NOT_SUPPORTED", "write.format.def"),
+    "number": (
+        SetProperties({"commit.manifest.min-count-to-merge": "many"}),
+        "NOT_SUPPORTED",
+        "is not a whole number",
+    ),
+    "versions": (
+        SetProperties({"write.metadata.previous-versions-max": "1.5"}),
+        "NOT_SUPPORTED",
+        "is not a whole number",
+    ),
+    "relative path": (
+        SetProperties({"write.metadata.path": "warehouse/t"}),
+        "NOT_SUPPORTED",
+        "write.metadata.path = 'warehouse/t' is not a whole path",
+    ),
+    "other storage": (
+        SetProperties({"write.data.path": "s3://elsewhere/t"}),
+        "NOT_SUPPORTED",
+        "write.data.path = s3://elsewhere/t is on other storage",
+    ),
+    "nested default": (
+        (SetProperties({"format-version": "3"}), SetDefault("a", "1")),
+        "NOT_SUPPORTED",
+        "a is STRUCT, and only columns of plain types have defaults",
+    ),
     "encrypted": (SetProperties({"encryption.key-id": "k"}), "NOT_SUPPORTED", "encryption.key-id"),
     "mapping": (
         SetProperties({"schema.name-mapping.default": "{"}),

@@ -13,7 +13,7 @@ from pyiceberg.table import Table
 
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
-from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.errors import ErrorCode, JobError, NotSupportedError
 from tests.connectors.iceberg.direct import DirectWrite, ids_of
 from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
 from tests.judge.iceberg_spark import CATALOG, IcebergSpark
@@ -228,3 +228,19 @@ def test_a_new_catalog_is_begun_where_the_options_ask_for_it(tmp_path: Path) -> 
 
     assert new.metadata.load_table(NAME).name == NAME
     assert catalog.library().table_exists(("db", "t"))
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "problem"),
+    [
+        ("write.metadata.path", "warehouse/t", "is not a whole path"),
+        ("commit.manifest.target-size-bytes", "8 MB", "is not a whole number"),
+        ("write.format.default", "csv", "write.format.default = csv is not supported"),
+    ],
+)
+def test_options_with_which_no_statement_would_work(
+    catalog: PlainCatalog, option: str, value: str, problem: str
+) -> None:
+    with pytest.raises(NotSupportedError, match=problem):
+        catalog.open().metadata.create_table(NAME, replace(SPEC, table_options={option: value}))
+    assert not catalog.library().namespace_exists("db")

@@ -192,6 +192,22 @@ def test_a_partition_that_only_rows_could_tell(tmp_path: Path) -> None:
     assert (result.status, result.metrics.files_scanned) == ("unchanged", 1)
 
 
+def test_a_partition_within_another_one_is_looked_for(tmp_path: Path) -> None:
+    """All rows of the older files of "a" go, yet only they tell whether the day is among them."""
+    catalog = evolved(tmp_path, [("p", "identity")], [("p", "identity"), ("at", "day")])
+    whole = {"p_identity": "'a'"}
+    within = {**whole, "at_day": "DATE '2026-01-31'"}
+
+    none = done(catalog, DropPartitionsSpec((whole, {**whole, "at_day": "DATE '2026-01-30'"})))
+    result = done(catalog, DropPartitionsSpec((whole, within)))
+
+    assert none.error is not None
+    assert none.error.code == "PARTITION_NOT_FOUND"
+    assert result.error is None, result.error
+    assert (result.metrics.deleted, result.metrics.files_scanned) == (8, 1)
+    assert ids_of(catalog) == [1, 3, 5, 7, 101, 103, 105, 107]
+
+
 def test_a_dry_run(tmp_path: Path) -> None:
     catalog = evolved(tmp_path, [("at", "year")], [("p", "identity")])
     spec = CatalogSpec("iceberg", str(catalog.folder), catalog.options)

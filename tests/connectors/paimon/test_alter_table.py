@@ -252,6 +252,26 @@ REFUSED: dict[str, tuple[TableChange, str, str]] = {
         "NOT_SUPPORTED",
         "option merge-engine says how",
     ),
+    "folders": (
+        SetProperties({"partition.legacy-name": "false"}),
+        "NOT_SUPPORTED",
+        "option partition.legacy-name says how",
+    ),
+    "folder of NULL": (
+        SetProperties({"partition.default-name": "none"}),
+        "NOT_SUPPORTED",
+        "option partition.default-name says how",
+    ),
+    "size": (
+        SetProperties({"manifest.target-file-size": "large"}),
+        "NOT_SUPPORTED",
+        "Option manifest.target-file-size: 'large' is not a size",
+    ),
+    "number": (
+        SetProperties({"manifest.merge-min-count": "some"}),
+        "NOT_SUPPORTED",
+        "Option manifest.merge-min-count = 'some' is not a whole number",
+    ),
     "type": (SetProperties({"type": "x"}), "NOT_SUPPORTED", "option type says how"),
     "unset": (UnsetProperties(("bucket-key",)), "NOT_SUPPORTED", "option bucket-key says how"),
     "vectors": (

@@ -277,6 +277,12 @@ def _comment(name: TableName, table: Definition, place: _Place, change: CommentC
 
 
 def _set_default(name: TableName, table: Definition, place: _Place, change: SetDefault) -> None:
+    if change.default is not None and not isinstance(place.type, str):
+        raise NotSupportedError(
+            f"{name}: {change.column} is {type_text(place.type)}, and only columns of plain types "
+            "have defaults.",
+            "Leave the default out.",
+        )
     kind = type_text(place.type)
     value = _default(name, table, change.column, change.default, kind)
     if len(name_parts(change.column)) > 1 and value is not None:

@@ -42,6 +42,7 @@ class Definition:
     last_partition_id: int
     order: list[Document]
     properties: dict[str, str] = field(repr=False)
+    mapping_follows: bool = False
 
     @classmethod
     def of(cls, metadata: Any) -> Definition:

@@ -67,7 +67,7 @@ class NewDefinition:
             "table": str(metadata.table_uuid),
             "parts": parts,
             "version": self.after.version,
-            "properties": {name: mark(value) for name, value in self._properties().items()},
+            "properties": {name: mark(value) for name, value in self._given().items()},
         }
 
     def _properties(self) -> dict[str, str | None]:
@@ -75,6 +75,13 @@ class NewDefinition:
         before, after = self.before.properties, self.after.properties
         names = sorted(before.keys() | after.keys())
         return {each: after.get(each) for each in names if before.get(each) != after.get(each)}
+
+    def _given(self) -> dict[str, str | None]:
+        """Those without the name mapping, if it follows the schema: it changes with later ones."""
+        found = self._properties()
+        if self.after.mapping_follows:
+            found.pop(NAME_MAPPING, None)
+        return found
 
     def _updates(self, metadata: Any) -> Iterator[Any]:
         from pyiceberg.table import update
@@ -138,6 +145,7 @@ def with_name_mapping(before: Definition, after: Definition) -> None:
     if renamed or added:
         mapping = update_mapping(parse_mapping_from_json(text), renamed, added)
         after.properties[NAME_MAPPING] = mapping.model_dump_json()
+        after.mapping_follows = True
 
 
 def _field(document: Document) -> Any:

@@ -11,6 +11,7 @@ from spark_jobs.connectors.iceberg.table.refusals import refuse_unreadable, refu
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import JobError, NotSupportedError
 from spark_jobs.formats.iceberg.foreign_types import type_name
+from spark_jobs.formats.iceberg.refused_properties import FOLDERS
 from spark_jobs.formats.iceberg.transforms import VOID
 
 
@@ -26,6 +27,7 @@ def refuse_altered(read: PinnedTable, wanted: NewDefinition) -> None:
     _refuse_foreign(name, wanted)
     _refuse_gone_sources(name, after)
     _refuse_names(name, after)
+    _refuse_folders(read, wanted)
     altered = _altered(read, wanted)
     refuse_unreadable(name, altered.metadata, altered.fields)
     if _is_target(name, read):
@@ -83,6 +85,22 @@ def _foreign_type(kind: Any) -> str:
     inner = [kind[part] for part in NESTED.get(kind["type"], ())]
     inner += [each["type"] for each in kind.get("fields", ())]
     return next(filter(None, map(_foreign_type, inner)), "")
+
+
+def _refuse_folders(read: PinnedTable, wanted: NewDefinition) -> None:
+    """Refuse new folders on other storage than the table's, for which jobs have no keys."""
+    before, after = wanted.before.properties, wanted.after.properties
+    for option in FOLDERS:
+        value = after.get(option)
+        if not value or value == before.get(option):
+            continue
+        try:
+            read.storage.path(value)
+        except NotSupportedError as error:
+            raise NotSupportedError(
+                f"{wanted.name}: property {option} = {value} is on other storage than the table.",
+                "Name a folder on the table's storage.",
+            ) from error
 
 
 def _refuse_gone_sources(name: TableName, after: Definition) -> None:

@@ -24,7 +24,7 @@ from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.datafiles.statistics import ColumnStatistics
 
 _METRICS: Final = "write.metadata.metrics."
-_TRUNCATE: Final = re.compile(r"truncate\((\d+)\)")
+_TRUNCATE: Final = re.compile(r"truncate\(([1-9]\d*)\)")
 _DEFAULT_MODE: Final = "truncate(16)"
 _FLOATING: Final = ("float", "double")
 

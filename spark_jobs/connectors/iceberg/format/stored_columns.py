@@ -29,12 +29,15 @@ _PLAIN: Final[Mapping[str, pa.DataType]] = {
 }
 _LOGICAL: Final[Mapping[str, pa.DataType]] = {
     "date": pa.date32(),
+    "time-millis": pa.time32("ms"),
     "time-micros": pa.time64("us"),
     "timestamp-millis": pa.timestamp("ms"),
     "timestamp-micros": pa.timestamp("us"),
     "local-timestamp-millis": pa.timestamp("ms"),
     "local-timestamp-micros": pa.timestamp("us"),
 }
+_MOST_DIGITS: Final = 38
+_KEY_AND_VALUE: Final = 2
 
 
 def stored_columns(path: str, stream: pa.NativeFile) -> pa.Schema:
@@ -52,6 +55,8 @@ def stored_columns(path: str, stream: pa.NativeFile) -> pa.Schema:
 
 def _of_orc(field: pa.Field) -> pa.Field:
     kind, number = field.type, (field.metadata or {}).get(_ORC_ID)
+    if number is not None:
+        _require_id(field.name, number.decode(errors="replace"))
     if pa.types.is_struct(kind):
         kind = pa.struct([_of_orc(kind.field(i)) for i in range(kind.num_fields)])
     elif pa.types.is_map(kind):
@@ -63,11 +68,17 @@ def _of_orc(field: pa.Field) -> pa.Field:
     )
 
 
+def _require_id(name: str, number: str) -> None:
+    if not (number.isascii() and number.isdecimal()):
+        raise pa.ArrowInvalid(f"column {name} has the field id {number[:100]!r}")
+
+
 class _AvroColumns:
     """The fields of a schema, which is valid."""
 
     def __init__(self, raw: Any) -> None:
         self._named: dict[str, Any] = {}
+        self._open = set[str]()
         self.fields = self._record(raw)
 
     def _record(self, raw: Mapping[str, Any]) -> list[pa.Field]:
@@ -76,9 +87,12 @@ class _AvroColumns:
         ]
 
     def _field(self, name: str, raw: Any, number: Any) -> pa.Field:
+        if number is not None:
+            _require_id(name, str(number))
         metadata = None if number is None else {FIELD_ID: str(number).encode()}
-        is_nullable = isinstance(raw, list) and "null" in raw
-        return pa.field(name, self._type(raw), is_nullable, metadata)
+        kind = self._type(raw)
+        is_nullable = (isinstance(raw, list) and "null" in raw) or pa.types.is_null(kind)
+        return pa.field(name, kind, is_nullable, metadata)
 
     def _type(self, raw: Any) -> pa.DataType:
         """The type of values; of those that tables do not have, that of NULL."""
@@ -86,30 +100,51 @@ class _AvroColumns:
             some = [each for each in raw if each != "null"]
             return self._type(some[0]) if len(some) == 1 else pa.null()
         if isinstance(raw, str):
-            return _PLAIN[raw] if raw in _PLAIN else self._type(self._named.get(raw, "null"))
+            return _PLAIN[raw] if raw in _PLAIN else self._of_name(raw)
         kind, logical = raw["type"], raw.get("logicalType")
         if not isinstance(kind, str):
             return self._type(kind)
         if "name" in raw:
             for name in (raw["name"], f"{raw.get('namespace', '')}.{raw['name']}"):
                 self._named[name] = raw
-        if logical == "decimal":
-            return pa.decimal128(raw["precision"], raw.get("scale", 0))
+        if logical == "decimal" and kind in ("bytes", "fixed"):
+            return _decimal(raw.get("precision"), raw.get("scale", 0))
         if logical in _LOGICAL:
             return _LOGICAL[logical]
         if kind == "fixed":
             return pa.binary(raw["size"])
-        return self._nested(kind, raw) or _PLAIN.get(kind, pa.null())
+        return self._nested(kind, raw) or _PLAIN.get(kind) or self._of_name(kind)
+
+    def _of_name(self, name: str) -> pa.DataType:
+        """The type that has the name; tables have none that contains itself."""
+        if name in self._open or name not in self._named:
+            return pa.null()
+        return self._type(self._named[name])
 
     def _nested(self, kind: str, raw: Mapping[str, Any]) -> pa.DataType | None:
         if kind == "record":
-            return pa.struct(self._record(raw))
+            return self._struct(raw)
         if kind == "map":
             key = self._field("key", "string", raw.get("key-id"))
             return pa.map_(key, self._field("value", raw["values"], raw.get("value-id")))
         if kind == "array" and raw.get("logicalType") == "map":
-            key, value = self._record(raw["items"])
-            return pa.map_(key.with_nullable(nullable=False), value)
+            entry = self._type(raw["items"])
+            if not pa.types.is_struct(entry) or entry.num_fields != _KEY_AND_VALUE:
+                return pa.null()
+            return pa.map_(entry.field(0).with_nullable(nullable=False), entry.field(1))
         if kind == "array":
             return pa.list_(self._field("element", raw["items"], raw.get("element-id")))
         return None
+
+    def _struct(self, raw: Mapping[str, Any]) -> pa.DataType:
+        names = {raw["name"], f"{raw.get('namespace', '')}.{raw['name']}"} - self._open
+        self._open |= names
+        found = pa.struct(self._record(raw))
+        self._open -= names
+        return found
+
+
+def _decimal(precision: Any, scale: Any) -> pa.DataType:
+    are_numbers = type(precision) is int and type(scale) is int
+    fits = are_numbers and 0 <= scale <= precision and 0 < precision <= _MOST_DIGITS
+    return pa.decimal128(precision, scale) if fits else pa.null()

@@ -16,16 +16,10 @@ from spark_jobs.contract.hdfs_options import SCHEME as HDFS_SCHEME
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.iceberg.expiry import GC_ENABLED
+from spark_jobs.formats.iceberg.refused_properties import FOLDERS
 from spark_jobs.storage.files import has_folders
 from spark_jobs.storage.table_storage import TableStorage
 
-# Where the table's properties may send new files.
-_PATHS: Final = (
-    "write.data.path",
-    "write.metadata.path",
-    "write.object-storage.path",
-    "write.folder-storage.path",
-)
 _SLASHES: Final = re.compile("//+")
 
 
@@ -75,7 +69,7 @@ class OwnFolders:
 
 def locations_of(metadata: Any) -> list[str]:
     """Where a table with pyiceberg's ``metadata`` keeps files; its own location is the first."""
-    return [metadata.location, *filter(None, map(metadata.properties.get, _PATHS))]
+    return [metadata.location, *filter(None, map(metadata.properties.get, FOLDERS))]
 
 
 def _plain(storage: TableStorage, location: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from spark_jobs.connectors.paimon.alter.changes import Changing
 from spark_jobs.connectors.paimon.alter.fields import described
+from spark_jobs.connectors.paimon.commit.manifest_merging import Thresholds
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.library import altered_schema, table_schema
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
@@ -131,6 +132,7 @@ def _refuse_altered(name: TableName, target: PinnedTable) -> None:
     except JobError:
         return
     refuse_unwritable(name, target.schema)
+    Thresholds.of(target.options)
 
 
 def _report(before: Any, after: Any) -> AlterTableReport:

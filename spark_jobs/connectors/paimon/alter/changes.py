@@ -51,7 +51,8 @@ _COMMENT: Final = "comment"
 _OTHER_ENGINE: Final = "Alter the table with Paimon's own engines."
 # Options whose values name columns.
 _NAMES_COLUMNS: Final = re.compile(r"field|column|key|cluster|partition", re.IGNORECASE)
-_WORD: Final = re.compile(r"[^,;:\s]+")
+_BETWEEN: Final = re.compile(r"[,;:]")
+_OF_FIELDS: Final = "fields."
 
 
 @dataclass
@@ -313,9 +314,7 @@ class Changing:
             return
         column = place.path[0]
         for option, value in self.schema.options.items():
-            in_name = option.startswith("fields.") and column in option.split(".")
-            in_value = _NAMES_COLUMNS.search(option) and column in _WORD.findall(value)
-            if in_name or in_value:
+            if column in _named(option, value):
                 raise NotSupportedError(
                     f"{self.name}: its option {option} names the column {column}.",
                     f"Unset the option first, or leave the column. {_OTHER_ENGINE}",
@@ -335,6 +334,21 @@ class Changing:
             raise NotSupportedError(
                 f"{self.name}: Paimon keeps the name {new} for itself.", "Take another name."
             )
+
+
+def _named(option: str, value: str) -> set[str]:
+    """What may be columns, whose names can have blanks and dots, in an option of a table."""
+    found = set[str]()
+    if option.startswith(_OF_FIELDS):
+        middle = option.removeprefix(_OF_FIELDS).rpartition(".")[0]
+        found |= {middle, *middle.split("."), *_listed(middle)}
+    if _NAMES_COLUMNS.search(option):
+        found |= {*_listed(value), *value.split()}
+    return found
+
+
+def _listed(text: str) -> list[str]:
+    return [each.strip() for each in _BETWEEN.split(text)]
 
 
 def _is_longer(wanted: SparkType, before: SparkType) -> bool:

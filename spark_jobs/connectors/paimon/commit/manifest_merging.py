@@ -22,6 +22,9 @@ from typing import Any, Final
 
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
 from spark_jobs.connectors.paimon.library import manifest_files
+from spark_jobs.contract.sizes import parse_size_option
+from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.whole_numbers import whole_number
 
 _MEGABYTE: Final = 1024 * 1024
 
@@ -35,14 +38,25 @@ class Thresholds:
     full_size: int
 
     @classmethod
-    def of(cls, table: Any, options: Mapping[str, str]) -> Thresholds:
-        """The thresholds that a table's options set."""
-        full = "manifest.full-compaction-threshold-size"
+    def of(cls, options: Mapping[str, str]) -> Thresholds:
+        """The thresholds that a table's options set.
+
+        Raises:
+            NotSupportedError: one of them is no size or number.
+        """
         return cls(
-            manifest_files.bytes_option(table, "manifest.target-file-size", 8 * _MEGABYTE),
-            int(options.get("manifest.merge-min-count", "30")),
-            manifest_files.bytes_option(table, full, 16 * _MEGABYTE),
+            _size(options, "manifest.target-file-size", 8 * _MEGABYTE),
+            whole_number(options, "manifest.merge-min-count", 30, least=0),
+            _size(options, "manifest.full-compaction-threshold-size", 16 * _MEGABYTE),
         )
+
+
+def _size(options: Mapping[str, str], name: str, default: int) -> int:
+    text = options.get(name)
+    try:
+        return default if text is None else parse_size_option(text)
+    except ValueError as error:
+        raise NotSupportedError(f"Option {name}: {error}.", "Correct the table's option.") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class SnapshotWriter:
     def __init__(self, table: PinnedTable, commit: Commit) -> None:
         self._table = table.table
         self._tracks_rows = table.tracks_rows
-        self._thresholds = Thresholds.of(table.table, table.options)
+        self._thresholds = Thresholds.of(table.options)
         self._commit = commit
 
     def write(self, change: Change, previous: Any | None) -> NewSnapshot:

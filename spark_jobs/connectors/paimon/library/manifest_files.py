@@ -202,14 +202,6 @@ def file_key(entry: Any) -> Any:
     return entry.identifier()
 
 
-def bytes_option(table: Any, name: str, default: int) -> int:
-    """A table option that holds a size such as ``8 mb``, in bytes."""
-    from pypaimon.common.memory_size import MemorySize
-
-    text = table.table_schema.options.get(name)
-    return default if text is None else int(MemorySize.parse(text).get_bytes())
-
-
 def new_snapshot(
     table: Any,
     previous: Any | None,
