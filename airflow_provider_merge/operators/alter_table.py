@@ -98,7 +98,9 @@ class AlterTableOperator(SqlOperator, DryRunOperator):
             return
         for name in _PARTS:
             if getattr(self, name):
-                self.refuse(name, "cannot be combined with sql", "Write it in the SQL text.")
+                self.refuse(
+                    name, "cannot be combined with sql", "Leave out sql, or target and changes."
+                )
         if not (self.reads_later() or is_template(self.database)):
             self._parsed()
 

@@ -9,6 +9,7 @@ import pytest
 from airflow_provider_merge.operators.create_table import CreateTableOperator, column
 from airflow_provider_merge.operators.sources import file_source, sql_source
 from spark_jobs.contract.request import FileSource, SqlSource
+from spark_jobs.contract.source_names import MERGE_SOURCE
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import JobError
 
@@ -22,17 +23,17 @@ def operator(**parameters: Any) -> CreateTableOperator:
 def test_a_table_needs_no_session() -> None:
     made = operator(like="d.other")
 
-    assert made.statement() == CreateTableSpec(like="d.other")
+    assert made.statement() == CreateTableSpec(like="d.`other`")
     assert (made.request_sources(), made.needs_session()) == ((), False)
 
 
 def test_a_source_needs_one() -> None:
     made = operator(like=file_source("/landed", format="csv", schema="id INT"), primary_key=["id"])
 
-    assert made.statement() == CreateTableSpec(source="s", primary_key=("id",))
+    assert made.statement() == CreateTableSpec(source=MERGE_SOURCE, primary_key=("id",))
     (source,) = made.request_sources()
     assert isinstance(source, FileSource)
-    assert (source.name, source.path, made.needs_session()) == ("s", "/landed", True)
+    assert (source.name, source.path, made.needs_session()) == (MERGE_SOURCE, "/landed", True)
     made.check_request()
 
 
@@ -41,7 +42,7 @@ def test_a_query_reads_its_own_sources() -> None:
 
     first, second = operator(like=query).request_sources()
 
-    assert (first.name, second.name) == ("landed", "s")
+    assert (first.name, second.name) == ("landed", MERGE_SOURCE)
     assert isinstance(second, SqlSource)
 
 

@@ -129,7 +129,7 @@ class IcebergMetadata(ConnectorMetadata):
 
     def _create_like(self, name: TableName, spec: CreateTableSpec, other: TableName) -> bool:
         """``create_table`` like the table ``other``."""
-        like = LikeTable.of(other, pinned_table(self.load_table(other)))
+        like = LikeTable.of(other, pinned_table(self.load_table(other)), spec)
         create = partial(
             self._catalog.create,
             name,

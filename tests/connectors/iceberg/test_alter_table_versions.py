@@ -16,11 +16,13 @@ from spark_jobs.contract.alter_table import (
     DropColumn,
     DropPartitionField,
     RenameColumn,
+    ReplacePartitionField,
     SetDefault,
     SetProperties,
     UnsetProperties,
 )
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
+from spark_jobs.errors import ErrorCode
 from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.altering import alter, failure, made, table
 from tests.connectors.iceberg.direct import DirectWrite, ids_of
@@ -197,3 +199,17 @@ def test_a_table_that_is_no_target_may_be_cured(tmp_path: Path) -> None:
     alter(catalog.open(), UnsetProperties(("write.format.default",)))
 
     catalog.open().metadata.require_writable(catalog.open().metadata.load_table(NAME))
+
+
+def test_a_field_that_was_replaced_is_not_replaced_again(
+    catalog: PlainCatalog, connector: Connector
+) -> None:
+    change = ReplacePartitionField("day(ts)", "month(ts)")
+
+    first, again = alter(connector, change), alter(connector, change)
+    other = failure(lambda: alter(connector, ReplacePartitionField("day(ts)", "hour(ts)")))
+
+    assert [what for what, *_ in first] == ["partition fields"]
+    assert again == []
+    assert other.code is ErrorCode.COLUMN_NOT_FOUND
+    assert [str(each.transform) for each in table(catalog).spec().fields] == ["month"]

@@ -40,12 +40,16 @@ def change_partition(name: TableName, table: Definition, change: PartitionFieldC
         NotSupportedError: the column's type has no such transform.
     """
     if isinstance(change, AddPartitionField):
-        if not (change.if_not_exists and _is_there(name, table, change)):
+        if not (change.if_not_exists and _is_there(name, table, change.field, change.name)):
             _add(name, table, change.field, change.name)
         return
     index = _index(name, table, change.field)
     if index is None:
         if isinstance(change, DropPartitionField) and change.if_exists:
+            return
+        if isinstance(change, ReplacePartitionField) and _is_there(
+            name, table, change.by, change.name
+        ):
             return
         known = [each["name"] for each in _live(table)]
         raise AnalysisError(
@@ -92,11 +96,11 @@ def _known_source(name: TableName, table: Definition, key: PartitionKey) -> Docu
     return source
 
 
-def _is_there(name: TableName, table: Definition, change: AddPartitionField) -> bool:
-    key = parsed_key(change.field)
+def _is_there(name: TableName, table: Definition, field: str, called: str | None) -> bool:
+    key = parsed_key(field)
     source = _known_source(name, table, key)
     same = _same(table, source, _transform(key))
-    return same is not None and change.name in (None, same["name"])
+    return same is not None and called in (None, same["name"])
 
 
 def _same(table: Definition, source: Document, transform: str) -> Document | None:

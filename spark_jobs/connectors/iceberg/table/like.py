@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from spark_jobs.connectors.iceberg.format.schema import all_fields
+from spark_jobs.connectors.iceberg.format.schema import IcebergField, all_fields
 from spark_jobs.connectors.iceberg.table.pinned_table import NAME_MAPPING, PinnedTable
 from spark_jobs.connectors.iceberg.table.refusals import refuse_unwritable
 from spark_jobs.connectors.iceberg.table.table_spec import default_values, table_columns
@@ -40,13 +40,22 @@ class LikeTable:
     table: PinnedTable
 
     @classmethod
-    def of(cls, name: TableName, table: PinnedTable) -> LikeTable:
-        """Of the table ``name``.
+    def of(cls, name: TableName, table: PinnedTable, spec: CreateTableSpec) -> LikeTable:
+        """Of the table ``name``, as ``spec`` asks for it.
 
         Raises:
-            NotSupportedError: there could be no statements on the new table.
+            NotSupportedError: there could be no statements on the new table, or its version does
+                not have what the table has.
         """
         refuse_unwritable(name, table)
+        version = spec.table_options.get(_VERSION, str(table.metadata.format_version))
+        later = next((each for each in table.fields if _is_of_version_3(each)), None)
+        if later is not None and version in ("1", "2"):
+            raise NotSupportedError(
+                f"{name}: column {later.name} has a default, or a type, that tables of version "
+                f"{version} of the format do not have.",
+                f"Leave the option {_VERSION} out.",
+            )
         for column in table.fields:
             if any(each.write_default is not None for each in all_fields(column.type.fields)):
                 raise NotSupportedError(
@@ -96,5 +105,13 @@ class LikeTable:
             *default_differences(default_values(self.table.fields), default_values(found.fields)),
             *name_differences("partition fields", wanted, found.partitioned_by),
             *name_differences("identifier fields", keys, known),
-            *option_differences(spec.table_options, options),
+            *option_differences(
+                {_VERSION: str(self.table.metadata.format_version), **spec.table_options}, options
+            ),
         ]
+
+
+def _is_of_version_3(field: IcebergField) -> bool:
+    return field.write_default is not None or any(
+        not each.is_stored for each in all_fields([field])
+    )

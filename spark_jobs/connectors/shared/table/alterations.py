@@ -44,7 +44,7 @@ def column_exists(table: TableName, path: Sequence[str], is_now: str) -> Analysi
     return AnalysisError(
         ErrorCode.COLUMN_EXISTS,
         f"{table} has a column {'.'.join(path)} already: {is_now}",
-        "Take another name; with if_not_exists, an equal column is left alone.",
+        "Take another name; with if_not_exists, a column that is added and is there is left alone.",
         name=path[-1],
     )
 
