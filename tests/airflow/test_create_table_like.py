@@ -23,7 +23,7 @@ def operator(**parameters: Any) -> CreateTableOperator:
 def test_a_table_needs_no_session() -> None:
     made = operator(like="d.other")
 
-    assert made.statement() == CreateTableSpec(like="d.`other`")
+    assert made.statement() == CreateTableSpec(like="`d`.`other`")
     assert (made.request_sources(), made.needs_session()) == ((), False)
 
 

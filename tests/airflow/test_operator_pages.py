@@ -115,7 +115,10 @@ def test_overwriting_a_day_as_text_and_as_parameters():
 
 
 def test_a_table_as_text_and_as_parameters():
-    (code,) = blocks("create_table", "python")
+    code, of_source = blocks("create_table", "python")
+    assert [each.path for each in operator_of(of_source).request_sources()] == [
+        "/data/landed/clicks"
+    ]
     sql, like, with_transforms = blocks("create_table", "sql")
     assert parse_create_table(like)[1].like == "`shop`.`orders`"
     assert parse_create_table(with_transforms)[1].format == "iceberg"

@@ -86,21 +86,22 @@ def of_version_3(tables: Tables, column: str, *rows: str) -> str:
     return name
 
 
-def test_types_of_version_3(tables: Tables) -> None:
+@pytest.mark.parametrize("kind", ["timestamp_ns", "geometry(OGC:CRS84)", "geography"])
+def test_types_of_version_3(tables: Tables, kind: str) -> None:
     name = of_version_3(tables, "v BIGINT", "id, 1000 FROM VALUES (1), (2) AS r (id)")
     tables.judge.sql(f"DELETE FROM {CATALOG}.{name} WHERE id = 2")
     # Spark has no statement for this type.
     path = Path(urlsplit(tables.loaded(name).metadata_location).path)
     text = path.read_text()
     assert text.count('"type":"long"') == 1
-    path.write_text(text.replace('"type":"long"', '"type":"timestamp_ns"'))
+    path.write_text(text.replace('"type":"long"', f'"type":"{kind}"'))
 
     found, refused = (tables.query(f"SELECT {each} FROM s0", name) for each in ("id", "*"))
 
     assert found.query is not None, found.error
     assert found.query.rows == ((1,),)
     assert refused.error is not None
-    assert "column v has the type timestamp_ns" in refused.error.message
+    assert f"column v has the type {kind.partition('(')[0]}" in refused.error.message
 
 
 @pytest.mark.parametrize("kind", ["VARIANT", "ARRAY<VARIANT>"])
