@@ -173,11 +173,16 @@ class Spark:
 
     def __init__(self, plan: dict[str, Any]) -> None:
         self._spark = IcebergSpark(Path(plan["folder"]), RaceCatalog.of(plan).java)
-        self._warm_up()
+        try:
+            self._warm_up()
+        except IcebergSparkError:
+            # Or else the process waits for Spark's, and the race for the process.
+            self._spark.close()
+            raise
 
     def _warm_up(self) -> None:
         """The first statements of a JVM take many times as long as others."""
-        warm = TableName(NAME.database, "warm")
+        warm = TableName(NAME.database, f"warm_{uuid.uuid4().hex[:8]}")
         self._spark.sql(
             f"CREATE NAMESPACE IF NOT EXISTS {CATALOG}.{warm.database}",
             f"CREATE TABLE {CATALOG}.{warm} (id BIGINT, v BIGINT, p INT) USING iceberg "
