@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
+from airflow_provider_merge.operators._shared.plain import plain
 from airflow_provider_merge.operators._shared.sql_parameter import SqlOperator, of_parameter
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
-from airflow_provider_merge.operators.table_changes import changes_document
 from airflow_provider_merge.secret_names import refuse_secrets
 from airflow_provider_merge.sql.alter_table import parse_alter_table
 from airflow_provider_merge.templates import has_template, is_template
@@ -86,7 +86,7 @@ class AlterTableOperator(SqlOperator, DryRunOperator):
     def _document(self) -> dict[str, Any]:
         if not isinstance(self.changes, list | tuple):
             raise invalid("changes", "expected a list of changes", "Write [add_column(...)].")
-        return {"kind": AlterTableSpec.kind, "changes": changes_document(self.changes)}
+        return {"kind": AlterTableSpec.kind, "changes": plain(self.changes)}
 
     def check_parameters(self) -> None:
         """Check what has no template when the DAG is parsed."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.plain import plain
 from airflow_provider_merge.operators._shared.source_parameters import to_sources
 from airflow_provider_merge.operators._shared.sql_parameter import SqlOperator, of_parameter
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
@@ -135,11 +136,11 @@ class CreateTableOperator(SqlOperator, TableOperator):
     def _document(self) -> dict[str, Any]:
         return {
             "kind": CreateTableSpec.kind,
-            "columns": _plain(self.columns or ()),
+            "columns": plain(self.columns or ()),
             **self._like(),
-            "partition_keys": _plain(self.partition_keys),
-            "primary_key": _plain(self.primary_key),
-            "table_options": _plain(self.table_options),
+            "partition_keys": plain(self.partition_keys),
+            "primary_key": plain(self.primary_key),
+            "table_options": plain(self.table_options),
             "comment": self.comment,
         }
 
@@ -184,12 +185,3 @@ class CreateTableOperator(SqlOperator, TableOperator):
 def _spec(document: dict[str, Any]) -> CreateTableSpec:
     # Places in the document, without a root, are the names of parameters.
     return codec.decode(CreateTableSpec, document, "")
-
-
-def _plain(value: Any) -> Any:
-    """Tuples as lists and mappings as dicts, which is what the contract's JSON form has."""
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 TableChange = dict[str, Any]
@@ -141,16 +141,3 @@ def set_identifier_fields(*columns: str) -> TableChange:
 def drop_identifier_fields(*columns: str, if_exists: bool = False) -> TableChange:
     """DROP IDENTIFIER FIELDS"""
     return {"kind": "drop_identifier_fields", "columns": list(columns), "if_exists": if_exists}
-
-
-def changes_document(changes: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Plain dicts and lists, which is what the contract's JSON form has."""
-    return [_plain(each) for each in changes]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value

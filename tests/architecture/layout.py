@@ -53,6 +53,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.engine.analysis.partition_values",
     "spark_jobs.engine.insert.insert_pass",
     "spark_jobs.engine.insert.replaced_rows",
+    "spark_jobs.engine.insert.row_codes",
     "spark_jobs.engine.merge.located_writer",
     "spark_jobs.engine.merge.lookup_join",
     "spark_jobs.engine.merge.prepared_changes",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import time
 from contextlib import closing
 from typing import Any, Final
@@ -10,6 +9,8 @@ from typing import Any, Final
 from requests import PreparedRequest, RequestException, Response
 from requests.adapters import BaseAdapter, HTTPAdapter
 from urllib3.exceptions import HTTPError
+
+from spark_jobs.formats.iceberg.rest import with_content
 
 SECONDS: Final = 30.0
 MAX_ANSWER: Final = 64 * 1024 * 1024
@@ -45,7 +46,8 @@ class BoundedAdapter(BaseAdapter):
         with closing(answer):
             if answer.is_redirect:
                 raise RequestException("an answer that leads elsewhere")
-            return _whole(answer, content_until(deadline, answer.raw))
+            found: Response = with_content(answer, content_until(deadline, answer.raw))
+            return found
 
     def close(self) -> None:
         """Close the connections."""
@@ -70,13 +72,3 @@ def content_until(deadline: float, raw: Any) -> bytes:
     except HTTPError as error:
         raise RequestException(type(error).__name__) from None
     return bytes(content)
-
-
-def _whole(answer: Response, content: bytes) -> Response:
-    """The same answer, its content unpacked and in memory."""
-    found = Response()
-    for name in ("status_code", "headers", "url", "encoding", "reason", "request"):
-        setattr(found, name, getattr(answer, name))
-    found.headers.pop("Content-Encoding", None)
-    found.raw = io.BytesIO(content)
-    return found

@@ -46,9 +46,9 @@ class ClearingRun(StatementRun[ClearingStatement]):
         with self.progress.phase("analyze"):
             replacement = self._replacement()
         planned = self.planned_files()
-        if replacement.all_found:
-            replacement.require_found(planned)
         replaced = replacement.replaced(planned, ())
+        if replacement.all_found:
+            replacement.require_found(replaced)
         self.progress.say(f"{len(replaced.all)} of {len(planned)} files to remove")
         metrics = Metrics(
             files_total=len(planned), files_scanned=len(replaced.partial), attempts=self.attempt
@@ -62,7 +62,7 @@ class ClearingRun(StatementRun[ClearingStatement]):
                 deleted = rows_replaced(self, self.spark, handle, gone, replaced.partial)
             if replacement.all_found:
                 found = {number for each in deleted for number in each.specs}
-                replacement.require_found(planned, found)
+                replacement.require_found(replaced, found)
         reports = [each.report for each in deleted]
         return OverwriteCommit(self, handle, replacement, (), reports, metrics).outcome(replaced)
 

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contract.sql_literals import sql_conditions
 from spark_jobs.engine.insert.insert_writer import change_rows, require_not_null
+from spark_jobs.engine.insert.row_codes import row_codes
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
@@ -104,11 +105,8 @@ def _by_cluster(
     """The rows of a batch, by cluster."""
     if not batch.num_rows:
         return
-    codes = np.zeros(batch.num_rows, dtype=np.int64)
-    for name in cluster_by:
-        encoded = batch.column(name).dictionary_encode(null_encoding="encode")
-        pairs = codes * (len(encoded.dictionary) + 1) + encoded.indices.to_numpy()
-        codes = np.unique(pairs, return_inverse=True)[1]
+    columns = [batch.column(each).dictionary_encode(null_encoding="encode") for each in cluster_by]
+    codes = row_codes(columns, batch.num_rows)
     for code in range(int(codes.max()) + 1):
         chosen = np.flatnonzero(codes == code)
         part = batch if len(chosen) == batch.num_rows else batch.take(pa.array(chosen))

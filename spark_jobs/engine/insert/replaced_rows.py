@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from spark_jobs.contract.sql_literals import sql_conditions
 from spark_jobs.engine.analysis.partition_values import comparable
+from spark_jobs.engine.insert.row_codes import row_codes
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import TaskReport
@@ -155,11 +156,8 @@ def distinct_partitions(
     columns: Sequence[pa.Array],
 ) -> tuple[list[Partition], npt.NDArray[np.int64]]:
     """The distinct rows of ``columns`` as Python values, and the number of each row's."""
-    codes = np.zeros(len(columns[0]), dtype=np.int64)
     encoded = [each.dictionary_encode(null_encoding="encode") for each in columns]
-    for each in encoded:
-        pairs = codes * (len(each.dictionary) + 1) + each.indices.to_numpy()
-        codes = np.unique(pairs, return_inverse=True)[1]
+    codes = row_codes(encoded, len(columns[0]))
     _, first = np.unique(codes, return_index=True)
     values = [_python_values(each.dictionary) for each in encoded]
     numbers = [each.indices.to_numpy() for each in encoded]

@@ -32,11 +32,13 @@ from spark_jobs.spi.tables import PlannedFile, TableHandle
 class ReplacedFiles:
     """Files that a statement changes: ``whole`` ones are removed without being read.
 
-    ``partial`` are those of which some rows may belong to replaced partitions.
+    ``partial`` are those of which some rows may belong to replaced partitions. ``shares``: of each
+    spec, the largest share of a file's rows that belongs to it.
     """
 
     whole: tuple[PlannedFile, ...]
     partial: tuple[PlannedFile, ...]
+    shares: tuple[Share, ...] = ()
 
     @property
     def all(self) -> tuple[PlannedFile, ...]:
@@ -91,9 +93,11 @@ class Replacement:
     def replaced(self, files: Sequence[PlannedFile], new: Sequence[Partition]) -> ReplacedFiles:
         """The files that change when rows of the partitions ``new`` are added."""
         whole, partial = list[PlannedFile](), list[PlannedFile]()
+        largest = [Share.NONE] * len(self.specs)
         occurring = Occurring(self._fields, new) if self.dynamic else None
         for file in () if self.appends else files:
             shares = [share_of(file, spec) for spec in self.specs]
+            largest = list(map(max, largest, shares))
             share = max(shares, default=Share.NONE)
             if occurring is not None and share is not Share.NONE:
                 share = min(share, occurring.share(file))
@@ -101,7 +105,7 @@ class Replacement:
             is_known &= not (self.all_found and Share.SOME in shares)
             if share is not Share.NONE:
                 (whole if share is Share.ALL and is_known else partial).append(file)
-        return ReplacedFiles(tuple(whole), tuple(partial))
+        return ReplacedFiles(tuple(whole), tuple(partial), tuple(largest))
 
     def partitions(self, new: Sequence[Partition]) -> ReplacedPartitions:
         """What decides about rows of the files of which only some may go."""
@@ -134,7 +138,7 @@ class Replacement:
                 raise not_expected(partition)
 
     def require_found(
-        self, files: Sequence[PlannedFile], among_rows: Collection[int] | None = None
+        self, replaced: ReplacedFiles, among_rows: Collection[int] | None = None
     ) -> None:
         """Refuse a spec that matches no partition of the table.
 
@@ -144,8 +148,7 @@ class Replacement:
         Raises:
             DataError: PARTITION_NOT_FOUND.
         """
-        for number, spec in enumerate(self.specs):
-            share = max((share_of(file, spec) for file in files), default=Share.NONE)
+        for number, (spec, share) in enumerate(zip(self.specs, replaced.shares, strict=True)):
             is_missing = among_rows is not None and number not in among_rows
             if share is Share.NONE or (share is Share.SOME and is_missing):
                 raise DataError(

@@ -31,7 +31,9 @@ def type_name(name: str) -> str:
 def readable_file(location: str, content: bytes) -> bytes:
     """The content of a file; of one with a table's metadata, such that pyiceberg can read it."""
     if location.endswith(_PACKED):
-        return gzip.compress(readable(gzip.decompress(content)), 1)
+        plain = gzip.decompress(content)
+        known = readable(plain)
+        return content if known is plain else gzip.compress(known, 1)
     return readable(content) if location.endswith(_METADATA) else content
 
 

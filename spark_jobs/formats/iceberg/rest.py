@@ -32,17 +32,20 @@ class OwnProperties:
         return session
 
 
-def _readable(answer: Any, **asked: Any) -> Any:
-    """The answer of a server, such that pyiceberg can read a table in it."""
+def with_content(answer: Any, content: bytes) -> Any:
+    """The same answer of ``requests`` with another content, which is not packed."""
     from requests import Response
 
-    del asked
-    content = answer.content
-    known = readable(content)
-    if known is content:
-        return answer
     found = Response()
     for name in ("status_code", "headers", "url", "encoding", "reason", "request"):
         setattr(found, name, getattr(answer, name))
-    found.raw = io.BytesIO(known)
+    found.headers.pop("Content-Encoding", None)
+    found.raw = io.BytesIO(content)
     return found
+
+
+def _readable(answer: Any, **asked: Any) -> Any:
+    """The answer of a server, such that pyiceberg can read a table in it."""
+    del asked
+    known = readable(answer.content)
+    return answer if known is answer.content else with_content(answer, known)

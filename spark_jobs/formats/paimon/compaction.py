@@ -53,7 +53,7 @@ class CompactionThresholds:
         target = spec.target_file_size
         share, deleted = spec.small_file_share, spec.deleted_share
         return cls(
-            _size(options, default) if target is None else parse_size(target),
+            _target_size(options, default) if target is None else parse_size(target),
             spec.min_files or whole_number(options, MIN_FILES, 5, least=0),
             _share(options, SMALL_FILE_SHARE, 0.7) if share is None else share,
             _share(options, DELETED_SHARE, 0.2) if deleted is None else deleted,
@@ -142,13 +142,23 @@ def highest_level(options: Mapping[str, str]) -> int:
     return whole_number(options, LEVELS, runs + 1, least=0) - 1
 
 
-def _size(options: Mapping[str, str], default: int) -> int:
-    text = options.get(TARGET_FILE_SIZE)
+def size_option(options: Mapping[str, str], name: str, default: int) -> int:
+    """The bytes that the option ``name`` says.
+
+    Raises:
+        NotSupportedError: its value is not a size.
+    """
+    text = options.get(name)
     try:
-        size = default if text is None else parse_size_option(text)
+        return default if text is None else parse_size_option(text)
     except ValueError as error:
-        raise NotSupportedError(f"Option {TARGET_FILE_SIZE}: {error}.", _REMEDY) from None
+        raise NotSupportedError(f"Option {name}: {error}.", _REMEDY) from None
+
+
+def _target_size(options: Mapping[str, str], default: int) -> int:
+    size = size_option(options, TARGET_FILE_SIZE, default)
     if size <= 0:
+        text = options[TARGET_FILE_SIZE]
         raise NotSupportedError(f"Option {TARGET_FILE_SIZE} = {text} is not positive.", _REMEDY)
     return size
 

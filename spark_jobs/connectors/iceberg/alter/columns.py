@@ -285,8 +285,6 @@ def _set_default(name: TableName, table: Definition, place: _Place, change: SetD
         )
     kind = type_text(place.type)
     value = _default(name, table, change.column, change.default, kind)
-    if len(name_parts(change.column)) > 1 and value is not None:
-        raise _nested_default(name, change.column)
     if value is None:
         place.holder.pop("write-default", None)
     else:
@@ -308,15 +306,11 @@ def _default(
         )
     value = require_literal("default", text, declared)
     if value is not None and len(name_parts(column)) > 1:
-        raise _nested_default(name, column)
+        raise NotSupportedError(
+            f"{name}: {column} is a nested field, whose default statements would not know.",
+            "Leave the default out.",
+        )
     return None if value is None else json_value(value)
-
-
-def _nested_default(name: TableName, column: str) -> NotSupportedError:
-    return NotSupportedError(
-        f"{name}: {column} is a nested field, whose default statements would not know.",
-        "Leave the default out.",
-    )
 
 
 def _refuse_key(name: TableName, place: _Place | None, column: str) -> None:

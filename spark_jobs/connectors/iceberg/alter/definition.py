@@ -83,9 +83,10 @@ class Definition:
     def described(self) -> Described:
         """The parts for people, by what tells them apart."""
         found: dict[Any, tuple[str, str]] = {"version": ("format-version", str(self.version))}
+        names: dict[int, tuple[str, ...]] = {}
         for number, (each, path) in self.paths().items():
             found["column", number] = ("column", _column_text(each, path))
-        names = {number: path for number, (_, path) in self.paths().items()}
+            names[number] = path
         keys = [".".join(names[i]) for i in self.identifiers if i in names]
         found["identifiers"] = ("identifier fields", ", ".join(sorted(keys)))
         partition = [_partition_text(each, names) for each in self.spec]

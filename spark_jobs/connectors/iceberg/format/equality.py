@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -87,17 +86,12 @@ class KeyFiles:
 
     def _keys(self, deletes: EqualityDeletes, names: NameMapping | None) -> _Keys:
         """The rows of all files."""
-        parts = [partial(self._read, file, deletes.columns, names) for file in deletes.files]
-        if len(parts) == 1:
-            return _keeping(deletes, parts[0])
+        if len(deletes.files) == 1:
+            return _keeping(deletes, lambda: self._read(deletes.files[0], deletes.columns, names))
         ones = [deletes._replace(files=(file,)) for file in deletes.files]
         return _keeping(
             deletes,
-            lambda: _Keys.of(
-                pa.concat_tables(
-                    _keeping(one, part).rows for one, part in zip(ones, parts, strict=True)
-                )
-            ),
+            lambda: _Keys.of(pa.concat_tables(self._keys(each, names).rows for each in ones)),
         )
 
     def _read(

@@ -20,17 +20,13 @@ from spark_jobs.connectors.shared.table.definitions import (
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.iceberg.refused_properties import FOLDERS
 from spark_jobs.formats.iceberg.transforms import VOID
 
 _VERSION: Final = "format-version"
 _COMMENT: Final = "comment"
 # Properties that are about the files of the one table.
-_OWN: Final = frozenset(
-    {
-        *(NAME_MAPPING, "write.data.path", "write.metadata.path", "write.object-storage.path"),
-        "write.folder-storage.path",
-    }
-)
+_OWN: Final = frozenset({NAME_MAPPING, *FOLDERS})
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from typing import Any, Final
 
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
 from spark_jobs.connectors.paimon.library import manifest_files
-from spark_jobs.contract.sizes import parse_size_option
-from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.paimon.compaction import size_option
 from spark_jobs.formats.whole_numbers import whole_number
 
 _MEGABYTE: Final = 1024 * 1024
@@ -45,18 +44,10 @@ class Thresholds:
             NotSupportedError: one of them is no size or number.
         """
         return cls(
-            _size(options, "manifest.target-file-size", 8 * _MEGABYTE),
+            size_option(options, "manifest.target-file-size", 8 * _MEGABYTE),
             whole_number(options, "manifest.merge-min-count", 30, least=0),
-            _size(options, "manifest.full-compaction-threshold-size", 16 * _MEGABYTE),
+            size_option(options, "manifest.full-compaction-threshold-size", 16 * _MEGABYTE),
         )
-
-
-def _size(options: Mapping[str, str], name: str, default: int) -> int:
-    text = options.get(name)
-    try:
-        return default if text is None else parse_size_option(text)
-    except ValueError as error:
-        raise NotSupportedError(f"Option {name}: {error}.", "Correct the table's option.") from None
 
 
 @dataclass(frozen=True, slots=True)
