@@ -94,6 +94,26 @@ def test_the_name_mapping_follows(tmp_path: Path) -> None:
     ]
 
 
+def test_rows_are_added_after_a_field_of_a_column_without_null_is_dropped(tmp_path: Path) -> None:
+    catalog = PlainCatalog(tmp_path)
+    catalog.library()
+    connector = catalog.open()
+    spec = CreateTableSpec(
+        (ColumnSpec("id", "BIGINT", nullable=False), ColumnSpec("p", "INT", nullable=False)),
+        ("truncate(3, id)", "p"),
+        table_options={"format-version": "1"},
+    )
+    connector.metadata.create_table(NAME, spec)
+    DirectWrite(connector).insert({"id": 1, "p": 5}).publish()
+
+    alter(connector, DropPartitionField("truncate(3, id)"))
+    DirectWrite(catalog.open()).insert({"id": 2, "p": 6}).publish()
+
+    assert ids_of(catalog) == [1, 2]
+    rows = table(catalog).scan().to_arrow().to_pylist()
+    assert sorted(each["id"] for each in rows) == [1, 2]
+
+
 def test_fields_of_version_1_stay_as_fields_of_nothing(tmp_path: Path) -> None:
     catalog = PlainCatalog(tmp_path)
     catalog.library()

@@ -302,7 +302,15 @@ class SnapshotFiles:
         return self._table.metadata.specs()[spec_id]
 
     def _schema(self, spec_id: int) -> Any:
-        return self._entry_schema(self._spec(spec_id).partition_type(self._table.metadata.schema()))
+        """The schema of manifests of a partition spec, whose fields are all optional, as in Java.
+
+        Pyiceberg's are required if their column is: a field that was dropped has no value then.
+        """
+        from pyiceberg.types import StructType
+
+        kinds = self._spec(spec_id).partition_type(self._table.metadata.schema())
+        fields = [each.model_copy(update={"required": False}) for each in kinds.fields]
+        return self._entry_schema(StructType(*fields))
 
     def _entry_schema(self, kinds: Any = None) -> Any:
         """The schema of manifests with partitions of pyiceberg's type ``kinds``."""
