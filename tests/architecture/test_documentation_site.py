@@ -1,6 +1,6 @@
-"""The documentation as a site: every page is in its index, every public class in its reference.
+"""The documentation as a site: every public class and function is in its API reference.
 
-`make docs` builds it and refuses broken links and anchors; this asks what nobody links to.
+`make docs` builds the site and refuses broken links and anchors.
 """
 
 from __future__ import annotations
@@ -23,14 +23,6 @@ BASES = {
     "airflow_provider_merge.hooks.connection_hook.ConnectionHook",
     "airflow_provider_merge.parameters.ParameterOperator",
 }
-
-
-def test_every_page_is_in_the_index() -> None:
-    listed = {page for _, pages in PAGES["navigation"]() for _, page in pages}
-    there = {
-        file.relative_to(ROOT / "docs").as_posix() for file in (ROOT / "docs").rglob("*.md")
-    } - {"README.md"}
-    assert there - listed == set()
 
 
 def _public_classes() -> list[str]:
