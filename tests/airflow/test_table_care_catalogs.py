@@ -1,4 +1,4 @@
-"""Patterns of tables that begin with the catalog's name, as names of tables may; two catalogs at once."""
+"""Care for two catalogs: patterns that begin with a catalog's name, as names of tables may."""
 
 from __future__ import annotations
 
