@@ -13,6 +13,7 @@ from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.triggers.gates import PartitionGate
 from spark_jobs.contract.request import TableName
 from tests.support.paimon_metadata import TableFiles
+from tests.support.paimon_rows import TableRows, without
 
 
 @pytest.fixture
@@ -70,3 +71,14 @@ def test_a_year_among_ten_is_found_at_once(orders: TableFiles) -> None:
     started = time.process_time()
     assert len(gate.observe(view(orders)).facts["partitions"]) == 365
     assert time.process_time() - started < 3
+
+
+# Writers merge manifests, whose order then is not that of the commits.
+def test_a_file_whose_removal_is_listed_before_its_addition_is_gone(tmp_path: Path) -> None:
+    table = TableRows(tmp_path).create()
+    gone, kept = (table.file("2026-01-31", {"id": [each]}) for each in (1, 2))
+    table.commit([without(gone), kept, gone])
+
+    facts = PartitionGate(({"day": "2026-01-31"},)).observe(view(table)).facts
+
+    assert [each["files"] for each in facts["partitions"]] == [1]

@@ -53,6 +53,7 @@ RUNS = [
     ({"run_type": "scheduled", "logical_date": DAY}, "2026-01-31"),
     ({"run_type": "backfill", "logical_date": DAY, "conf": CONF}, "2026-01-31"),
     ({"run_type": "manual", "conf": CONF}, "2026-01-02"),
+    ({"run_type": "manual", "conf": {"day": 0}}, "0"),
     # The form sends a logical date of its own beside what was chosen.
     ({"run_type": "manual", "logical_date": DAY, "conf": CONF}, "2026-01-02"),
     pytest.param(

@@ -69,6 +69,7 @@ SYNTAX = {
     "DELETE FROM d.t WHERE a IN (SELECT * FROM 'x')": (1, 43, "expected a table or a query"),
     "DELETE FROM d.t WHERE a = '\ud800'": (1, 28, "no Unicode text"),
     "WITH a AS (SELECT 1), A AS (SELECT 2) DELETE FROM d.t": (1, 23, "A is defined twice"),
+    "WITH A AS (SELECT 1), a AS (SELECT 2) DELETE FROM d.t": (1, 23, "a is defined twice"),
     "WITH a AS (d.t) DELETE FROM d.t": (1, 12, "expected a query"),
     "DELETE FROM d.t WHERE " + "(" * 300 + ")" * 300: (1, 223, "more than 200 nested"),
 }

@@ -19,7 +19,7 @@ from airflow.sdk._shared.secrets_masker import SecretsMasker
 from airflow_provider_merge.__main__ import main
 from airflow_provider_merge.hooks.catalog import catalog_hook
 from airflow_provider_merge.submit.job_files import job_files
-from airflow_provider_merge.submit.left_folders import LONGEST, PREFIX
+from airflow_provider_merge.submit.left_folders import LONGEST, PREFIX, sign
 from airflow_provider_merge.submit.submitter import SparkJob
 from tests.airflow.support import connection, example_request
 
@@ -140,6 +140,21 @@ def test_the_folder_of_a_job_that_runs_stays(temporary: Path) -> None:
     with job_files(SparkJob("dag.task", example_request()), is_shipped=False) as files:
         assert main(["sweep"]) == 0
         assert files.work.exists()
+
+
+def test_another_process_with_the_number_of_a_killed_worker_keeps_no_folder(
+    temporary: Path,
+) -> None:
+    folder = temporary / f"{PREFIX}a-b"
+    folder.mkdir()
+    sign(folder)
+    note = folder / "owner.json"
+    owner = json.loads(note.read_text())
+    note.write_text(json.dumps({**owner, "started": owner["started"] - 60}))
+
+    main(["sweep"])
+
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("days", [1, 8])

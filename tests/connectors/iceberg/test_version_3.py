@@ -12,13 +12,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.connectors.iceberg.commit import snapshot_commit
+from spark_jobs.connectors.iceberg.commit.gap import OtherCommit
 from spark_jobs.connectors.iceberg.table.pinned_table import pinned_table
 from spark_jobs.contract.maintenance import CreateBranchSpec
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.errors import ErrorCode, JobError, NotSupportedError
 from spark_jobs.spi.connector import Connector
-from tests.connectors.iceberg.direct import DirectWrite, ids_of
+from tests.connectors.iceberg.direct import DirectWrite, ids_in, ids_of
 from tests.connectors.iceberg.ids_here import changed_ids, ids_here, require_numbered
 from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
 from tests.connectors.iceberg.tables import statement_done
@@ -113,6 +114,21 @@ def test_vectors_in_one_file_are_told_apart(connector: Connector) -> None:
     summary = table.snapshot.summary
     assert summary["removed-dvs"] == "1"
     assert summary["total-position-deletes"] == "5"
+
+
+def test_a_compaction_that_marks_rows_is_a_change(
+    catalog: PlainCatalog, connector: Connector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    DirectWrite(connector).insert(*_rows(*range(10))).publish()
+    first = DirectWrite(connector, read_set=ids_in(0, 5)).insert(*_rows(20))
+    DirectWrite(connector).delete(0, 2).publish()
+    # As if its engine had called it one.
+    monkeypatch.setattr(OtherCommit, "keeps_rows", True)
+
+    with pytest.raises(JobError) as caught:
+        first.publish()
+
+    assert caught.value.code is ErrorCode.COMMIT_CONFLICT
 
 
 def test_unknown_metadata_stays(catalog: PlainCatalog, connector: Connector) -> None:
