@@ -236,7 +236,9 @@ class StatementReader:
                 f"Write it as a query: USING (SELECT * FROM {parts[-1].text}(...)).",
             )
         self.views.refuse_time_travel(cursor.index)
-        view = self.views.scope.get(parts[0].name.lower()) if len(parts) == 1 else None
+        view, name = None, parts[0].name
+        if len(parts) == 1 and name.lower() in self.views.scope:
+            view = self.views.known_view(self.views.scope, name)
         if view is None:
             table = self.views.table(parts)
             view = self.views.new_name(MERGE_SOURCE)

@@ -27,7 +27,7 @@ _REGION = re.compile(
     | (?P<comment> --(?:\\\n|[^\r\n])* )
     | (?P<block> /\* )
     | (?P<unclosed> ['"`] )
-    | \w+ | .
+    | \w+ | \s+ | .
     """,
     re.VERBOSE | re.DOTALL,
 )

@@ -259,7 +259,7 @@ class CreateTableSpec:
     ``bucket(16, id)``. ``format``: the table format that the catalog must have; None: any.
     ``like``: in place of columns and keys, the table (``database.table``) that has them, whose
     options and comment count unless others are given. ``source``: in place of columns, the name of
-    the source that has them.
+    the source that has them. ``keep_existing``: an existing table is left alone, whatever it is.
     """
 
     columns: tuple[ColumnSpec, ...] = ()
@@ -270,6 +270,7 @@ class CreateTableSpec:
     format: str | None = None
     like: str | None = None
     source: str | None = None
+    keep_existing: bool = False
     kind: ClassVar[str] = "create_table"
 
     def __post_init__(self) -> None:

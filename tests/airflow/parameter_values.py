@@ -78,6 +78,7 @@ _TEXTS = {
     "InsertOverwriteOperator": "INSERT OVERWRITE b SELECT * FROM x",
     "MergeIntoOperator": MERGE.replace("a.b", "b"),
     "QueryOperator": "SELECT * FROM x",
+    "StatementsOperator": "DELETE FROM b WHERE id IN (SELECT id FROM x)",
     "TruncateTableOperator": "TRUNCATE TABLE b",
     "UpdateOperator": "UPDATE b SET n = 1 WHERE id IN (SELECT id FROM x)",
 }
@@ -137,6 +138,7 @@ _VALUES: dict[str, Any] = {
     "if_not_exists": True,
     "include_pending": True,
     "isolation": "snapshot",
+    "keep_existing": True,
     "last_writer_wins": True,
     "like": "a.other",
     "limit": 5,

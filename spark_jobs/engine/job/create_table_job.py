@@ -20,7 +20,7 @@ from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.source.sources import Sources
-from spark_jobs.errors import ErrorCode, NotSupportedError, RequestError
+from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError, RequestError
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,37 @@ class CreateTableJob(RequestJob):
         """Create the table, unless it exists."""
         Fence.of(self.request, self.connector.storage).enter()
         spec = cast("CreateTableSpec", self.request.statement)
+        if spec.keep_existing and self._exists():
+            return self._ended(created=False)
         if spec.source is not None:
             with self.progress.phase("analyze"):
                 spec = self._like(spec, spec.source)
         with self.progress.phase("create"):
-            created = self.connector.metadata.create_table(self.request.table, spec)
+            created = self._created(spec)
+        return self._ended(created=created)
+
+    def _created(self, spec: CreateTableSpec) -> bool:
+        try:
+            return self.connector.metadata.create_table(self.request.table, spec)
+        except CatalogError as error:
+            # Another job may have created the table at the same time.
+            if spec.keep_existing and error.code is ErrorCode.TABLE_DIFFERS:
+                return False
+            raise
+
+    def _exists(self) -> bool:
+        with self.progress.phase("catalog"):
+            try:
+                self.connector.metadata.load_table(self.request.table)
+            except CatalogError as error:
+                if error.code in (ErrorCode.TABLE_NOT_FOUND, ErrorCode.WAREHOUSE_NOT_FOUND):
+                    return False
+                raise
+            except NotSupportedError as error:
+                self.progress.say(f"it exists: {error.message}")
+        return True
+
+    def _ended(self, *, created: bool) -> JobResult:
         self.progress.say(f"{self.request.table} {'created' if created else 'exists'}")
         metrics = Metrics(seconds=self.progress.seconds)
         return OperationLog.ended(self.request, "committed" if created else "unchanged", metrics)
