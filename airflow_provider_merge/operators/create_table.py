@@ -156,9 +156,11 @@ class CreateTableOperator(SqlOperator, TableOperator):
             "comment": self.comment,
         }
 
-    def _like(self) -> dict[str, str]:
+    def _like(self) -> dict[str, Any]:
         if self.like is None:
             return {}
+        if is_template(self.like):
+            return {"like": self.like}
         if isinstance(self.like, Mapping):
             return {"source": MERGE_SOURCE}
         table = parse_table_name(self.like, "like")

@@ -124,7 +124,9 @@ class SqlScriptsOperator(SparkJobOperator):
             JobError: as ``file_statements``; or it names a source.
         """
         texts = self._texts()
-        if not texts and not is_template(self.sql):
+        if is_template(self.sql) and not texts:
+            return
+        if not texts:
             raise invalid("sql", "there is no text", "Give at least one.")
         later = (is_template(each) or self._is_path(at, each) for at, each in enumerate(texts))
         if self._knows_names() and not any(later):
