@@ -38,10 +38,9 @@ from airflow_provider_merge.submit.surroundings import shares_local_files
 from airflow_provider_merge.table_pages import page_before, page_of_result
 from airflow_provider_merge.task_errors import naming_task, task_failure, task_place
 from airflow_provider_merge.templates import is_known_name, is_template, when_rendered
-from spark_jobs.contract.alter_table import AlterTableSpec
 from spark_jobs.contract.batch import JobBatch, OnFailure
 from spark_jobs.contract.request import AfterEndedTry, JobRequest
-from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.contract.statements import redefines
 from spark_jobs.errors import JobError
 
 if TYPE_CHECKING:
@@ -317,8 +316,7 @@ class StatementsOperator(SqlScriptsOperator):
         hook: CatalogHook,
     ) -> None:
         """Check what metadata tells; statements of the list may create or alter tables."""
-        definitions = CreateTableSpec | AlterTableSpec
-        made = [e.table for e in requests.values() if isinstance(e.statement, definitions)]
+        made = [e.table for e in requests.values() if redefines(e.statement)]
         check = MetadataCheck(hook, shares_local_files(self.spark_settings()), made)
         for name, operator in operators.items():
             with of_statement(name, operator.sql_file):

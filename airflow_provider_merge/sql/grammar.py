@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from airflow_provider_merge.sql.create_table import is_created_as
 from airflow_provider_merge.sql.cursor import Cursor
 from airflow_provider_merge.sql.inserts import PartitionStatementReader
 from airflow_provider_merge.sql.lexer import Token
@@ -75,6 +76,8 @@ class StatementReader:
             inserts = self._of_partitions(start)
             target, statement = inserts.read_insert()
             self.overwrites = inserts.overwrites or self.overwrites
+        elif not reads and is_created_as(self.sql):
+            target, statement = self._of_partitions(start).read_created_as()
         elif not reads and self.cursor.accept("TRUNCATE"):
             target, statement = self._of_partitions(start).read_truncate()
         elif not reads and self.cursor.accept("ALTER"):
@@ -99,7 +102,8 @@ class StatementReader:
             token.start,
             f"{token.text} does not start a statement that is accepted here",
             "Accepted are MERGE INTO, UPDATE, DELETE FROM and INSERT, also behind WITH, TRUNCATE "
-            "TABLE and ALTER TABLE ... DROP PARTITION; CREATE TABLE by CreateTableOperator, other "
+            "TABLE, ALTER TABLE ... DROP PARTITION and CREATE TABLE ... AS; other CREATE TABLE by "
+            "CreateTableOperator, other "
             "ALTER TABLE by AlterTableOperator, SELECT by QueryOperator.",
         )
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from airflow_provider_merge.sql.create_table import is_created_as
 from airflow_provider_merge.sql.cursor import Cursor
 from airflow_provider_merge.sql.lexer import Token
 from airflow_provider_merge.sql.parser import ParsedStatement, parse_statement
@@ -131,7 +132,7 @@ class _Reader:
         return self._statement(sql, cursor)
 
     def _statement(self, sql: SqlText, cursor: Cursor) -> ScriptStatement:
-        if _drops_partitions(sql) or cursor.token.is_word(*_OF_ROWS):
+        if _drops_partitions(sql) or is_created_as(sql) or cursor.token.is_word(*_OF_ROWS):
             return self._of_rows(sql)
         if cursor.at("CREATE", "TABLE"):
             parameters = self._text(sql)

@@ -37,6 +37,7 @@ _INSTEAD: Final[dict[tuple[str, ...], str]] = {
     ("CREATE", "OR", "REPLACE", "GLOBAL"): _VIEW,
     ("ALTER", "VIEW"): "Write CREATE OR REPLACE TEMPORARY VIEW.",
     ("REPLACE", "TABLE"): "Write CREATE OR REPLACE TABLE ... AS.",
+    ("CREATE", "OR", "REPLACE", "TABLE"): "Give it a query: CREATE OR REPLACE TABLE ... AS SELECT.",
     ("CREATE", "EXTERNAL"): "Write CREATE TABLE: the catalog says where its tables lie.",
     **dict.fromkeys(
         (("CREATE", "DATABASE"), ("CREATE", "SCHEMA"), ("CREATE", "NAMESPACE")),

@@ -68,10 +68,13 @@ class ScriptSettings:
         if self.time_zone is not None:
             found["session_time_zone"] = self.time_zone
         if isinstance(statement, InsertOverwriteSpec):
-            is_dynamic = (hint or self.overwrites) == "dynamic"
-            found["mode"] = "dynamic" if is_dynamic else statement.mode
+            is_dynamic = (hint or self.overwrites) == "dynamic" and statement.new_table is None
             # In Spark, no rows replace all rows.
-            found["allow_empty"] = found["mode"] == "table"
+            found |= (
+                {"mode": "dynamic", "whole_if_unpartitioned": True}
+                if is_dynamic
+                else {"mode": statement.mode, "allow_empty": statement.mode == "table"}
+            )
         return found
 
 

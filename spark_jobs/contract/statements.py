@@ -17,6 +17,7 @@ from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.literals import require_literal
 from spark_jobs.contract.maintenance import MaintenanceStatement
+from spark_jobs.contract.new_table import NewTable
 from spark_jobs.contract.partition_keys import PartitionKey, partition_keys
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.spark_types import parse_type
@@ -310,3 +311,15 @@ Statement = (
     | MaintenanceStatement
     | CompactSpec
 )
+
+
+def created_table(statement: Statement) -> CreateTableSpec | NewTable | None:
+    """What says how the statement creates its target; None: it does not."""
+    if isinstance(statement, CreateTableSpec):
+        return statement
+    return getattr(statement, "new_table", None)
+
+
+def redefines(statement: Statement) -> bool:
+    """Whether the statement decides what its target is: metadata does not tell before it runs."""
+    return isinstance(statement, AlterTableSpec) or created_table(statement) is not None

@@ -203,6 +203,7 @@ _VALUES: dict[str, Any] = {
     "use_spark": True,
     "wap_id": "w",
     "when": [when_matched("s.gone").delete()],
+    "whole_if_unpartitioned": True,
     "where": "n = 1",
     "yarn_queue": "q",
     "zorder_by": ["a", "b"],

@@ -37,7 +37,7 @@ from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import JobRequest, TableName
 from spark_jobs.contract.result import ErrorInfo, JobResult
-from spark_jobs.contract.statements import RowStatement
+from spark_jobs.contract.statements import RowStatement, redefines
 from spark_jobs.errors import JobError
 
 if TYPE_CHECKING:
@@ -138,7 +138,8 @@ class TableOperator(TableRequestOperator):
     def _run(
         self, request: JobRequest, hook: CatalogHook, context: Context, started: float
     ) -> JobResult:
-        check = MetadataCheck(hook, shares_local_files(self.spark_settings()))
+        made = [request.table] if redefines(request.statement) else []
+        check = MetadataCheck(hook, shares_local_files(self.spark_settings()), made)
         self.require_valid(request, check)
         ended = self.submit(request, hook, context)
         result, read = job_outcome(request, hook, ended.failure), time.monotonic()

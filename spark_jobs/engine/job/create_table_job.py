@@ -8,18 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
-from pyspark.sql.types import StructField
-
 from spark_jobs.contract.result import JobResult, Metrics
-from spark_jobs.contract.spark_types import parse_type
-from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
-from spark_jobs.engine.analysis.opaque_columns import opaque_types, refuse_opaque
-from spark_jobs.engine.analysis.schema_evolution import ddl_of
-from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.engine.job.request_job import RequestJob
+from spark_jobs.engine.job.source_columns import source_columns
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.operations import OperationLog
-from spark_jobs.engine.source.sources import Sources
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError, RequestError
 
 
@@ -74,27 +68,7 @@ class CreateTableJob(RequestJob):
         if self.spark is None:
             problem, remedy = "needs a Spark session", "Start the job with one."
             raise RequestError(ErrorCode.REQUEST_INVALID, problem, remedy, ("source",))
+        found = source_columns(self.request, self.spark, self.connector, self.progress, source)
         keys = {each.lower() for each in spec.primary_key}
-        moment = StatementTime(self.spark)
-        sources = Sources(self.spark, self.connector, self.request, None, "", self.progress, moment)
-        try:
-            sources.open()
-            schema = sources[source].frame.schema
-        finally:
-            sources.close()
-        refuse_opaque(opaque_types(schema), schema.names, source)
-        columns = tuple(_column(each, nullable=each.name.lower() not in keys) for each in schema)
-        return replace(spec, columns=columns, source=None)
-
-
-def _column(field: StructField, *, nullable: bool) -> ColumnSpec:
-    kind = ddl_of(field.dataType, (field.name,))
-    try:
-        parse_type(kind)
-    except RequestError:
-        raise NotSupportedError(
-            f"like: column {field.name} of the source has the type {kind.upper()}, which no table "
-            "has.",
-            "Cast it in a query: like=sql_source(...).",
-        ) from None
-    return ColumnSpec(field.name, kind, nullable, field.metadata.get("comment"))
+        columns = (replace(each, nullable=each.name.lower() not in keys) for each in found)
+        return replace(spec, columns=tuple(columns), source=None)

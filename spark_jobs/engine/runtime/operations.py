@@ -67,6 +67,11 @@ class OperationLog:
         except (FileNotFoundError, JobError, UnicodeDecodeError):
             return None
 
+    def is_unfinished(self, operation_id: str) -> bool:
+        """Whether an operation is running or was killed, or has failed, as far as is known here."""
+        stored = self.read(operation_id)
+        return self._is_running(operation_id) if stored is None else stored.error is not None
+
     def store(self, result: JobResult) -> None:
         """Store ``result``, whole or not at all: its operation has ended.
 
@@ -116,12 +121,17 @@ class OperationLog:
             CatalogError: WORKSPACE_ACCESS_DENIED.
             CommitError: RUN_GIVEN_UP.
         """
-        room = _ROOM if has_folders(self.storage.filesystem) else b""
+        self.note_running(operation_id)
         scratch = new_scratch_folder(operation_id, try_number)
         with writing_workspace():
-            replace_file(self.storage.filesystem, self._running(operation_id), room)
             self.lease(scratch).take()
         return scratch
+
+    def note_running(self, operation_id: str) -> None:
+        """Note an operation as running; raises as ``begin``."""
+        room = _ROOM if has_folders(self.storage.filesystem) else b""
+        with writing_workspace():
+            replace_file(self.storage.filesystem, self._running(operation_id), room)
 
     def lease(self, scratch: str) -> Lease:
         """The lease of the run whose temporary files are in ``scratch``."""
