@@ -65,7 +65,7 @@ def read_script(
     Raises:
         JobError: the first statement that cannot be run, with line and column.
     """
-    return _Reader(sources or {}, database).read(text)
+    return ScriptReader(sources or {}, database).read(text)
 
 
 def pieces(text: str) -> Iterator[str]:
@@ -74,13 +74,23 @@ def pieces(text: str) -> Iterator[str]:
     Raises:
         RequestError: SYNTAX_ERROR, when the text cannot be split into tokens.
     """
-    whole = SqlText(text)
+    text = text.removeprefix("\ufeff")
+    for start, end in spans(text):
+        yield _at_its_place(text, start, end)
+
+
+def spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where each statement begins and ends in a text without a byte order mark.
+
+    Raises as ``pieces`` does.
+    """
     begin: Token | None = None
-    for before, token in zip([None, *whole.tokens], whole.tokens, strict=False):
+    tokens = SqlText(text).tokens
+    for before, token in zip([None, *tokens], tokens, strict=False):
         if token.kind != "end" and not token.is_symbol(";"):
             begin = begin or token
         elif begin is not None and before is not None:
-            yield _at_its_place(whole.text, begin.start, before.end)
+            yield begin.start, before.end
             begin = None
 
 
@@ -91,8 +101,8 @@ def _at_its_place(text: str, start: int, end: int) -> str:
 
 
 @dataclass(slots=True)
-class _Reader:
-    """Reads a text; what has been said so far holds for the next statement."""
+class ScriptReader:
+    """Reads a text, or its statements one by one; what has been said holds for the next one."""
 
     sources: Mapping[str, Any]
     database: str | None
@@ -104,17 +114,15 @@ class _Reader:
         self.views = ScriptViews(self.sources)
 
     def read(self, text: str) -> Script:
-        found: list[ScriptStatement] = []
-        for piece in pieces(text):
-            sql = SqlText(piece)
-            _refuse_variables(sql)
-            statement = self._read(sql)
-            if statement is not None:
-                found.append(statement)
-        return Script(tuple(found), tuple(self.named), frozenset(self.views.used))
+        """All statements; raises as ``read_script`` does."""
+        found = (self.statement(piece) for piece in pieces(text))
+        statements = tuple(each for each in found if each is not None)
+        return Script(statements, tuple(self.named), frozenset(self.views.used))
 
-    def _read(self, sql: SqlText) -> ScriptStatement | None:
-        """None: it only matters for the statements behind it."""
+    def statement(self, piece: str) -> ScriptStatement | None:
+        """One of ``pieces``; None: it only matters for those behind it. Raises as ``read``."""
+        sql = SqlText(piece)
+        _refuse_variables(sql)
         cursor = Cursor(sql)
         silent: dict[tuple[str, ...], Callable[[Cursor], None]] = {
             ("SET",): self.settings.read,
