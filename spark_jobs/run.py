@@ -21,6 +21,7 @@ from spark_jobs.engine.job.alter_table_job import AlterTableJob
 from spark_jobs.engine.job.batch import run_batch
 from spark_jobs.engine.job.compaction_job import CompactionJob
 from spark_jobs.engine.job.create_table_job import CreateTableJob
+from spark_jobs.engine.job.drop_table_job import DropTableJob
 from spark_jobs.engine.job.maintenance_job import MaintenanceJob
 from spark_jobs.engine.job.query_job import QueryJob
 from spark_jobs.engine.job.request_job import RequestJob
@@ -38,6 +39,7 @@ _JOBS: Final[tuple[type[RequestJob], ...]] = (
     MaintenanceJob,
     CreateTableJob,
     AlterTableJob,
+    DropTableJob,
     QueryJob,
 )
 
@@ -177,6 +179,8 @@ def summary(result: JobResult) -> str:
         return f"{result.target}: {result.status}, {json.dumps(asdict(counts))}{again}"
     if result.query is not None:
         return f"query: operation {result.operation_id}, {result.query.row_count:,} rows"
+    if result.dropped:
+        return f"{result.target}: dropped"
     if result.made_table:
         return f"{result.target}: created"
     metrics = result.metrics

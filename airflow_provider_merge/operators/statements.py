@@ -61,6 +61,7 @@ class StatementsOperator(SqlScriptsOperator):
         of a ``.sql`` file of them; or a list of such
     :param sources: name → source; ``sql`` uses the names like tables
     :param database: the database of tables that ``sql`` names without a database
+    :param allow_drop: true: statements may drop tables
     :param max_parallel: how many statements run concurrently, if they do not depend on each other
     :param on_failure: whether statements after a failed one run: ``stop`` (default), no;
         ``continue``, yes. The task fails either way, and the error names each failed statement
@@ -293,7 +294,9 @@ class StatementsOperator(SqlScriptsOperator):
         found = [self._operator(each) for each in statements]
         # While the DAG is parsed, a name may be the result of another task, too.
         named = zip((str(each["name"]) for each in listed), found, strict=True)
-        return {name: operator for name, operator in named if operator is not None}
+        known = {name: operator for name, operator in named if operator is not None}
+        self.require_allowed(known)
+        return known
 
     def _operator(self, statement: _Given) -> TableOperator | None:
         # A template may be true or false: whether the statement has a dry run is seen later.

@@ -11,21 +11,24 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from airflow_provider_merge.sql.calls import read_procedure
 from airflow_provider_merge.sql.create_table import is_created_as
 from airflow_provider_merge.sql.cursor import Cursor
 from airflow_provider_merge.sql.lexer import Token
 from airflow_provider_merge.sql.parser import ParsedStatement, parse_statement
 from airflow_provider_merge.sql.script_refusals import refused
 from airflow_provider_merge.sql.script_settings import ScriptSettings
-from airflow_provider_merge.sql.script_views import ScriptViews
+from airflow_provider_merge.sql.script_views import ScriptViews, full_name
 from airflow_provider_merge.sql.text import SqlText
+from airflow_provider_merge.sql.views import Views
 from spark_jobs.contract.inserts import InsertOverwriteSpec
-from spark_jobs.contract.request import TableName
+from spark_jobs.contract.request import JobOptions, TableName
 from spark_jobs.errors import ErrorCode
 
 # What spark-sql replaces in a text, also inside of strings.
 _VARIABLE: Final = re.compile(r"\$\{[^}\s]*\}")
 # Statements that change rows; what they mean, their own parser reads.
+_TIME_ZONE: Final = JobOptions().session_time_zone
 _OF_ROWS: Final = ("MERGE", "UPDATE", "DELETE", "INSERT", "TRUNCATE", "WITH")
 
 
@@ -45,13 +48,14 @@ class ScriptStatement:
 class Script:
     """What a text does.
 
-    ``named`` are tables that stand for what USE names with a catalog; ``read`` the given sources
-    that are read.
+    ``named`` are tables that stand for catalogs that USE and CALL name; ``read`` the given sources
+    that are read; ``formats`` those of the tables that CALL is for, and the first line of each.
     """
 
     statements: tuple[ScriptStatement, ...]
     named: tuple[TableName, ...]
     read: frozenset[str]
+    formats: Mapping[str, int]
 
 
 def read_script(
@@ -109,6 +113,7 @@ class ScriptReader:
     settings: ScriptSettings = field(default_factory=ScriptSettings)
     views: ScriptViews = field(init=False)
     named: list[TableName] = field(default_factory=list)
+    formats: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.views = ScriptViews(self.sources)
@@ -117,7 +122,7 @@ class ScriptReader:
         """All statements; raises as ``read_script`` does."""
         found = (self.statement(piece) for piece in pieces(text))
         statements = tuple(each for each in found if each is not None)
-        return Script(statements, tuple(self.named), frozenset(self.views.used))
+        return Script(statements, tuple(self.named), frozenset(self.views.used), self.formats)
 
     def statement(self, piece: str) -> ScriptStatement | None:
         """One of ``pieces``; None: it only matters for those behind it. Raises as ``read``."""
@@ -147,9 +152,34 @@ class ScriptReader:
             if _has(sql, 2, "IF", "NOT", "EXISTS"):
                 parameters["keep_existing"] = True
             return _statement(sql, "create_table", parameters)
+        if cursor.at("CALL"):
+            return self._call(sql)
+        if cursor.accept("DROP", "TABLE"):
+            return self._drop(cursor)
         if cursor.at("ALTER", "TABLE") or cursor.at("COMMENT", "ON", "TABLE"):
             return _statement(sql, "alter_table", self._text(sql))
         raise refused(sql)
+
+    def _call(self, sql: SqlText) -> ScriptStatement:
+        call = read_procedure(sql, self.database, self.settings.time_zone or _TIME_ZONE)
+        statement = _statement(sql, call.operation, call.parameters)
+        self.formats.setdefault(call.format, statement.line)
+        if call.catalog:
+            self.named.append(TableName("system", "*", call.catalog))
+        return statement
+
+    def _drop(self, cursor: Cursor) -> ScriptStatement:
+        sql = cursor.sql
+        if_exists = cursor.accept("IF", "EXISTS")
+        start, parts = cursor.token.start, cursor.name("the name of the table")
+        if len(parts) == 1 and self.views.has(parts[0].name):
+            problem = f"{parts[0].text} is a temporary view"
+            raise sql.error(start, problem, "Write DROP VIEW.", ErrorCode.REQUEST_INVALID)
+        table = Views(sql, (), self.database).table(parts)
+        purge = cursor.accept("PURGE")
+        cursor.expect_end()
+        parameters = {"target": full_name(table), "if_exists": if_exists, "purge": purge}
+        return _statement(sql, "drop_table", parameters)
 
     def _of_rows(self, sql: SqlText) -> ScriptStatement:
         parsed = parse_statement(sql.text, self.views.names, self.database)

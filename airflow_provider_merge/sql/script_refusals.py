@@ -44,7 +44,7 @@ _INSTEAD: Final[dict[tuple[str, ...], str]] = {
         "Leave it out: CREATE TABLE creates the table's database.",
     ),
     ("CREATE", "FUNCTION"): "Leave it out: statements call functions of Spark only.",
-    ("DROP",): "Drop it with the engine that made it.",
+    ("DROP",): "Only tables and temporary views are dropped: DROP TABLE, DROP VIEW.",
 }
 
 

@@ -47,6 +47,10 @@ class ScriptViews:
         """All names that a statement can read like tables."""
         return (*self.sources, *(each.name for each in self._views.values()))
 
+    def has(self, name: str) -> bool:
+        """Whether there is a view of this name."""
+        return name.lower() in self._views
+
     def defines(self, cursor: Cursor) -> bool:
         """Whether CREATE [OR REPLACE] TEMPORARY VIEW comes next."""
         words = (("CREATE",), ("CREATE", "OR", "REPLACE"))
@@ -204,11 +208,13 @@ def _source(view: _View) -> dict[str, Any]:
         names = ", ".join(map(quote, view.columns))
         query = f"SELECT * FROM ({query}\n) AS {quote(view.name)} ({names})"
     tables = {
-        name: {"kind": "table", "table": _full(each)} for name, each in view.query.tables.items()
+        name: {"kind": "table", "table": full_name(each)}
+        for name, each in view.query.tables.items()
     }
     return {"kind": "sql", "query": query, "sources": tables}
 
 
-def _full(table: TableName) -> str:
+def full_name(table: TableName) -> str:
+    """The name in backticks, with the catalog if it has one."""
     parts = (table.catalog, table.database, table.table)
     return ".".join(quote(each) for each in parts if each)

@@ -134,7 +134,8 @@ class JobResult:
     such as ``added city STRING``; a try after one that failed makes only the missing ones.
     ``maintenance`` is the report of a maintenance statement, for which ``committed`` means that it
     changed anything; None for other statements. ``compaction`` is the report of a compaction,
-    ``alteration`` that of an ALTER TABLE, for which ``committed`` means the same.
+    ``alteration`` that of an ALTER TABLE, for which ``committed`` means the same. ``dropped``: the
+    table is gone.
     ``query`` is what a query found, which has the status ``unchanged`` and an empty ``target``.
     ``settings`` are the Spark settings that affect results, as fixed by the job. ``warnings`` are
     texts for people.
@@ -159,6 +160,7 @@ class JobResult:
     compaction: CompactionReport | None = None
     partition_metrics: tuple[PartitionMetrics, ...] = ()
     alteration: AlterTableReport | None = None
+    dropped: bool = False
     version: int = VERSION
 
     @property
@@ -166,7 +168,7 @@ class JobResult:
         """Whether a table was created: the only change without a snapshot that has no report."""
         reports = (self.maintenance, self.compaction, self.query, self.alteration)
         is_change = self.status == "committed" and self.new_snapshot_id is None
-        return is_change and not any(each is not None for each in reports)
+        return is_change and not self.dropped and not any(each is not None for each in reports)
 
     def to_json(self) -> str:
         """The result as a JSON document; keys in declaration order."""

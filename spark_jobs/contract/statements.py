@@ -14,6 +14,7 @@ from typing import ClassVar, Literal, get_args
 from spark_jobs.contract.alter_table import AlterTableSpec
 from spark_jobs.contract.checks import require, require_column, require_identifier
 from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.literals import require_literal
 from spark_jobs.contract.maintenance import MaintenanceStatement
@@ -308,6 +309,7 @@ Statement = (
     | CreateTableSpec
     | QuerySpec
     | AlterTableSpec
+    | DropTableSpec
     | MaintenanceStatement
     | CompactSpec
 )
@@ -322,4 +324,5 @@ def created_table(statement: Statement) -> CreateTableSpec | NewTable | None:
 
 def redefines(statement: Statement) -> bool:
     """Whether the statement decides what its target is: metadata does not tell before it runs."""
-    return isinstance(statement, AlterTableSpec) or created_table(statement) is not None
+    decides = isinstance(statement, AlterTableSpec | DropTableSpec)
+    return decides or created_table(statement) is not None

@@ -107,6 +107,7 @@ _VALUES: dict[str, Any] = {
     "after_id": 5,
     "after_last": True,
     "alias": "x",
+    "allow_drop": True,
     "allow_empty": True,
     "archives": "a.zip",
     "branch": "audit",

@@ -262,3 +262,36 @@ def test_a_dry_run_of_what_has_none_is_refused(nightly: Write) -> None:
     text = "DELETE FROM a.b; CREATE TABLE a.c (id INT)"
     with pytest.raises(JobError, match=r"statement 'a-2' \(a.sql, line 1\): dry_run: "):
         parsed(nightly('sql="a.sql", dry_run=True', a=text))
+
+
+CARE = """DROP TABLE IF EXISTS shop.old;
+CALL sys.create_tag(table => 'shop.daily', tag => 'x');
+CALL sys.compact(table => 'shop.daily');
+CALL sys.expire_snapshots(table => 'shop.daily', retain_max => 3);
+CREATE TABLE shop.old AS SELECT * FROM shop.daily;
+"""
+
+
+def test_calls_and_drops_are_statements_like_others(
+    nightly: Write, submitter: FakeSubmitter
+) -> None:
+    assert nightly('sql="a.sql", allow_drop=True', a=CARE).run().state == "success"
+    kinds = [each.statement.kind for each in requests_of(submitter)]
+    assert kinds == ["drop_table", "create_tag", "compact", "expire_snapshots", "insert_into"]
+
+
+def test_a_drop_has_to_be_allowed(nightly: Write) -> None:
+    with pytest.raises(JobError) as raised:
+        parsed(nightly('sql="a.sql"', a=CARE))
+    assert "allow_drop: statement 'a-1' (a.sql, line 1) drops `shop`.`old`" in str(raised.value)
+    with pytest.raises(JobError, match=r"allow_drop: statement 'x' drops a\.b"):
+        nightly("statements=[{'name': 'x', 'operation': 'drop_table', 'target': 'a.b'}]").dag()
+
+
+def test_a_call_of_another_format_is_refused_before_spark_starts(
+    nightly: Write, submitter: FakeSubmitter, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "DELETE FROM shop.a;\nCALL system.rewrite_manifests('shop.a')"
+    assert nightly('sql="a.sql"', a=text).run().state == "failed"
+    assert submitter.jobs == []
+    assert "line 2: the procedure is for tables of iceberg, not paimon" in capsys.readouterr().out

@@ -104,7 +104,7 @@ def test_an_overwrite_has_the_mode_that_spark_would_take(
     text: str, wanted: tuple[str, bool]
 ) -> None:
     parameters = only(text).parameters
-    assert (parameters["mode"], parameters["allow_empty"]) == wanted
+    assert (parameters["mode"], parameters.get("allow_empty", False)) == wanted
 
 
 def test_the_time_zone_is_that_of_the_statements_behind() -> None:

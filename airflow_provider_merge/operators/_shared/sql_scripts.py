@@ -10,12 +10,15 @@ from typing import Any, Final
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook
+from airflow_provider_merge.operators._shared.drop_table import DropTableStatement
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.operators._shared.sql_parameter import (
     names_sql_file,
     of_parameter,
     sql_of_file,
 )
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
+from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.sql.script import Script, outline, read_script
 from airflow_provider_merge.task_errors import naming_task
 from airflow_provider_merge.templates import is_known_name, is_template, with_words
@@ -42,6 +45,7 @@ class SqlScriptsOperator(SparkJobOperator):
         of a ``.sql`` file of them; or a list of such
     :param sources: name → source; ``sql`` uses the names like tables
     :param database: the database of tables that ``sql`` names without a database
+    :param allow_drop: true: statements may drop tables
     """
 
     template_fields: Sequence[str] = (
@@ -49,6 +53,7 @@ class SqlScriptsOperator(SparkJobOperator):
         "sql",
         "sources",
         "database",
+        "allow_drop",
     )
 
     def __init__(
@@ -57,12 +62,14 @@ class SqlScriptsOperator(SparkJobOperator):
         sql: str | Sequence[str] | None = None,
         sources: Mapping[str, Any] | None = None,
         database: str | None = None,
+        allow_drop: bool | str = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.sql = sql
         self.sources = sources
         self.database = database
+        self.allow_drop = allow_drop
         # By the places of texts: the files that they are of, and what those with templates hold.
         self._sql_files: dict[int, str] = {}
         self._outlines: dict[int, tuple[str, ...]] = {}
@@ -94,6 +101,20 @@ class SqlScriptsOperator(SparkJobOperator):
                 with of_parameter(self._label(at)):
                     _require_outline(written, outline(text))
 
+    def require_allowed(self, operators: Mapping[str, TableOperator | None]) -> None:
+        """Check that no statement drops a table, unless the task allows it.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter and the statement.
+        """
+        if is_template(self.allow_drop) or flag("allow_drop", self.allow_drop):
+            return
+        for name, operator in operators.items():
+            if isinstance(operator, DropTableStatement):
+                place = f" ({operator.sql_file})" if operator.sql_file else ""
+                problem = f"statement {name!r}{place} drops {operator.target}"
+                raise invalid("allow_drop", problem, "Write allow_drop=True if that is meant.")
+
     def file_statements(self) -> Iterator[FileStatement]:
         """The statements of all texts that are known; names are those of files, with numbers.
 
@@ -110,12 +131,21 @@ class SqlScriptsOperator(SparkJobOperator):
             return  # the rendered text decides
 
     def require_used_catalogs(self, hook: CatalogHook) -> None:
-        """Check the catalogs in USE; raises as ``CatalogHook.require_catalog``."""
+        """Check the catalogs that USE and CALL name, and the formats that CALL is for.
+
+        Raises:
+            RequestError: REQUEST_INVALID: it is not the connection's.
+        """
+        own = hook.catalog_spec().connector
         for at, text in enumerate(self._texts()):
             script = self._labelled(at, text)
             with of_parameter(self._label(at)):
                 for table in script.named:
                     hook.require_catalog(table)
+                for name, line in script.formats.items():
+                    if name != own:
+                        problem = f"line {line}: the procedure is for tables of {name}, not {own}"
+                        raise invalid("CALL", problem, "Write the one of the catalog's tables.")
 
     def check_sql(self) -> None:
         """Check the texts that are known, and that each source is read by one of them.
