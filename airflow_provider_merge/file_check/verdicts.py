@@ -17,6 +17,7 @@ from airflow_provider_merge.file_check.templates import rendered, rendered_text
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.operators._shared.configured_limits import configured_limits
 from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
+from airflow_provider_merge.operators._shared.sql_scripts import require_used_catalogs
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators.statement_list import operator_of
 from airflow_provider_merge.sql.parser import parse_query
@@ -87,7 +88,7 @@ class FileCheck:
             if len(found) == 1 and self._is_query(found[0]):
                 return FileVerdict(path, (_verdict(found[0]),), is_query=True)
             written = masked(path.read_text().removeprefix("\ufeff"))
-            return FileVerdict(path, tuple(self._statements(found, written)))
+            return FileVerdict(path, tuple(self._statements(path, found, written)))
         except JobError as error:
             return FileVerdict(path, error=on_line(error, "", str(path)))
 
@@ -98,33 +99,51 @@ class FileCheck:
             return False
         return True
 
-    def _statements(self, found: list[str], written: MaskedText | None) -> Iterator[Verdict]:
+    def _statements(
+        self, path: Path, found: list[str], written: MaskedText | None
+    ) -> Iterator[Verdict]:
         reader = ScriptReader(self.sources, self.database)
         places = [] if written is None else list(spans(written.text))
         for at, piece in enumerate(found):
             original = ""
             if written is not None and len(places) == len(found):
                 original = written.text[slice(*places[at])]
-            yield self._statement(reader, piece, original, written)
-
-    def _statement(
-        self, reader: ScriptReader, piece: str, original: str, written: MaskedText | None
-    ) -> Verdict:
-        text = original if written is None else written.restored(original)
-        try:
-            return _verdict(piece, text, statement=reader.statement(piece))
-        except JobError as error:
-            edit = edit_of(original)
-            if edit is None or written is None:
-                return _verdict(piece, text, error=error)
-            edit = replace(edit, text=written.restored(edit.text))
-            values = {**self.values, "params": _with_words(self.values["params"], edit.params)}
+            text = original if written is None else written.restored(original)
             try:
-                (after, *_) = [*pieces(rendered_text(edit.text, values)), ""]
-                statement = reader.statement(after) if after else None
-            except JobError:
-                return _verdict(piece, text, error=error)
-            return _verdict(piece, text, statement=statement, edit=edit)
+                yield _verdict(piece, text, statement=self._read(path, reader, piece))
+            except JobError as error:
+                edit = None if written is None else self._edit(written, original)
+                try:
+                    if edit is None:
+                        raise
+                    statement = self._read(path, reader, self._edited(edit))
+                except JobError:
+                    yield _verdict(piece, text, error=error)
+                else:
+                    yield _verdict(piece, text, statement=statement, edit=edit)
+
+    def _edit(self, written: MaskedText, original: str) -> Edit | None:
+        edit = edit_of(original)
+        return None if edit is None else replace(edit, text=written.restored(edit.text))
+
+    def _edited(self, edit: Edit) -> str:
+        """The edited statement with its templates filled in; "" if nothing is left."""
+        # Parameters that the edit adds have no value yet: any word will do.
+        params = {**dict.fromkeys(edit.params, "1"), **self.values["params"]}
+        text = rendered_text(edit.text, {**self.values, "params": params})
+        return next(pieces(text), "")
+
+    def _read(self, path: Path, reader: ScriptReader, piece: str) -> ScriptStatement | None:
+        """The statement, whose text its own operator has read, too."""
+        if not piece:
+            return None
+        reader.named.clear()
+        reader.formats.clear()
+        found = reader.statement(piece)
+        require_used_catalogs(self.hook, reader.named, reader.formats)
+        if found is not None:
+            self._operator(found, path)
+        return found
 
     def _made(self, file: FileVerdict) -> Iterator[TableName]:
         for each in file.statements:
@@ -188,11 +207,6 @@ class FileCheck:
             options=operator.job_options(),
             text_limits=configured_limits(),
         )
-
-
-def _with_words(params: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Parameters that an edit adds have no value yet: any word will do."""
-    return {**dict.fromkeys(names, "1"), **params}
 
 
 def _verdict(piece: str, written: str = "", **found: Any) -> Verdict:

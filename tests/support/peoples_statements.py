@@ -22,14 +22,15 @@ RUN = {
         ON t.order_id = s.order_id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *""",
     "merge-latest": """
         WITH latest AS (
-            SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY order_id ORDER BY day DESC) AS n
-                           FROM shop.updates) WHERE n = 1)
+            SELECT * FROM (
+                SELECT *, row_number() OVER (PARTITION BY order_id ORDER BY day DESC) AS n
+                FROM shop.updates) WHERE n = 1)
         MERGE INTO shop.orders t USING latest s ON t.order_id = s.order_id
         WHEN MATCHED THEN UPDATE SET amount = s.amount""",
     "insert-values": "INSERT INTO shop.orders VALUES (11, 'ann', 1.50, 'open', DATE '2026-01-01')",
     "insert-columns": "INSERT INTO shop.orders (order_id, day) SELECT 12, DATE '2026-01-02'",
     "insert-table": "INSERT INTO TABLE shop.orders TABLE shop.updates",
-    "insert-by-name": "INSERT INTO shop.orders BY NAME SELECT DATE '2026-01-03' AS day, 13 AS order_id",
+    "insert-by-name": "INSERT INTO shop.orders BY NAME SELECT DATE '2026-01-03' AS day, 13 order_id",
     "insert-partition": """
         INSERT INTO shop.orders PARTITION (day = '2026-01-04')
         SELECT order_id, customer, amount, status FROM shop.updates""",
@@ -45,9 +46,10 @@ RUN = {
     "delete-exists": """
         DELETE FROM shop.orders AS o
         WHERE EXISTS (SELECT 1 FROM shop.updates u WHERE u.order_id = o.order_id)""",
-    "update": "UPDATE shop.orders SET status = 'late', amount = amount + 1 WHERE day < '2026-01-02'",
+    "update": "UPDATE shop.orders SET status = 'x', amount = amount + 1 WHERE day < '2020-01-02'",
     "update-from-subquery": """
-        UPDATE shop.orders SET amount = (SELECT max(amount) FROM shop.updates) WHERE order_id = 1""",
+        UPDATE shop.orders SET amount = (SELECT max(amount) FROM shop.updates)
+        WHERE order_id = 1""",
     "truncate": "TRUNCATE TABLE shop.copy",
     "truncate-partition": "TRUNCATE TABLE shop.orders PARTITION (day = DATE '2020-02-02')",
     "drop-partition": "ALTER TABLE shop.orders DROP IF EXISTS PARTITION (day = DATE '2020-02-03')",
@@ -87,9 +89,8 @@ EDITED = {
     "location": "CREATE TABLE shop.placed (id INT) LOCATION '/data/placed' COMMENT 'x'",
     "database": "CREATE DATABASE IF NOT EXISTS shop; TRUNCATE TABLE shop.copy",
     "setting": "SET spark.sql.shuffle.partitions = 8; TRUNCATE TABLE shop.copy",
-    "show": "SHOW PARTITIONS shop.orders; DESCRIBE TABLE EXTENDED shop.orders; TRUNCATE shop.copy".replace(
-        "TRUNCATE shop", "TRUNCATE TABLE shop"
-    ),
+    "show": """
+        SHOW PARTITIONS shop.orders; DESCRIBE TABLE EXTENDED shop.orders; TRUNCATE TABLE shop.copy""",
     "analyze": "TRUNCATE TABLE shop.copy; ANALYZE TABLE shop.orders COMPUTE STATISTICS",
     "refresh": "REFRESH TABLE shop.orders; MSCK REPAIR TABLE shop.orders; TRUNCATE TABLE shop.copy",
     "cache": "CACHE TABLE c AS SELECT 1; TRUNCATE TABLE shop.copy",
@@ -112,16 +113,55 @@ REFUSED = {
     "clone": "CREATE TABLE shop.cloned SHALLOW CLONE shop.orders",
     "copy-into": "COPY INTO shop.orders FROM '/landing' FILEFORMAT = CSV",
     "delta": "CREATE TABLE shop.delta (id INT) USING delta",
-    "constraint": "ALTER TABLE shop.orders ADD CONSTRAINT paid CHECK (amount > 0)",
+    "constraint": "ALTER TABLE shop.altered ADD CONSTRAINT paid CHECK (amount > 0)",
     "generated": "CREATE TABLE shop.g (id INT, twice INT GENERATED ALWAYS AS (id * 2))",
     "replace-where": "INSERT INTO shop.orders REPLACE WHERE status = 'open' TABLE shop.updates",
     "path": "INSERT INTO shop.copy SELECT * FROM parquet.`/data/orders`",
-    "multi-insert": "FROM shop.updates INSERT INTO shop.copy SELECT * INSERT INTO shop.orders SELECT *",
+    "multi-insert": "FROM shop.updates INSERT INTO shop.copy SELECT * INSERT INTO shop.a SELECT *",
     "load": "LOAD DATA INPATH '/data' INTO TABLE shop.orders",
     "grant": "GRANT SELECT ON TABLE shop.orders TO ann",
     "function": "CREATE FUNCTION twice AS 'com.example.Twice'",
     "describe-history": "TRUNCATE TABLE shop.copy; RESET",
     "unknown-column": "DELETE FROM shop.orders WHERE nothing = 1",
     "unknown-table": "INSERT INTO shop.nowhere SELECT 1",
-    "write-order": "ALTER TABLE shop.orders WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY day",
+}
+# By format: calls of its procedures, and what only its tables have.
+RUN_ON = {
+    "paimon": {
+        "call-expire": "CALL sys.expire_snapshots(table => 'shop.copy', retain_max => 5)",
+        "call-compact": "CALL sys.compact(table => 'shop.copy')",
+        "call-tag": "CALL sys.create_tag(table => 'shop.orders', tag => 'first', snapshot => 1)",
+        "call-orphans": "CALL sys.remove_orphan_files(table => 'shop.orders')",
+        "primary-key": """
+            CREATE TABLE shop.keyed (id BIGINT, name STRING) USING paimon
+            TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '2')""",
+        "drop": "DROP TABLE IF EXISTS shop.old",
+    },
+    "iceberg": {
+        "call-expire": """
+            CALL lake.system.expire_snapshots('shop.copy', TIMESTAMP '2020-01-01 00:00:00', 5)""",
+        "call-rewrite": "CALL lake.system.rewrite_data_files(table => 'shop.copy')",
+        "call-manifests": "CALL lake.system.rewrite_manifests('shop.orders')",
+        "transform": """
+            CREATE TABLE shop.by_month (id BIGINT, at TIMESTAMP) USING iceberg
+            PARTITIONED BY (months(at), bucket(4, id))""",
+        "properties": "ALTER TABLE shop.altered SET TBLPROPERTIES ('read.split.size' = '9')",
+        "drop": "DROP TABLE shop.old",
+        "write-order": "ALTER TABLE shop.altered WRITE DISTRIBUTED BY PARTITION",
+    },
+}
+REFUSED_ON = {
+    "paimon": {
+        "transform": "CREATE TABLE shop.t (id BIGINT, at TIMESTAMP) PARTITIONED BY (months(at))",
+        "other-format": "CREATE TABLE shop.t (id BIGINT) USING iceberg",
+        "write-order": "ALTER TABLE shop.altered WRITE DISTRIBUTED BY PARTITION",
+        "other-call": "CALL system.rewrite_manifests('shop.orders')",
+        "unknown-argument": "CALL sys.compact(table => 'shop.orders', depth => 3)",
+    },
+    "iceberg": {
+        "other-format": "CREATE TABLE shop.t (id BIGINT) USING paimon",
+        "other-call": "CALL sys.compact('shop.orders')",
+        "ancestors": "CALL lake.system.ancestors_of('shop.orders')",
+        "unknown-argument": "CALL lake.system.rewrite_data_files(table => 'shop.copy', depth => 3)",
+    },
 }

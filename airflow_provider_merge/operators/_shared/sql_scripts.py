@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -22,6 +22,7 @@ from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.sql.script import Script, outline, read_script
 from airflow_provider_merge.task_errors import naming_task
 from airflow_provider_merge.templates import is_known_name, is_template, with_words
+from spark_jobs.contract.request import TableName
 from spark_jobs.errors import JobError
 
 _NO_NAME: Final = re.compile(r"[^\w.-]+")
@@ -136,16 +137,10 @@ class SqlScriptsOperator(SparkJobOperator):
         Raises:
             RequestError: REQUEST_INVALID: it is not the connection's.
         """
-        own = hook.catalog_spec().connector
         for at, text in enumerate(self._texts()):
             script = self._labelled(at, text)
             with of_parameter(self._label(at)):
-                for table in script.named:
-                    hook.require_catalog(table)
-                for name, line in script.formats.items():
-                    if name != own:
-                        problem = f"line {line}: the procedure is for tables of {name}, not {own}"
-                        raise invalid("CALL", problem, "Write the one of the catalog's tables.")
+                require_used_catalogs(hook, script.named, script.formats)
 
     def check_sql(self) -> None:
         """Check the texts that are known, and that each source is read by one of them.
@@ -256,6 +251,23 @@ class SqlScriptsOperator(SparkJobOperator):
         parts = [each for each in path.parent.parts if each not in (".", "..", "/")]
         whole = ".".join([*parts, path.stem]) if folders else path.stem
         return _NO_NAME.sub("_", whole)[-_LONGEST_NAME:]
+
+
+def require_used_catalogs(
+    hook: CatalogHook, named: Iterable[TableName], formats: Mapping[str, int]
+) -> None:
+    """Check the catalogs that a text names, and the ``formats`` of its procedures, by their lines.
+
+    Raises:
+        RequestError: REQUEST_INVALID: it is not the connection's.
+    """
+    own = hook.catalog_spec().connector
+    for table in named:
+        hook.require_catalog(table)
+    for name, line in formats.items():
+        if name != own:
+            problem = f"line {line}: the procedure is for tables of {name}, not {own}"
+            raise invalid("CALL", problem, "Write the one of the catalog's tables.")
 
 
 def _readable(text: Any) -> str | None:

@@ -33,11 +33,12 @@ from airflow_provider_merge.table_pages import (
 from airflow_provider_merge.task_errors import task_failure
 from airflow_provider_merge.templates import is_template, when_rendered
 from spark_jobs.contract import codec
+from spark_jobs.contract.alter_table import AlterTableSpec
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import JobRequest, TableName
 from spark_jobs.contract.result import ErrorInfo, JobResult
-from spark_jobs.contract.statements import RowStatement, redefines
+from spark_jobs.contract.statements import CreateTableSpec, RowStatement, redefines
 from spark_jobs.errors import JobError
 
 if TYPE_CHECKING:
@@ -120,6 +121,8 @@ class TableOperator(TableRequestOperator):
         Raises:
             JobError: naming the parameter or the line.
         """
+        if isinstance(request.statement, CreateTableSpec | AlterTableSpec):
+            check.hook.refuse_definition(request.statement)
         if not isinstance(request.statement, RowStatement | PartitionStatement | CompactSpec):
             return
         try:

@@ -17,7 +17,7 @@ from spark_jobs.connectors.shared.table.definitions import (
 from spark_jobs.contract.literals import literal_text, require_literal
 from spark_jobs.contract.partition_keys import IDENTITY
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
-from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.paimon.definitions import refuse_transforms
 from spark_jobs.spi.tables import Column
 
 
@@ -33,13 +33,7 @@ def requested_schema(spec: CreateTableSpec) -> PaimonSchema:
     spelled = {column.name.lower(): column.name for column in spec.columns}
     primary_key = tuple(spelled[key.lower()] for key in spec.primary_key)
     partition = spec.partitioned_by()
-    computed = next((key for key in partition if key.transform != IDENTITY), None)
-    if computed is not None:
-        raise NotSupportedError(
-            f"partition_keys: {computed}: Paimon's tables are partitioned by columns, not by "
-            "transforms.",
-            "Give it a column of its own.",
-        )
+    refuse_transforms(partition)
     return PaimonSchema(
         columns=tuple(
             PaimonColumn(
