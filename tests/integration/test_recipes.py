@@ -200,3 +200,19 @@ def test_the_day_of_25_hours(kitchen: Kitchen) -> None:
     # The logical date of the run that begins when this day is over.
     kitchen.run("visits_by_day", "2026-10-25T00:00:00+02:00")
     assert kitchen.rows("web.visits_by_day") == [("home", 2, "2026-10-25")]
+
+
+def test_a_file_of_several_statements(kitchen: Kitchen) -> None:
+    lines = "sale_id,product,amount,day\n"
+    kitchen.land(
+        "sales-lines",
+        lines + "1,tea,2.00,2026-03-01\n2,tea,3.00,2026-03-01\n3,mug,9.00,2026-03-02\n",
+    )
+    kitchen.run("from_sql_files", "2026-03-01", day="2026-03-01")
+    kitchen.run("from_sql_files", "2026-03-02", day="2026-03-02")
+    kitchen.run("from_sql_files", "2026-03-03", day="2026-03-01")
+    assert kitchen.rows("shop.sales_by_product") == [
+        ("mug", "9.00", "2026-03-02"),
+        ("tea", "5.00", "2026-03-01"),
+    ]
+    assert len(kitchen.rows("shop.sales")) == 3

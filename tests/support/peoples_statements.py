@@ -30,7 +30,7 @@ RUN = {
     "insert-values": "INSERT INTO shop.orders VALUES (11, 'ann', 1.50, 'open', DATE '2026-01-01')",
     "insert-columns": "INSERT INTO shop.orders (order_id, day) SELECT 12, DATE '2026-01-02'",
     "insert-table": "INSERT INTO TABLE shop.orders TABLE shop.updates",
-    "insert-by-name": "INSERT INTO shop.orders BY NAME SELECT DATE '2026-01-03' AS day, 13 order_id",
+    "insert-by-name": "INSERT INTO shop.orders BY NAME SELECT DATE '2026-01-03' day, 13 order_id",
     "insert-partition": """
         INSERT INTO shop.orders PARTITION (day = '2026-01-04')
         SELECT order_id, customer, amount, status FROM shop.updates""",
@@ -90,7 +90,8 @@ EDITED = {
     "database": "CREATE DATABASE IF NOT EXISTS shop; TRUNCATE TABLE shop.copy",
     "setting": "SET spark.sql.shuffle.partitions = 8; TRUNCATE TABLE shop.copy",
     "show": """
-        SHOW PARTITIONS shop.orders; DESCRIBE TABLE EXTENDED shop.orders; TRUNCATE TABLE shop.copy""",
+        SHOW PARTITIONS shop.orders; DESCRIBE TABLE EXTENDED shop.orders;
+        TRUNCATE TABLE shop.copy""",
     "analyze": "TRUNCATE TABLE shop.copy; ANALYZE TABLE shop.orders COMPUTE STATISTICS",
     "refresh": "REFRESH TABLE shop.orders; MSCK REPAIR TABLE shop.orders; TRUNCATE TABLE shop.copy",
     "cache": "CACHE TABLE c AS SELECT 1; TRUNCATE TABLE shop.copy",
