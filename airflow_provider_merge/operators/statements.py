@@ -188,7 +188,8 @@ class StatementsOperator(SqlScriptsOperator):
             self.pages[TABLE_PAGE] = page_before(self.catalog_conn_id, first.table)
             self._require_valid(operators, requests, hook)
             ended = self.submit(self._batch(context, requests), hook, context)
-            outcome = batch_outcome(requests, hook, ended.failure)
+            places = {name: operator.sql_file for name, operator in operators.items()}
+            outcome = batch_outcome(requests, hook, ended.failure, places)
         except JobError as error:
             raise task_failure(error, context) from None
         self._outcome = outcome

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from airflow_provider_merge.sql.cursor import Cursor
 from airflow_provider_merge.sql.definitions import DefinitionReader
@@ -88,6 +87,8 @@ class Call:
 
     def moment(self, at: Argument) -> str:
         """A timestamp with its offset; one without has that of the session's time zone."""
+        from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
         try:
             moment = datetime.fromisoformat(self.text(at).strip())
         except ValueError:

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.new_table import CREATED_BY, NewTable, WhenExists
 from spark_jobs.contract.query import QuerySpec
@@ -227,6 +228,18 @@ def test_a_cleared_task_finishes_what_its_ended_try_began(
     result = make("op-2", "keep", tries=2, of_run="run")
     assert result.status == "committed", result.error
     assert rows(spark, catalog) == THREE
+
+
+def test_a_cleared_task_that_dropped_the_table_makes_it_anew(
+    spark: SparkSession, catalog: CatalogSpec, make: Make
+) -> None:
+    """As a file with DROP TABLE in front of it does, when a statement behind it has failed."""
+    assert make("op-1", of_run="run").error is None
+    assert run(JobRequest("drop", NAME, catalog, DropTableSpec()), None).dropped
+    result = make("op-2", tries=2, of_run="run")
+    assert result.status == "committed", result.error
+    assert rows(spark, catalog) == THREE
+    assert table_of(catalog).created_by == "op-2"
 
 
 def test_a_table_that_was_not_filled_is_nobody_elses(

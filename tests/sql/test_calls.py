@@ -147,7 +147,7 @@ WRONG = {
     "CALL sys.compact(table => 'db.t', partitions => 'p')": ("expected partitions such as", ""),
     "CALL sys.delete_tag('db.t', 'a,b')": ("tag with several names", "a CALL for each"),
     "CALL sys.compact(table => 't')": ("is not a table name", "database.table"),
-    "CALL other('db.t')": ("the procedure other is not supported", "CALL sys"),
+    "CALL other('db.t')": ("the procedure other is not supported", "in system and in sys"),
     "CALL sys.compact('db.t'": ("( is not closed", ""),
     "CREATE TEMP VIEW v AS SELECT 1; DROP TABLE v": ("v is a temporary view", "DROP VIEW"),
     "DROP TABLE t": ("t is neither", "database.table"),

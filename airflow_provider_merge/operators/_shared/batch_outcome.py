@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
 
@@ -22,7 +22,8 @@ from spark_jobs.errors import JobError
 class BatchOutcome:
     """By the names of the statements: results, errors, and those that left neither.
 
-    ``failure``: how the process of the job ended, if it failed; ``location``: where results are.
+    ``failure``: how the process of the job ended, if it failed; ``location``: where results are;
+    ``places``: where statements stand, if that is in files.
     """
 
     results: Mapping[str, JobResult]
@@ -30,6 +31,7 @@ class BatchOutcome:
     missing: Sequence[str]
     failure: SubmissionError | None
     location: str
+    places: Mapping[str, str] = field(default_factory=dict)
 
     def require_all(self, where: str) -> None:
         """Fail, with the place of the task, unless each statement has a result.
@@ -49,19 +51,26 @@ class BatchOutcome:
     def _told(self) -> str:
         total = len(self.results) + len(self.errors) + len(self.missing)
         lines = [f"{len(self.errors)} of {total} statements failed:"]
-        lines += [f"{name}: {error}" for name, error in self.errors.items()]
+        lines += [f"{self._placed(name)}: {error}" for name, error in self.errors.items()]
         if self.missing:
             lines.append(f"Not run, because one before failed: {', '.join(self.missing)}")
         return "\n".join([*lines, self._done()])
+
+    def _placed(self, name: str) -> str:
+        place = self.places.get(name)
+        return f"{name} ({place})" if place else name
 
     def _done(self) -> str:
         return f"Done, and not repeated by a retry: {', '.join(self.results) or 'none'}."
 
 
 def batch_outcome(
-    requests: Mapping[str, JobRequest], hook: CatalogHook, failure: SubmissionError | None
+    requests: Mapping[str, JobRequest],
+    hook: CatalogHook,
+    failure: SubmissionError | None,
+    places: Mapping[str, str],
 ) -> BatchOutcome:
-    """Read what the statements left; ``requests`` by their names, at least one.
+    """Read what the statements left; ``requests`` and ``places`` by their names, at least one.
 
     Raises:
         CatalogError: WORKSPACE_ACCESS_DENIED: none could leave anything.
@@ -84,4 +93,4 @@ def batch_outcome(
     if len(missing) == len(requests):
         require_open(first, hook.workspace_options())
     workspace = first.catalog.workspace_location
-    return BatchOutcome(results, errors, missing, failure, f"{workspace}/{FOLDER}")
+    return BatchOutcome(results, errors, missing, failure, f"{workspace}/{FOLDER}", places)

@@ -158,7 +158,7 @@ class SqlScriptsOperator(SparkJobOperator):
             read = [self._labelled(at, text) for at, text in enumerate(texts)]
             found = frozenset[str]().union(*(each.read for each in read))
             for name in self.sources or ():
-                if name not in found:
+                if name not in found and "sources" not in self.from_defaults:
                     raise invalid(
                         f"sources.{name}",
                         "no statement reads it",
