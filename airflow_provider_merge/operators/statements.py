@@ -17,6 +17,7 @@ from airflow_provider_merge.operators._shared.asset_events import (
 )
 from airflow_provider_merge.operators._shared.batch_outcome import BatchOutcome, batch_outcome
 from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
+from airflow_provider_merge.operators._shared.measured import measuring
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id
 from airflow_provider_merge.operators._shared.outcome import settle_task
 from airflow_provider_merge.operators._shared.pages import pages_of_result
@@ -166,6 +167,7 @@ class StatementsOperator(SparkJobOperator):
         self._check_parameters()
 
     @when_rendered
+    @measuring
     @telling_timeouts
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the statements; ``statements`` in the result has the result of each, by name.
@@ -179,11 +181,12 @@ class StatementsOperator(SparkJobOperator):
                 name: operator.job_request(context, hook, name)
                 for name, operator in operators.items()
             }
+            self.measured.expect(*requests.values())
             first = next(iter(requests.values()))
             self.pages[TABLE_PAGE] = page_before(self.catalog_conn_id, first.table)
             self._require_valid(operators, requests, hook)
             ended = self.submit(self._batch(context, requests), hook, context)
-            outcome = batch_outcome(requests, hook, ended.failure)
+            outcome = batch_outcome(requests, hook, ended.failure, self.measured.left)
         except JobError as error:
             raise task_failure(error, context) from None
         self._outcome = outcome
