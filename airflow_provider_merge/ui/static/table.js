@@ -3,6 +3,7 @@
 import { carePart } from "./care.js";
 import { partitionsPart } from "./partitions.js";
 import { fetchLibrary } from "./plots.js";
+import { runningPart } from "./running.js";
 import { schemaPart } from "./schema.js";
 import { timelinePart } from "./timeline.js";
 import { age, airflowLink, ask, el, facts, fill, moment, number, pageOf, query, remember, writer } from "./ui.js";
@@ -38,7 +39,7 @@ export async function tablePage() {
   show(query.get("tab") in parts ? query.get("tab") : "timeline");
   // What is shown stays where it is: no link moves away from under the mouse.
   await headed;
-  return [title(table), head, tabs, body];
+  return [title(table), head, runningPart(table), tabs, body];
 }
 
 /** The heading of a page about a table, with the way back to the list. */

@@ -35,7 +35,7 @@ def share_of(spark: SparkSession, job_group: str | None) -> Share:
     ``job_group``: that of its jobs; None: all jobs are its own.
     """
     context = spark._jsparkSession.sparkContext()
-    tracker, store = context.statusTracker(), context.statusStore()
+    tracker = context.statusTracker()
     stages = {int(each) for each in tracker.getActiveStageIds()}
     if job_group is not None:
         jobs = [tracker.getJobInfo(each) for each in tracker.getJobIdsForGroup(job_group)]
@@ -47,14 +47,14 @@ def share_of(spark: SparkSession, job_group: str | None) -> Share:
         if stage.isDefined():
             done += int(stage.get().numCompletedTasks())
             tasks += int(stage.get().numTasks())
-            rows += _rows(store, number)
+            rows += _rows(context, number)
     return Share(done, tasks, rows)
 
 
-def _rows(store: Any, stage: int) -> int:
+def _rows(context: Any, stage: int) -> int:
     """The rows that a stage has read, or passed on, as far as Spark counts them."""
     try:
-        told = store.lastStageAttempt(stage)
+        told = context.statusStore().lastStageAttempt(stage)
         counts = (told.inputRecords(), told.shuffleReadRecords(), told.shuffleWriteRecords())
         return max(map(int, counts))
     except Exception:  # noqa: BLE001 - this store is Spark's own: a release may not have it
