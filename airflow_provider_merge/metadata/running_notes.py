@@ -122,8 +122,8 @@ class RunningNotes:
         written = modified(path, self.options)
         if written is None or (now := datetime.now(UTC)) - written > ABANDONED_AFTER:
             return None
-        content = read_bytes(path, self.options, _LONGEST) or b""
         try:
+            content = read_bytes(path, self.options, _LONGEST) or b""
             note = ProgressNote.from_json(content.decode())
         except (ValueError, RecursionError, JobError):
             # Of a statement that has begun a moment ago there is room alone.

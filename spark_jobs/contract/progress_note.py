@@ -21,6 +21,8 @@ LOOK_EVERY: Final = 10.0
 RENEWED_AFTER: Final = 30.0
 # Of a note that was not renewed for so many seconds, nobody knows whether its driver lives.
 SILENT_AFTER: Final = 150.0
+# In the year 5138.
+_LAST: Final = 1e11
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,10 @@ class ProgressNote:
             ValueError: it is none.
             RequestError: it is of another release.
         """
-        return codec.decode(cls, json.loads(text))
+        found = codec.decode(cls, json.loads(text))
+        if not all(0 <= each < _LAST for each in (found.began, found.noted)):
+            raise ValueError("it was written at no time")
+        return found
 
     def text(self) -> str:
         """How far it is, for people."""
