@@ -75,9 +75,7 @@ def test_what_the_job_refused(
 
 
 def test_what_was_refused_before_there_was_a_job(run: Callable[[str], dict[str, Any]]) -> None:
-    told = run(
-        'DeleteFromOperator(task_id="t", target="{{ \'shop.\' }}", where="id = 1", {more})'
-    )
+    told = run('DeleteFromOperator(task_id="t", target="{{ \'shop.\' }}", where="id = 1", {more})')
 
     assert (told["code"], told["field"]) == ("REQUEST_INVALID", "target")
     assert (told["table"], told["guard"]) == ("", "")

@@ -29,6 +29,8 @@ PATHS = {
     "days": {},
     "schemas": {},
     "care": {},
+    "running": {},
+    "operation": {"operation_id": "op-1"},
     "compare": {"before": 1, "after": 1},
     "sample": {"before": 1, "after": 1},
     "tables": {},

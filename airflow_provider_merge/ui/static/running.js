@@ -4,9 +4,11 @@ import { airflowLink, ask, el, facts, moment, number, pageOf, percent, problemNo
 
 // Milliseconds: a job tells how far it is at most so often.
 const every = 10000;
+// For so many the page waits for the first answer, so that nothing on it moves afterwards.
+const patience = 2000;
 
-/** A place that shows what runs; empty as long as nothing does. */
-export function runningPart(table) {
+/** A place that shows what runs, empty as long as nothing does, once that is known. */
+export async function runningPart(table) {
   const place = el("section", { "aria-label": "Statements at work", "aria-live": "polite" });
   // What was seen to run, and what the address asks about: its end is told, too.
   const followed = new Set(query.get("operation") ? [query.get("operation")] : []);
@@ -25,7 +27,7 @@ export function runningPart(table) {
     if (!document.hidden) await show().catch((problem) => place.replaceChildren(problemNote(problem)));
     setTimeout(again, every);
   };
-  again();
+  await Promise.race([again(), new Promise((done) => { setTimeout(done, patience); })]);
   return place;
 }
 
