@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import Any
 
 import requests
 from airflow.sdk import DAG, BaseNotifier
@@ -26,7 +26,7 @@ class WebhookNotifier(BaseNotifier):
     :param url: where to
     """
 
-    template_fields: ClassVar[Sequence[str]] = ("url",)
+    template_fields: Sequence[str] = ("url",)
 
     def __init__(self, url: str) -> None:
         super().__init__()

@@ -23,8 +23,10 @@ from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.errors import JobError
 
-# For so many seconds, the notes are read once for all tables.
+# For so many seconds, the notes are read once for all tables, and the folder is listed once: or for
+# so many times the seconds that its listing took, as there may be 100,000 results in it.
 _FRESH: Final = 5.0
+_LISTED_FOR: Final = 20.0
 # In bytes: a note has room for a result behind it.
 _LONGEST: Final = 65_536
 # Killed jobs leave theirs.
@@ -56,7 +58,10 @@ class RunningNotes:
     catalog: CatalogSpec
     options: Mapping[str, Any] = field(repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
-    _read: tuple[float, list[Running]] | None = None
+    _until: float = float("-inf")
+    _found: list[Running] = field(default_factory=list)
+    _listed_until: float = float("-inf")
+    _ids: list[str] = field(default_factory=list)
 
     def of_table(self, table: TableName) -> list[Running]:
         """The statements on a table that run, or whose drivers were killed, the newest first.
@@ -66,10 +71,11 @@ class RunningNotes:
             InternalError: STORAGE_UNAVAILABLE.
         """
         with self._lock:
-            if self._read is None or time.monotonic() > self._read[0] + _FRESH:
+            if time.monotonic() >= self._until:
                 with reaching(self._workspace, "workspace"):
-                    self._read = (time.monotonic(), self._all())
-            found = self._read[1]
+                    self._found = self._all()
+                self._until = time.monotonic() + _FRESH
+            found = self._found
         of_table = [each for each in found if self._is_at_work(each, table)]
         return sorted(of_table, key=lambda each: each.note.began, reverse=True)
 
@@ -111,10 +117,14 @@ class RunningNotes:
         return self.catalog.workspace_location
 
     def _all(self) -> list[Running]:
-        names = list_names(f"{self._workspace}/{FOLDER}", self.options)
-        ids = [each for each in map(operation_of_running, names) if each is not None]
-        found = map(self._noted, sorted(ids)[:_MOST])
-        return [each for each in found if each is not None]
+        began = time.monotonic()
+        if began >= self._listed_until:
+            names = list_names(f"{self._workspace}/{FOLDER}", self.options)
+            ids = [each for each in map(operation_of_running, names) if each is not None]
+            self._ids = sorted(ids)[:_MOST]
+            now = time.monotonic()
+            self._listed_until = now + max(_FRESH, _LISTED_FOR * (now - began))
+        return [each for each in map(self._noted, self._ids) if each is not None]
 
     def _noted(self, operation_id: str) -> Running | None:
         """The note of an operation; None: it has told nothing yet, or nothing for days."""
@@ -122,10 +132,21 @@ class RunningNotes:
         written = modified(path, self.options)
         if written is None or (now := datetime.now(UTC)) - written > ABANDONED_AFTER:
             return None
-        try:
-            content = read_bytes(path, self.options, _LONGEST) or b""
-            note = ProgressNote.from_json(content.decode())
-        except (ValueError, RecursionError, JobError):
-            # Of a statement that has begun a moment ago there is room alone.
+        note = read_note(self._workspace, operation_id, self.options)
+        if note is None:
             return None
         return Running(note, max(0.0, (now - written).total_seconds()))
+
+
+def read_note(workspace: str, operation_id: str, options: Mapping[str, Any]) -> ProgressNote | None:
+    """What a running statement has told; None: nothing yet, or it does not run.
+
+    Raises:
+        OSError: the storage failed.
+    """
+    try:
+        content = read_bytes(f"{workspace}/{running_path(operation_id)}", options, _LONGEST)
+        return ProgressNote.from_json((content or b"").decode())
+    except (ValueError, RecursionError, JobError):
+        # Of a statement that has begun a moment ago there is room alone.
+        return None

@@ -21,6 +21,8 @@ LOOK_EVERY: Final = 10.0
 RENEWED_AFTER: Final = 30.0
 # Of a note that was not renewed for so many seconds, nobody knows whether its driver lives.
 SILENT_AFTER: Final = 150.0
+# Percents between two lines of the same phase.
+_STEP: Final = 10
 # In the year 5138.
 _LAST: Final = 1e11
 
@@ -92,7 +94,24 @@ class ProgressNote:
             parts.append(f"{done:,} of {tasks:,} tasks of its stages ({self.share.percent} %)")
         if self.share.rows:
             parts.append(f"{self.share.rows:,} rows so far")
-        return "; ".join(parts)
+        return f"progress: {'; '.join(parts)}"
+
+
+class ToldLines:
+    """Which notes are worth a line: another phase, or ``_STEP`` percents more of the same one."""
+
+    def __init__(self) -> None:
+        self._phase: str | None = None
+        self._percent = -_STEP
+
+    def wanted(self, note: ProgressNote) -> bool:
+        """Whether to tell of a note; the next ones are compared with it then."""
+        percent = note.share.percent or 0
+        is_new = note.phase != self._phase or percent < self._percent
+        if not is_new and percent < self._percent + _STEP:
+            return False
+        self._phase, self._percent = note.phase, percent
+        return True
 
 
 def catalog_mark(catalog: CatalogSpec) -> str:

@@ -43,11 +43,11 @@ Sent = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 def initialize(factory: Callable[[], Any]) -> None:
     """Begin anew, as each task does; the parameter is of Airflow 3.3."""
-    options = {"export_legacy_names": False}
+    begin: Any = Stats.initialize
     try:
-        Stats.initialize(factory=factory, **options)
+        begin(factory=factory, export_legacy_names=False)
     except TypeError:
-        Stats.initialize(factory=factory)
+        begin(factory=factory)
 
 
 @pytest.fixture

@@ -32,7 +32,8 @@ ROOM = "\n" * 32_768
 
 @pytest.fixture
 def admin(users: dict[str, Caller], monkeypatch: pytest.MonkeyPatch) -> Caller:
-    monkeypatch.setattr(running_notes, "_FRESH", 0.0)
+    for name in ("_FRESH", "_LISTED_FOR"):
+        monkeypatch.setattr(running_notes, name, 0.0)
     return users["ADMIN"]
 
 

@@ -133,7 +133,7 @@ def on_the_page(watched: Watched, browser: Browser, pictures: Path) -> None:
 
 
 def _share(text: str) -> str:
-    return text if re.search(r"\d+ of \d+ \(\d+\.\d %\)", text) else ""
+    return text if re.search(r"[1-9]\d* of 40 \(\d+\.\d %\)", text) else ""
 
 
 def its_end(watched: Watched, browser: Browser, pictures: Path) -> None:

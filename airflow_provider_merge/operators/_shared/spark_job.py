@@ -21,6 +21,7 @@ from airflow_provider_merge.links import (
 )
 from airflow_provider_merge.metadata.operations import require_workspace
 from airflow_provider_merge.operators._shared.compilers_choice import wants_both
+from airflow_provider_merge.operators._shared.followed import following
 from airflow_provider_merge.operators._shared.measured import Measured
 from airflow_provider_merge.operators._shared.outcome import give_up, note_work
 from airflow_provider_merge.operators._shared.rights import require_rights
@@ -204,6 +205,7 @@ class SparkJobOperator(ParameterOperator):
             note=lambda: note_work(asked),
             give_up=lambda: give_up(asked),
             require_rights=lambda: self.require_rights(asked),
+            follow=lambda: following(asked, self.log),
             both_compilers=both_compilers,
         )
         for request, hook in by_place.values():

@@ -2,8 +2,9 @@
 
 import { airflowLink, ask, el, facts, moment, number, pageOf, percent, problemNote, query, writer } from "./ui.js";
 
-// Milliseconds: a job tells how far it is at most so often.
+// Milliseconds: a job tells how far it is at most so often; where none runs, another may begin.
 const every = 10000;
+const idle = 60000;
 // For so many the page waits for the first answer, so that nothing on it moves afterwards.
 const patience = 2000;
 
@@ -25,7 +26,7 @@ export async function runningPart(table) {
   };
   const again = async () => {
     if (!document.hidden) await show().catch((problem) => place.replaceChildren(problemNote(problem)));
-    setTimeout(again, every);
+    setTimeout(again, place.querySelector(".running") || document.hidden ? every : idle);
   };
   await Promise.race([again(), new Promise((done) => { setTimeout(done, patience); })]);
   return place;
@@ -33,7 +34,7 @@ export async function runningPart(table) {
 
 function card(told) {
   const badge = el("span", { class: "badge" }, told.silent ? "not heard of" : "running");
-  return el("div", { class: "card" },
+  return el("div", { class: "card running" },
     el("h2", {}, `${told.operation}${told.statement ? ` ${told.statement}` : ""} `, badge),
     told.silent ? el("p", { role: "status" }, `Nothing came from its job for ${number(Math.floor(told.silent_seconds / 60))} minutes. Its driver was probably killed, or its store cannot be reached. What stands here is the last that it told; a retry of the task goes on from what was committed.`) : null,
     facts([

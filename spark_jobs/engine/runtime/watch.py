@@ -20,6 +20,7 @@ from spark_jobs.contract.progress_note import (
     RENEWED_AFTER,
     ProgressNote,
     Share,
+    ToldLines,
 )
 from spark_jobs.engine.runtime.operations import running_note
 from spark_jobs.engine.runtime.progress import log
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from spark_jobs.engine.runtime.progress import Progress
     from spark_jobs.spi.storage import WarehouseStorage
 
-# Percents between two lines of the same phase.
-_STEP: Final = 10
 # Seconds for which a statement that has ended waits for a look or a note that hangs.
 _PATIENCE: Final = 2.0
 
@@ -83,7 +82,7 @@ def watching(
 
 def _watch(watched: Watched, ended: Event, first: float, every: float) -> None:
     began, pause = time.time(), first
-    lines, notes = _Lines(), _Notes()
+    lines, notes = ToldLines(), _Notes()
     while not ended.wait(pause):
         pause = every
         with suppress(Exception):  # a statement never fails for want of a line or a note
@@ -91,25 +90,9 @@ def _watch(watched: Watched, ended: Event, first: float, every: float) -> None:
             if ended.is_set():
                 return
             if lines.wanted(note):
-                log.info("progress: %s", note.text())
+                log.info("%s", note.text())
             if notes.wanted(note):
                 watched.write(note)
-
-
-class _Lines:
-    """Which looks are worth a line: another phase, or ``_STEP`` percents more of the same one."""
-
-    def __init__(self) -> None:
-        self._phase: str | None = None
-        self._percent = -_STEP
-
-    def wanted(self, note: ProgressNote) -> bool:
-        percent = note.share.percent or 0
-        is_new = note.phase != self._phase or percent < self._percent
-        if not is_new and percent < self._percent + _STEP:
-            return False
-        self._phase, self._percent = note.phase, percent
-        return True
 
 
 class _Notes:
