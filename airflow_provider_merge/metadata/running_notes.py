@@ -47,7 +47,9 @@ class Running:
 
     def is_of(self, catalog: CatalogSpec, table: TableName) -> bool:
         """Whether it is of a statement on a table."""
-        is_table = TableName.parse(self.note.table).folded == table.folded
+        # Names may hold dots, too; all that matters is the whole text.
+        database, _, name = self.note.table.partition(".")
+        is_table = TableName(database, name).folded == table.folded
         return is_table and self.note.catalog == catalog_mark(catalog)
 
 
