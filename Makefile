@@ -8,6 +8,7 @@ SPARK_VENV := .venv-spark
 EXECUTOR_VENV := .venv-executor
 WRITERS_VENV := .venv-writers
 JAVA_VENV := .venv-java
+DOCS_VENV := .venv-docs
 # Where the operator, the demo and the tests find the Spark environment.
 export MERGE_SPARK_ENV := $(CURDIR)/$(SPARK_VENV)
 # The interpreter both environments are made with; empty means: look for one (.ci/check-tools).
@@ -160,6 +161,12 @@ test-readme: ## Run the suites of failures with exactly what README installs, ex
 lint: setup ## Check style, types, import rules and file length
 	@.ci/lint
 
+.PHONY: docs
+docs: ## Build the documentation as a site in .docs, and check its links (SERVE=1: show it, too)
+	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \
+	.ci/environment $(DOCS_VENV) requirements/docs.txt && \
+	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs $(if $(SERVE),serve,build) --strict
+
 .PHONY: format
 format: setup ## Format the code and apply the safe fixes
 	@$(VENV)/bin/ruff check --fix-only --quiet . && $(VENV)/bin/ruff format .
@@ -167,7 +174,7 @@ format: setup ## Format the code and apply the safe fixes
 .PHONY: lock
 lock: ## Compile the locks from pyproject.toml (LOCK_ARGS=--upgrade renews all versions)
 	@python=$$(PYTHON='$(PYTHON)' .ci/check-tools) && export PYTHON="$$python" && \
-	for group in build airflow spark java executor writers; do \
+	for group in build airflow spark java executor writers docs; do \
 		echo "requirements/$$group.txt" && \
 		$(LOCK) --group pyproject.toml:$$group -o requirements/$$group.txt || exit 1; \
 	done && \
@@ -183,7 +190,7 @@ bench-natives: setup ## Measure this project beside Iceberg, Delta Lake and plai
 
 .PHONY: clean
 clean: ## Remove everything that the commands made
-	rm -rf $(VENV) $(SPARK_VENV) $(EXECUTOR_VENV) $(WRITERS_VENV) $(JAVA_VENV) .venv-compat-* .tools .demo .bench .test dist build \
+	rm -rf $(VENV) $(SPARK_VENV) $(EXECUTOR_VENV) $(WRITERS_VENV) $(JAVA_VENV) $(DOCS_VENV) .venv-compat-* .tools .demo .docs .bench .test dist build \
 		.pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find airflow_provider_merge spark_jobs dags_examples tests benchmarks .ci \
 		-name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

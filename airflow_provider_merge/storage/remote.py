@@ -44,7 +44,7 @@ def _has_expired(error: PermissionError) -> bool:
 
 
 def _filesystem(location: str, storage_options: Mapping[str, Any]) -> Any:
-    import fsspec  # type: ignore[import-untyped]
+    import fsspec
 
     scheme = location.partition("://")[0]
     try:

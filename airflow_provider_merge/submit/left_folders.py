@@ -17,7 +17,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 # The start of the names of jobs' folders, in front of the operation's id.
 PREFIX: Final = "merge-job-"

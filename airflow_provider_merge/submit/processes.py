@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Mapping
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 # The variables of a job's environment that tell its operation, and which submission of it.
 OPERATION = "AIRFLOW_MERGE_OPERATION"

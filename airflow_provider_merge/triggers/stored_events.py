@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Final
 
 from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
@@ -32,7 +32,7 @@ class StoredEvents(SharedStreamProducer):
         self._is_broken = False
         self._room = asyncio.Event()
 
-    async def open_stream(self) -> AsyncIterator[tuple[Any, Any]]:
+    async def open_stream(self) -> AsyncGenerator[tuple[Any, Any], None]:
         """Payload and position of each snapshot."""
         async for payload, position in new_snapshots(self._poll, await self._stored()):
             if not payload:

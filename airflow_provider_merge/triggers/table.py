@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Hashable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Hashable, Mapping
 from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -88,7 +88,7 @@ class TableTrigger(BaseEventTrigger):
         """What is polled."""
         return Poll(self.catalog_conn_id, self.table, self.poll_interval)
 
-    async def run(self) -> AsyncIterator[TriggerEvent]:
+    async def run(self) -> AsyncGenerator[TriggerEvent, None]:
         """One event when the condition is met, times out or fails; without one, every snapshot."""
         events = self._watch() if self.gate is None else self._wait(self.gate)
         async for event in events:

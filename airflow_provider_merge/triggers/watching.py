@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +35,7 @@ class StreamPosition:
 
 async def new_snapshots(
     poll: Poll, start: StreamPosition | None
-) -> AsyncIterator[tuple[dict[str, Any], StreamPosition]]:
+) -> AsyncGenerator[tuple[dict[str, Any], StreamPosition], None]:
     """Payload and position of each snapshot after ``start``; None: after the newest of now.
 
     The first item tells the start, when it was None, with an empty payload. Errors are logged, and

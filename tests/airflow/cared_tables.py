@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 from airflow_provider_merge.operators.table_care import TableCareOperator
 from tests.support.paimon_metadata import TableFiles
@@ -13,7 +15,9 @@ from tests.support.paimon_metadata import TableFiles
 HOUR = 3600
 
 
-def table(warehouse, name, *, files=1, old=0, **options):
+def table(
+    warehouse: Path, name: str, *, files: int = 1, old: int = 0, **options: Any
+) -> TableFiles:
     """A Paimon table of ``files`` small files, each of its snapshot, of which so many are old."""
     found = TableFiles(warehouse, name).create(**options)
     for number in range(files):
@@ -26,20 +30,27 @@ def table(warehouse, name, *, files=1, old=0, **options):
 class Tries:
     """A task and its tries."""
 
-    def __init__(self):
-        self.pushed = {}
-        self.context = {"dag_run": SimpleNamespace(start_date=datetime(2026, 1, 31, tzinfo=UTC))}
+    def __init__(self) -> None:
+        self.pushed: dict[str, Any] = {}
+        self.context: dict[str, Any] = {
+            "dag_run": SimpleNamespace(start_date=datetime(2026, 1, 31, tzinfo=UTC))
+        }
 
-    def run(self, number=1, **parameters):
+    def run(
+        self,
+        number: int = 1,
+        **parameters: Any,
+    ) -> dict[str, Any]:
         ti = SimpleNamespace(
             dag_id="d", run_id="r", task_id="t", map_index=-1, max_tries=1, try_number=number,
             xcom_push=self.pushed.__setitem__, get_task_states=lambda **_: {},
         )  # fmt: skip
         operator = TableCareOperator(task_id="t", retries=1, **parameters)
-        return operator.execute({**self.context, "ti": ti})
+        context: Any = {**self.context, "ti": ti}
+        return operator.execute(context)
 
 
-def told(result):
+def told(result: dict[str, Any]) -> dict[str, Any]:
     """The steps of a result by action and table, each with its status."""
     return {
         f"{each['action']} {each['table']}".strip(): each["status"] for each in result["tables"]

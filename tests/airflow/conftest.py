@@ -84,7 +84,7 @@ def submitter(monkeypatch: pytest.MonkeyPatch) -> FakeSubmitter:
 
 
 @pytest.fixture
-def dag_file() -> Callable[[str], DagFile]:
+def dag_file() -> Callable[..., DagFile]:
     """Writes the body of a ``with DAG(…)`` block into a file of the DAG folder."""
     return lambda body, **options: DagFile.write(HOME / "dags", body, **options)
 

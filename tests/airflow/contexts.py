@@ -71,7 +71,7 @@ class Server:
 
     def send(self, msg: Any) -> Any:
         """What the supervisor of a task's process answers."""
-        found = self.results.get(getattr(msg, "task_id", None))
+        found = self.results.get(getattr(msg, "task_id", ""))
         if isinstance(msg, comms.GetXCom):
             return comms.XComResult(key=msg.key, value=found)
         if isinstance(msg, comms.GetXComCount):

@@ -79,6 +79,12 @@ class Launcher:
     def arguments(self) -> list[str]:
         return list(self.seen["arguments"])
 
+    def given(self, name: str) -> str:
+        """The value behind an option that was given."""
+        value = self.option(name)
+        assert value is not None
+        return value
+
     def option(self, name: str) -> str | None:
         """The value behind an option; None when it was not given."""
         arguments = self.arguments

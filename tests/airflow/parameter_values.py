@@ -251,7 +251,7 @@ def base_of(kind: type, name: str) -> dict[str, Any]:
     own = kind.__name__
     reads_text = own in _TEXTS and name in ("sql", "sources", "database")
     if reads_text:
-        base = {"sql": _TEXTS[own], "database": "a"}
+        base: dict[str, Any] = {"sql": _TEXTS[own], "database": "a"}
         base |= {"sources": {"x": SOURCE}} if own in _READS else {}
         base |= {"mode": "dynamic"} if own == "InsertOverwriteOperator" else {}
     else:

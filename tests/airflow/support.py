@@ -112,6 +112,7 @@ class FakeSubmitter:
     def request(self) -> JobRequest:
         """The only request."""
         (job,) = self.jobs
+        assert isinstance(job.work, JobRequest)
         return job.work
 
 

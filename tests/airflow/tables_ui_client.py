@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow.api_fastapi.app import init_auth_manager
 from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from airflow_provider_merge.ui.app import tables_app
@@ -21,6 +22,12 @@ class Caller:
 
     client: TestClient
     token: str
+
+    @property
+    def app(self) -> FastAPI:
+        """The server."""
+        assert isinstance(self.client.app, FastAPI)
+        return self.client.app
 
     def get(self, path: str, **query: Any) -> Any:
         """Status and JSON of an answer."""

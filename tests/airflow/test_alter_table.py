@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from airflow_provider_merge.operators import table_changes
@@ -38,7 +41,7 @@ from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import Metrics
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import JobError
-from tests.airflow.support import committed, example_request
+from tests.airflow.support import DagFile, FakeSubmitter, committed, example_request
 
 REPORT = AlterTableReport(
     (
@@ -70,12 +73,12 @@ SAME = {
 }
 
 
-def operator(**parameters):
+def operator(**parameters: Any) -> AlterTableOperator:
     return AlterTableOperator(task_id="alter", **parameters)
 
 
 @pytest.mark.parametrize("text", SAME)
-def test_text_and_parts_are_one_statement(text):
+def test_text_and_parts_are_one_statement(text: str) -> None:
     parts = operator(target="shop.orders", changes=[SAME[text]])
     written = operator(sql=f"ALTER TABLE orders {text}", database="shop")
 
@@ -84,7 +87,7 @@ def test_text_and_parts_are_one_statement(text):
     assert not parts.needs_session()
 
 
-def test_every_function_has_its_text():
+def test_every_function_has_its_text() -> None:
     made = {each["kind"] for each in SAME.values()} | {comment_table("x")["kind"]}
     named = [getattr(table_changes, name) for name in vars(table_changes)]
     functions = [f for f in named if getattr(f, "__module__", "") == table_changes.__name__]
@@ -124,14 +127,16 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("parameters", "problem"), WRONG.values(), ids=WRONG)
-def test_wrong_input_is_named_when_the_dag_is_parsed(parameters, problem):
+def test_wrong_input_is_named_when_the_dag_is_parsed(
+    parameters: dict[str, Any], problem: str
+) -> None:
     with pytest.raises(JobError) as caught:
         operator(**parameters)
     assert caught.value.message.startswith(f"task 'alter': {problem}")
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_template_is_checked_when_it_is_rendered():
+def test_a_template_is_checked_when_it_is_rendered() -> None:
     made = operator(sql="ALTER TABLE {{ params.table }} DROP COLUMN c")
     made.sql = "ALTER TABLE a.b DROP c"
     with pytest.raises(JobError, match="SYNTAX_ERROR: sql: line 1"):
@@ -140,7 +145,9 @@ def test_a_template_is_checked_when_it_is_rendered():
 
 
 @pytest.mark.usefixtures("airflow_db", "warehouse")
-def test_the_report_is_the_xcom_and_no_event_is_sent(dag_file, submitter):
+def test_the_report_is_the_xcom_and_no_event_is_sent(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     submitter.outcomes = [
         lambda request: committed(
             request, status="dry_run", metrics=Metrics(), new_snapshot_id=None, alteration=REPORT
@@ -164,7 +171,7 @@ def test_the_report_is_the_xcom_and_no_event_is_sent(dag_file, submitter):
     assert result["parts"][0] == {"what": "column", "before": "n INT", "after": "n BIGINT"}
 
 
-def test_the_log_shows_old_and_new():
+def test_the_log_shows_old_and_new() -> None:
     made = committed(example_request(), new_snapshot_id=None, alteration=REPORT)
     assert result_table(made).splitlines() == [
         "shop.orders: committed",
@@ -177,7 +184,9 @@ def test_the_log_shows_old_and_new():
 
 
 @pytest.mark.usefixtures("airflow_db", "warehouse")
-def test_a_list_of_statements_alters_a_table(dag_file, submitter):
+def test_a_list_of_statements_alters_a_table(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     body = """
         from airflow_provider_merge.operators.statement_list import alter_table
         StatementsOperator(task_id="t", statements=[
@@ -193,7 +202,7 @@ def test_a_list_of_statements_alters_a_table(dag_file, submitter):
     assert [sorted(each) for each in job.work.needs()] == [[], [0], [0, 1]]
 
 
-def test_create_table_like_and_with_defaults():
+def test_create_table_like_and_with_defaults() -> None:
     like = CreateTableOperator(task_id="t", target="shop.new", like="shop.orders")
     assert like.statement() == CreateTableSpec(like="`shop`.`orders`")
     text = CreateTableOperator(task_id="t", sql="CREATE TABLE shop.new LIKE shop.orders")

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
+from airflow.models.asset import AssetEvent
+from airflow.models.dagrun import DagRun
 from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
 from airflow.sdk import Asset
 
@@ -18,6 +23,7 @@ from airflow_provider_merge.assets import (
 )
 from airflow_provider_merge.hooks.catalog import catalog_hook
 from airflow_provider_merge.operators._shared.event_keys import partition_keys
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators.clauses import when_matched
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
 from airflow_provider_merge.operators.insert_into import InsertIntoOperator
@@ -29,7 +35,7 @@ from airflow_provider_merge.operators.update import UpdateOperator
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import Metrics
 from spark_jobs.errors import NotSupportedError
-from tests.airflow.support import committed, example_request
+from tests.airflow.support import DagFile, FakeSubmitter, committed, example_request
 from tests.support.paimon_metadata import TableFiles
 
 MERGE = """
@@ -42,7 +48,7 @@ CATALOGS = ("paimon_default", "iceberg_default")
 PARTITIONS = ("day=", "day=2026-01-30", "day=2026-01-31", "day=NULL", f"day={'x' * 251}")
 
 
-def test_the_scheme_is_known_to_airflow():
+def test_the_scheme_is_known_to_airflow() -> None:
     uri = "lakehouse://paimon_default/shop/orders"
     assert table_asset("paimon_default", "shop.orders").uri == uri
     made = create_asset(catalog_conn_id="paimon_default", table="shop.orders", extra={"a": 1})
@@ -53,13 +59,13 @@ def test_the_scheme_is_known_to_airflow():
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("rest", ["lake", "/shop/orders", "lake/orders", "lake/shop/a/b"])
-def test_uris_that_name_no_table(scheme, rest):
+def test_uris_that_name_no_table(scheme: str, rest: str) -> None:
     wanted = rf"must be {scheme}://<connection id>/<database>/<table>"
     with pytest.raises(ValueError, match=wanted):
         Asset(uri=f"{scheme}://{rest}")
 
 
-def test_the_first_scheme_names_the_same_table():
+def test_the_first_scheme_names_the_same_table() -> None:
     old = Asset(uri="paimon://lake/shop/orders")
     assert old.uri == "paimon://lake/shop/orders"
     assert dataset_name(old.uri) == ("lakehouse://lake", "shop.orders")
@@ -68,7 +74,7 @@ def test_the_first_scheme_names_the_same_table():
     assert same_asset([old], table_asset("other", "shop.orders")) is None
 
 
-def test_a_declared_outlet_of_the_first_scheme_gets_the_event():
+def test_a_declared_outlet_of_the_first_scheme_gets_the_event() -> None:
     old = Asset(uri="paimon://paimon_default/shop/orders")
     merge = MergeIntoOperator(
         task_id="merge",
@@ -81,13 +87,13 @@ def test_a_declared_outlet_of_the_first_scheme_gets_the_event():
     assert merge.outlets == [old]
 
 
-def test_the_dataset_of_openlineage():
+def test_the_dataset_of_openlineage() -> None:
     asset = table_asset("lake", "shop.`a.b$branch_c`")
     expected = ("lakehouse://lake", "shop.a.b$branch_c")
     assert dataset_name(asset.uri) == expected
     dataset = convert_asset_to_openlineage(asset, None)
     # None where OpenLineage is not installed.
-    assert dataset is None or (dataset.namespace, dataset.name) == expected
+    assert dataset is None or (dataset.namespace, dataset.name) == expected  # type: ignore[redundant-expr]
 
 
 INLETS = {
@@ -160,7 +166,11 @@ INLETS = {
 
 
 @pytest.mark.parametrize(("operator", "parameters", "tables"), INLETS.values(), ids=INLETS)
-def test_the_tables_that_are_read_are_inlets(operator, parameters, tables):
+def test_the_tables_that_are_read_are_inlets(
+    operator: type[TableOperator],
+    parameters: dict[str, Any],
+    tables: list[str],
+) -> None:
     task = operator(task_id="t", **parameters)
     assert task.inlets == [table_asset("paimon_default", each) for each in tables]
 
@@ -178,12 +188,12 @@ TARGETS = {
 
 
 @pytest.mark.parametrize(("sql", "is_known"), TARGETS.values(), ids=TARGETS)
-def test_the_target_of_a_text_with_templates_is_an_outlet(sql, is_known):
+def test_the_target_of_a_text_with_templates_is_an_outlet(sql: str, is_known: bool) -> None:
     outlets = UpdateOperator(task_id="t", sql=sql).outlets
     assert outlets == ([table_asset("paimon_default", "shop.orders")] if is_known else [])
 
 
-def test_inlets_that_were_given_stay_as_they_are():
+def test_inlets_that_were_given_stay_as_they_are() -> None:
     given = [
         Asset("other"),
         Asset(name="updates", uri=table_asset("paimon_default", "shop.updates").uri),
@@ -196,7 +206,9 @@ def test_inlets_that_were_given_stay_as_they_are():
 @pytest.mark.slow
 @pytest.mark.usefixtures("airflow_db", "warehouse", "iceberg_catalog")
 class TestEvents:
-    def test_extra_tells_operation_partitions_and_rows(self, dag_file, submitter):
+    def test_extra_tells_operation_partitions_and_rows(
+        self, dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+    ) -> None:
         metrics = Metrics(source_rows=3, updated=3, partitions_changed=3)
         submitter.outcomes = [functools.partial(committed, metrics=metrics, partitions=PARTITIONS)]
         (event,) = asset_events(dag_file(MERGE.format("")).run())
@@ -206,7 +218,9 @@ class TestEvents:
         assert event.partition_key is None
 
     @pytest.mark.parametrize("conn_id", CATALOGS)
-    def test_a_table_whose_name_was_a_template(self, dag_file, submitter, conn_id):
+    def test_a_table_whose_name_was_a_template(
+        self, dag_file: Callable[..., DagFile], submitter: FakeSubmitter, conn_id: str
+    ) -> None:
         reader = f'@task(inlets=[table_asset("{conn_id}", "shop.orders")])\ndef reader(): ...\n'
         body = MERGE.format(f'catalog_conn_id="{conn_id}"')
         body = body.replace("shop.orders", "{{ params.table }}")
@@ -216,8 +230,8 @@ class TestEvents:
 
     @pytest.mark.parametrize("conn_id", CATALOGS)
     def test_a_mapped_task_has_an_event_of_the_table_that_it_changed(
-        self, dag_file, submitter, conn_id
-    ):
+        self, dag_file: Callable[..., DagFile], submitter: FakeSubmitter, conn_id: str
+    ) -> None:
         assets = ", ".join(f'table_asset("{conn_id}", "shop.{each}")' for each in "abc")
         body = f"""
 UpdateOperator.partial(
@@ -229,7 +243,9 @@ UpdateOperator.partial(
         assert all(event.extra["operation"] == "update" for event in events)
 
     @pytest.mark.skipif(not AIRFLOW_V_3_3_PLUS, reason="partition keys of events are Airflow 3.3's")
-    def test_partition_keys_by_opt_in(self, dag_file, submitter):
+    def test_partition_keys_by_opt_in(
+        self, dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+    ) -> None:
         submitter.outcomes = [functools.partial(committed, partitions=PARTITIONS)]
         events = asset_events(dag_file(MERGE.format("emit_partition_keys=True")).run())
         assert {event.partition_key for event in events} == {"2026-01-30", "2026-01-31"}
@@ -249,7 +265,9 @@ TWO_COLUMNS = ("day=1/hour=2", "day=NULL/hour=3")
     ],
     ids=["one column", "two columns", "no table that can be read"],
 )
-def test_partition_keys_of_values_with_a_slash(warehouse, columns, names, keys):
+def test_partition_keys_of_values_with_a_slash(
+    warehouse: Path, columns: list[str] | None, names: tuple[str, ...], keys: list[str]
+) -> None:
     if columns is not None:
         TableFiles(warehouse, partition_keys=columns).create()
     result = committed(example_request(), partitions=names)
@@ -258,7 +276,9 @@ def test_partition_keys_of_values_with_a_slash(warehouse, columns, names, keys):
 
 
 @pytest.mark.parametrize("changed", [2, 3])
-def test_partitions_whose_keys_are_left_out_are_told(warehouse, caplog, changed):
+def test_partitions_whose_keys_are_left_out_are_told(
+    warehouse: Path, caplog: pytest.LogCaptureFixture, changed: int
+) -> None:
     TableFiles(warehouse).create()
     metrics = Metrics(partitions_changed=changed)
     result = committed(example_request(), partitions=("day=a", "day=b"), metrics=metrics)
@@ -267,13 +287,12 @@ def test_partitions_whose_keys_are_left_out_are_told(warehouse, caplog, changed)
 
 
 @pytest.mark.skipif(AIRFLOW_V_3_3_PLUS, reason="Airflow before 3.3 refuses")
-def test_partition_keys_are_refused_before_airflow_3_3(dag_file):
+def test_partition_keys_are_refused_before_airflow_3_3(dag_file: Callable[..., DagFile]) -> None:
     with pytest.raises(NotSupportedError, match=r"needs Airflow 3\.3"):
         dag_file(MERGE.format("emit_partition_keys=True")).dag()
 
 
-def asset_events(run):
-    from airflow.models.asset import AssetEvent
+def asset_events(run: DagRun) -> Sequence[AssetEvent]:
     from airflow.utils.session import create_session
     from sqlalchemy import select
 

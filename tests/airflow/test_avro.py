@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import fastavro
 import pytest
@@ -26,14 +27,14 @@ ROWS = [
 WITHOUT_TEXT = [{"partition": row["partition"], "number": row["number"]} for row in ROWS]
 
 
-def written(rows, block_bytes=16_000):
+def written(rows: list[dict[str, Any] | Any], block_bytes: int = 16_000) -> bytes:
     content = io.BytesIO()
     fastavro.writer(content, SCHEMA, rows, codec="null", sync_interval=block_bytes)
     return content.getvalue()
 
 
 @pytest.mark.parametrize("block_bytes", [100, 16_000, 10_000_000], ids=["tiny", "usual", "one"])
-def test_blocks_of_every_size(block_bytes):
+def test_blocks_of_every_size(block_bytes: int) -> None:
     content = written(ROWS, block_bytes)
     assert list(records(content, FIELDS)) == WITHOUT_TEXT
     found = records(content, FIELDS, Only("partition", b"p7".__eq__))
@@ -41,11 +42,11 @@ def test_blocks_of_every_size(block_bytes):
     assert list(records(content, FIELDS, Only("partition", b"none".__eq__))) == []
 
 
-def test_no_records():
+def test_no_records() -> None:
     assert list(records(written([]), FIELDS)) == []
 
 
-def single_block(rows):
+def single_block(rows: list[dict[str, Any]]) -> tuple[Any, Any, Any, Any]:
     """A file of one block: what stands before it, its records, what stands behind."""
     content = written(rows, 10_000_000)
     sync = content[-16:]
@@ -55,14 +56,14 @@ def single_block(rows):
     return content[:start], block[:2], block[4:], sync
 
 
-def numbered(value):
+def numbered(value: int) -> bytes:
     return bytes([value << 1 & 0x7F | 0x80, value >> 6])
 
 
 @pytest.mark.parametrize(
     "extra", [b"\x02\x00\x02\x00", b"\x00", b"\xff" * 9], ids=["rows", "0", "f"]
 )
-def test_a_block_with_more_than_its_records(extra):
+def test_a_block_with_more_than_its_records(extra: bytes) -> None:
     head, count, body, sync = single_block(ROWS[:70])
     assert list(records(head + count + numbered(len(body)) + body + sync, FIELDS))
     longer = body + extra
@@ -71,7 +72,7 @@ def test_a_block_with_more_than_its_records(extra):
 
 
 @pytest.mark.parametrize("claimed", [69, 71, 3000])
-def test_a_block_with_another_number_of_records(claimed):
+def test_a_block_with_another_number_of_records(claimed: int) -> None:
     head, _, body, sync = single_block(ROWS[:70])
     with pytest.raises((ValueError, EOFError)):
         list(records(head + numbered(claimed) + numbered(len(body)) + body + sync, FIELDS))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from airflow_provider_merge.operators.clauses import (
@@ -14,7 +16,7 @@ from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import file_source, sql_source, table_source
 from spark_jobs.errors import JobError, RequestError
 
-GOOD = {
+GOOD: dict[str, Any] = {
     "task_id": "merge",
     "target": "shop.orders",
     "source": table_source("shop.updates"),
@@ -38,7 +40,7 @@ WRONG = {
     "empty update": ({"when": [when_matched().update({})]}, r"when\[0\].*at least one assignment"),
     "empty condition": ({"when": [when_matched(" ").delete()]}, r"when\[0\]: condition: is empty"),
     "value no text": (
-        {"when": [when_matched().update({"a": 1})]},
+        {"when": [when_matched().update({"a": 1})]},  # type: ignore[dict-item]
         r"when\[0\].action.assignments\[0\].value: expected a string",
     ),
     "clause no dict": ({"when": ["delete"]}, r"when\[0\]: expected an object"),
@@ -88,11 +90,11 @@ WRONG = {
         "sources: 'a b' cannot name a source",
     ),
     "options no dict": (
-        {"source": file_source("/x", "csv", options=["header"])},
+        {"source": file_source("/x", "csv", options=["header"])},  # type: ignore[arg-type]
         "source.options: expected an object, found an array",
     ),
     "named sources no dict": (
-        {"source": sql_source("SELECT 1", sources=["a"])},
+        {"source": sql_source("SELECT 1", sources=["a"])},  # type: ignore[arg-type]
         "source.sources: expected a dict of name -> source, found list",
     ),
     "named source kind": (
@@ -137,7 +139,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("change", "message"), WRONG.values(), ids=WRONG)
-def test_found_at_parse(change, message):
+def test_found_at_parse(change: dict[str, Any], message: str) -> None:
     with pytest.raises(RequestError, match=f"^REQUEST_INVALID: task '[a-z]+': {message}"):
         MergeIntoOperator(**{**GOOD, **change})
 
@@ -145,7 +147,7 @@ def test_found_at_parse(change, message):
 class ResultOfAnotherTask:
     """What Airflow calls an XComArg."""
 
-    def resolve(self, context):
+    def resolve(self, context: Any) -> None:
         raise NotImplementedError
 
 
@@ -170,14 +172,14 @@ LEGAL = {
     "template as cardinality": {"cardinality": "{{ params.x }}"},
     "template as a number": {"target_file_size": "{{ params.x }}"},
     "conf of another task": {"conf": ResultOfAnotherTask()},
-    "options of another task": {"source": file_source("/x", "csv", options=ResultOfAnotherTask())},
+    "options of another task": {"source": file_source("/x", "csv", options=ResultOfAnotherTask())},  # type: ignore[arg-type]
     "sources of another task": {
-        "source": sql_source("SELECT * FROM a", sources=ResultOfAnotherTask())
+        "source": sql_source("SELECT * FROM a", sources=ResultOfAnotherTask())  # type: ignore[arg-type]
     },
     "options of another task in a named source": {
         "source": sql_source(
             "SELECT * FROM a",
-            sources={"a": file_source("/x", "csv", options=ResultOfAnotherTask())},
+            sources={"a": file_source("/x", "csv", options=ResultOfAnotherTask())},  # type: ignore[arg-type]
         )
     },
     "template as an alias": {"target_alias": "{{ params.x }}"},
@@ -185,18 +187,22 @@ LEGAL = {
 
 
 @pytest.mark.parametrize("change", LEGAL.values(), ids=LEGAL)
-def test_never_rejected_at_parse(change):
+def test_never_rejected_at_parse(change: dict[str, Any]) -> None:
     MergeIntoOperator(**{**GOOD, **change})
 
 
-def test_structure_is_checked_around_templates():
+def test_structure_is_checked_around_templates() -> None:
     with pytest.raises(RequestError, match=r"when\[1\]: clause 2"):
         MergeIntoOperator(
             **{**GOOD, "when": [when_matched().delete(), when_matched("{{ x }}").delete()]}
         )
 
 
-TABLE = {"task_id": "create", "target": "shop.orders", "columns": [column("id", "BIGINT")]}
+TABLE: dict[str, Any] = {
+    "task_id": "create",
+    "target": "shop.orders",
+    "columns": [column("id", "BIGINT")],
+}
 WRONG_TABLE = {
     "columns missing": ({"columns": None}, "columns: is None"),
     "target missing": ({"target": None}, "target: is None"),
@@ -218,7 +224,7 @@ WRONG_TABLE = {
 
 
 @pytest.mark.parametrize(("change", "message"), WRONG_TABLE.values(), ids=WRONG_TABLE)
-def test_create_table_found_at_parse(change, message):
+def test_create_table_found_at_parse(change: dict[str, Any], message: str) -> None:
     with pytest.raises(RequestError, match=f"^REQUEST_INVALID: task '[a-z]+': {message}"):
         CreateTableOperator(**{**TABLE, **change})
 
@@ -244,12 +250,12 @@ WRONG_TEXT = {
 
 
 @pytest.mark.parametrize(("parameters", "message"), WRONG_TEXT.values(), ids=WRONG_TEXT)
-def test_create_table_as_text_found_at_parse(parameters, message):
+def test_create_table_as_text_found_at_parse(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(JobError, match=rf"^{message}"):
         CreateTableOperator(task_id="create", **parameters)
 
 
-def test_create_table_as_text_and_in_parts():
+def test_create_table_as_text_and_in_parts() -> None:
     text = CreateTableOperator(
         task_id="create",
         sql="CREATE TABLE orders (id BIGINT NOT NULL, day DATE COMMENT 'of booking') "
@@ -271,14 +277,14 @@ def test_create_table_as_text_and_in_parts():
     assert text.target_table() == parts.target_table()
 
 
-def test_create_table_from_a_template_is_checked_when_it_is_rendered():
+def test_create_table_from_a_template_is_checked_when_it_is_rendered() -> None:
     operator = CreateTableOperator(task_id="create", sql="CREATE TABLE {{ params.table }} (a INT)")
     operator.sql = "CREATE TABLE a.b (a)"
     with pytest.raises(JobError, match="SYNTAX_ERROR: sql: line 1"):
         operator.check_request()
 
 
-def test_create_table_has_no_outlet():
+def test_create_table_has_no_outlet() -> None:
     operator = CreateTableOperator(
         **{**TABLE, "columns": [column("{{ params.a }}", "INT"), column("{{ params.b }}", "INT")]}
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -13,38 +15,38 @@ from airflow_provider_merge.operators.sources import file_source, sql_source
 from spark_jobs.contract.request import FileSource
 from spark_jobs.contract.result import Metrics, SourceMetrics
 from spark_jobs.errors import RequestError
-from tests.airflow.support import PASSWORD, committed, example_request
+from tests.airflow.support import PASSWORD, DagFile, FakeSubmitter, committed, example_request
 from tests.airflow.test_assets import asset_events
 from tests.airflow.test_bad_parameters import GOOD, ResultOfAnotherTask
 
-ASKED = {"on_bad_rows": "quarantine", "quarantine": "/bad"}
+ASKED: dict[str, Any] = {"on_bad_rows": "quarantine", "quarantine": "/bad"}
 
 
-def csv(path="/landing", **fields):
+def csv(path: str = "/landing", **fields: Any) -> dict[str, Any]:
     return file_source(path, "csv", **fields)
 
 
-def test_what_is_left_out_is_not_in_the_dict():
+def test_what_is_left_out_is_not_in_the_dict() -> None:
     assert set(csv()) == {"kind", "path", "format"}
     assert set(csv(**ASKED)) - set(csv()) == {"on_bad_rows", "quarantine"}
 
 
 @pytest.mark.parametrize(("limit", "found"), [("0.01", 0.01), ("500", 500.0), (7, 7.0), (0.5, 0.5)])
-def test_a_limit_as_number_or_text(limit, found):
+def test_a_limit_as_number_or_text(limit: str | int | float, found: float) -> None:
     (source,) = to_sources(csv(**ASKED, max_bad_rows=limit))
     assert (source.max_bad_rows, type(source.max_bad_rows)) == (found, float)
 
 
 @pytest.mark.parametrize("name", ["on_bad_rows", "quarantine"])
-def test_what_rendered_as_nothing_is_an_error(name):
+def test_what_rendered_as_nothing_is_an_error(name: str) -> None:
     with pytest.raises(RequestError, match=rf"source\.{name}: is empty"):
         to_sources(csv(**{name: ""}))
 
 
-def test_written_by_hand():
+def test_written_by_hand() -> None:
     written = {"kind": "file", "path": "/landing", "format": "json", **ASKED, "max_bad_rows": "3"}
     (source,) = to_sources(written)
-    assert source == FileSource("merge_source", "/landing", "json", {}, None, *ASKED.values(), 3.0)
+    assert source == FileSource("merge_source", "/landing", "json", {}, None, *ASKED.values(), 3.0)  # type: ignore[call-arg]
 
 
 WRONG = {
@@ -79,20 +81,20 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("source", "problem"), WRONG.values(), ids=WRONG)
-def test_found_at_parse(source, problem):
+def test_found_at_parse(source: dict[str, Any], problem: str) -> None:
     with pytest.raises(
         RequestError, match=rf"^REQUEST_INVALID: task '[a-z]+': source[.:]{problem}"
     ):
         MergeIntoOperator(**{**GOOD, "source": source})
 
 
-def test_a_named_source_is_named():
+def test_a_named_source_is_named() -> None:
     source = sql_source("SELECT * FROM a", sources={"a": csv(quarantine="/bad")})
     with pytest.raises(RequestError, match=r"source\.sources\.a: quarantine: is given"):
         MergeIntoOperator(**{**GOOD, "source": source})
 
 
-def test_a_secret_is_refused_and_not_repeated():
+def test_a_secret_is_refused_and_not_repeated() -> None:
     folder = f"s3://user:{PASSWORD}@landing/bad"
     with pytest.raises(RequestError, match=r"source\.quarantine: holds a secret") as raised:
         to_sources(csv("s3://landing", on_bad_rows="quarantine", quarantine=folder))
@@ -113,7 +115,7 @@ LATER = {
 
 
 @pytest.mark.parametrize("source", LATER.values(), ids=LATER)
-def test_templates_are_known_later(source):
+def test_templates_are_known_later(source: dict[str, Any]) -> None:
     MergeIntoOperator(**{**GOOD, "source": source})
     MergeIntoOperator(**{**GOOD, "source": sql_source("SELECT * FROM a", sources={"a": source})})
 
@@ -123,7 +125,7 @@ READ = SourceMetrics(2, 12_345, 1_000, 3, 4, 5, FILE)
 CLEAN = SourceMetrics(files=1, bytes=10, records=1)
 
 
-def test_the_log_tells_what_was_read_and_what_was_not_stored():
+def test_the_log_tells_what_was_read_and_what_was_not_stored() -> None:
     metrics = Metrics(sources={"orders": READ, "items": CLEAN})
     lines = result_table(committed(example_request(), metrics=metrics)).splitlines()
     assert [line for line in lines if line.startswith(("  source orders", "  source items"))] == [
@@ -133,7 +135,7 @@ def test_the_log_tells_what_was_read_and_what_was_not_stored():
     ]
 
 
-def test_the_event_of_a_statement_without_files_has_no_sources():
+def test_the_event_of_a_statement_without_files_has_no_sources() -> None:
     assert "sources" not in asset_extra("merge", committed(example_request()))
 
 
@@ -151,7 +153,7 @@ MergeIntoOperator(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("airflow_db", "warehouse")
-def test_through_a_run(dag_file, submitter):
+def test_through_a_run(dag_file: Callable[..., DagFile], submitter: FakeSubmitter) -> None:
     metrics = Metrics(updated=2, sources={"merge_source": READ})
     submitter.outcomes = [functools.partial(committed, metrics=metrics)]
     run = dag_file(MERGE, arguments="params={'day': '2024-05-06', 'share': '0.01'}").run()

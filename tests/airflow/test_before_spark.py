@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from airflow.models.taskinstance import TaskInstance
 
-from tests.airflow.support import PASSWORD, connection
+from tests.airflow.support import PASSWORD, DagFile, FakeSubmitter, connection
 
 pytestmark = pytest.mark.usefixtures("airflow_db")
 
@@ -39,7 +43,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("change", "message"), WRONG.values(), ids=WRONG)
-def test_rendered_values(dag_file, submitter, warehouse, capsys, change, message):
+def test_rendered_values(
+    dag_file: Callable[..., DagFile],
+    submitter: FakeSubmitter,
+    warehouse: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: dict[str, str],
+    message: str,
+) -> None:
     run = dag_file(MERGE, arguments=f"params={ {**GOOD, **change} }").run()
     (ti,) = run.get_task_instances()
     assert (ti.state, ti.try_number) == ("failed", 1), "a final error is not retried"
@@ -52,7 +63,15 @@ def test_rendered_values(dag_file, submitter, warehouse, capsys, change, message
     [({}, "warehouse: is empty"), ({"warehouse": "lake"}, "is not an absolute path or URI")],
     ids=["none", "relative"],
 )
-def test_warehouse(dag_file, submitter, warehouse, monkeypatch, capsys, extra, message):
+def test_warehouse(
+    dag_file: Callable[..., DagFile],
+    submitter: FakeSubmitter,
+    warehouse: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    extra: dict[str, str],
+    message: str,
+) -> None:
     connection(monkeypatch, "paimon_default", conn_type="paimon", extra=extra)
     run = dag_file(MERGE, arguments=f"params={GOOD}").run()
     assert run.state == "failed"
@@ -62,7 +81,12 @@ def test_warehouse(dag_file, submitter, warehouse, monkeypatch, capsys, extra, m
     assert message in log
 
 
-def test_warehouse_that_does_not_exist(dag_file, submitter, warehouse, capsys):
+def test_warehouse_that_does_not_exist(
+    dag_file: Callable[..., DagFile],
+    submitter: FakeSubmitter,
+    warehouse: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     warehouse.rmdir()
     run = dag_file(MERGE, arguments=f"params={GOOD}").run()
     (ti,) = run.get_task_instances()
@@ -71,7 +95,12 @@ def test_warehouse_that_does_not_exist(dag_file, submitter, warehouse, capsys):
     assert f"WAREHOUSE_NOT_FOUND: the warehouse {warehouse} is not" in capsys.readouterr().out
 
 
-def test_missing_spark_connection(dag_file, warehouse, monkeypatch, capsys):
+def test_missing_spark_connection(
+    dag_file: Callable[..., DagFile],
+    warehouse: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     monkeypatch.delenv("AIRFLOW_CONN_SPARK_DEFAULT")
     run = dag_file(MERGE, arguments=f"params={GOOD}").run()
     (ti,) = run.get_task_instances()
@@ -81,8 +110,12 @@ def test_missing_spark_connection(dag_file, warehouse, monkeypatch, capsys):
 
 
 def test_planted_password_is_only_in_the_credentials(
-    dag_file, submitter, warehouse, capsys, monkeypatch
-):
+    dag_file: Callable[..., DagFile],
+    submitter: FakeSubmitter,
+    warehouse: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     extra = {"warehouse": str(warehouse), "options": {"fs.s3.securityToken": PASSWORD}}
     connection(monkeypatch, "paimon_default", conn_type="paimon", password=PASSWORD, extra=extra)
     run = dag_file(MERGE, arguments=f"params={GOOD}").run()
@@ -96,8 +129,10 @@ def test_planted_password_is_only_in_the_credentials(
     assert PASSWORD not in json.dumps(_rendered_fields(ti))
 
 
-def test_parsing_asks_for_no_connection(dag_file, monkeypatch):
-    def refuse(*_):
+def test_parsing_asks_for_no_connection(
+    dag_file: Callable[..., DagFile], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
         raise AssertionError("a DAG file must not look up connections")
 
     monkeypatch.setattr("airflow.sdk.bases.hook.BaseHook.get_connection", refuse)
@@ -106,7 +141,7 @@ def test_parsing_asks_for_no_connection(dag_file, monkeypatch):
     file.path.unlink()
 
 
-def test_serialised_dag_keeps_the_clauses(dag_file):
+def test_serialised_dag_keeps_the_clauses(dag_file: Callable[..., DagFile]) -> None:
     from airflow.serialization.serialized_objects import DagSerialization
 
     file = dag_file(MERGE, arguments=f"params={GOOD}")
@@ -120,7 +155,7 @@ def test_serialised_dag_keeps_the_clauses(dag_file):
     }
 
 
-def _rendered_fields(ti):
+def _rendered_fields(ti: TaskInstance) -> dict[str, Any] | None:
     from airflow.models.renderedtifields import RenderedTaskInstanceFields
 
     return RenderedTaskInstanceFields.get_templated_fields(ti)

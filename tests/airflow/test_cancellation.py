@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +47,7 @@ class _Answer(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def manager(request):
+def manager(request: pytest.FixtureRequest) -> Iterator[ResourceManager]:
     with ResourceManager(getattr(request, "param", 202)) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -54,10 +57,12 @@ def manager(request):
 
 
 @pytest.fixture
-def submitter(tmp_path, monkeypatch):
+def submitter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., SparkSubmitSubmitter]:
     """Submits in cluster mode, with a launcher that does what it is told."""
 
-    def make(then, **extra):
+    def make(then: str, **extra: Any) -> SparkSubmitSubmitter:
         connection(
             monkeypatch, "yarn", conn_type="spark", host="yarn",
             extra={"deploy-mode": "cluster", **extra},
@@ -69,11 +74,11 @@ def submitter(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def submit(submitter):
+def submit(submitter: Callable[..., SparkSubmitSubmitter]) -> Callable[..., list[int]]:
     """Submits with a launcher that fails in the end; the operations given up."""
     given_up = []
 
-    def start(then, **extra):
+    def start(then: str, **extra: Any) -> list[int]:
         job = SparkJob("dag.task", example_request(), give_up=lambda: given_up.append(1))
         with pytest.raises(SubmissionError):
             submitter(then, **extra).submit(job)
@@ -82,7 +87,9 @@ def submit(submitter):
     return start
 
 
-def test_the_resource_manager_is_asked(submit, manager):
+def test_the_resource_manager_is_asked(
+    submit: Callable[..., list[int]], manager: ResourceManager
+) -> None:
     address = f"127.0.0.1:{manager.server_port}"
 
     given_up = submit(f"{SUBMITTED}sys.exit(1)", yarn_resourcemanager_webapp_address=address)
@@ -92,7 +99,9 @@ def test_the_resource_manager_is_asked(submit, manager):
     assert given_up == [1]
 
 
-def test_folders_named_after_applications_are_no_applications(submit, manager):
+def test_folders_named_after_applications_are_no_applications(
+    submit: Callable[..., list[int]], manager: ResourceManager
+) -> None:
     address = f"127.0.0.1:{manager.server_port}"
     staging = "print('Uploading to /application_7/application_staging/x', flush=True)\n"
 
@@ -102,7 +111,9 @@ def test_folders_named_after_applications_are_no_applications(submit, manager):
 
 
 @pytest.mark.parametrize("manager", [202, 404], indirect=True)
-def test_the_launcher_has_time_to_remove_the_staging_area(submitter, manager, tmp_path):
+def test_the_launcher_has_time_to_remove_the_staging_area(
+    submitter: Callable[..., SparkSubmitSubmitter], manager: ResourceManager, tmp_path: Path
+) -> None:
     """It hears of the end of its application a second later, or has not submitted it yet."""
     staging, submitted = tmp_path / "credentials.json", threading.Event()
     staging.touch()
@@ -122,7 +133,9 @@ def test_the_launcher_has_time_to_remove_the_staging_area(submitter, manager, tm
 
 
 @pytest.mark.parametrize("manager", [401, 403, 404, 500], indirect=True)
-def test_what_was_not_ended_is_said(submit, manager, caplog):
+def test_what_was_not_ended_is_said(
+    submit: Callable[..., list[int]], manager: ResourceManager, caplog: pytest.LogCaptureFixture
+) -> None:
     address = f"http://127.0.0.1:{manager.server_port}/"
 
     given_up = submit(f"{SUBMITTED}sys.exit(1)", yarn_resourcemanager_webapp_address=address)
@@ -140,7 +153,12 @@ def test_what_was_not_ended_is_said(submit, manager, caplog):
         ({"yarn_resourcemanager_webapp_address": "http://["}, "InvalidURL"),
     ],
 )
-def test_no_resource_manager_to_ask(submit, caplog, extra, reason):
+def test_no_resource_manager_to_ask(
+    submit: Callable[..., list[int]],
+    caplog: pytest.LogCaptureFixture,
+    extra: dict[str, str],
+    reason: str,
+) -> None:
     given_up = submit(f"{SUBMITTED}sys.exit(1)", **extra)
 
     assert f"Application {APPLICATION} was not ended on the cluster" in caplog.text
@@ -148,14 +166,16 @@ def test_no_resource_manager_to_ask(submit, caplog, extra, reason):
     assert given_up == [1]
 
 
-def test_an_application_that_was_never_accepted(submit, caplog):
+def test_an_application_that_was_never_accepted(
+    submit: Callable[..., list[int]], caplog: pytest.LogCaptureFixture
+) -> None:
     given_up = submit("sys.exit(1)")
 
     assert "No application was known yet" in caplog.text
     assert given_up == [1]
 
 
-def test_the_fences_of_a_try_and_of_earlier_ones(tmp_path):
+def test_the_fences_of_a_try_and_of_earlier_ones(tmp_path: Path) -> None:
     catalog = CatalogSpec("paimon", "/warehouse", workspace=str(tmp_path))
     request = example_request(catalog=catalog, origin=Origin("dag", "run", "task", try_number=2))
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from spark_jobs.contract.request import JobRequest, TableName
 from spark_jobs.errors import RequestError
-from tests.airflow.support import connection
+from tests.airflow.support import DagFile, FakeSubmitter, connection
 from tests.support.paimon_metadata import TableFiles
 
 pytestmark = pytest.mark.usefixtures("airflow_db")
@@ -30,11 +33,11 @@ WAYS = {
 
 
 @pytest.fixture
-def lake(warehouse, monkeypatch):
+def lake(warehouse: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """A table with a snapshot, and how its connection gets a name."""
     TableFiles(warehouse).create().add({"2026-01-30": 5})
 
-    def named(name):
+    def named(name: str) -> None:
         extra = {"warehouse": str(warehouse)} | ({"spark-catalog-name": name} if name else {})
         connection(monkeypatch, "paimon_default", conn_type="paimon", extra=extra)
 
@@ -42,19 +45,30 @@ def lake(warehouse, monkeypatch):
 
 
 @pytest.mark.parametrize("body", WAYS.values(), ids=WAYS)
-def test_the_name_of_the_connection_is_taken_off(lake, dag_file, submitter, body):
+def test_the_name_of_the_connection_is_taken_off(
+    lake: Callable[[str], None],
+    dag_file: Callable[..., DagFile],
+    submitter: FakeSubmitter,
+    body: str,
+) -> None:
     lake("lake")
 
     dag_file(body).run()
 
     (job,) = submitter.jobs
-    for request in getattr(job.work, "requests", (job.work,)):
+    requests: Any = getattr(job.work, "requests", (job.work,))
+    for request in requests:
         assert "lake" not in _tables(request)
         assert '"shop"' in _tables(request)
 
 
 @pytest.mark.parametrize("body", WAYS.values(), ids=WAYS)
-def test_another_name_is_refused_before_spark(lake, dag_file, submitter, body):
+def test_another_name_is_refused_before_spark(
+    lake: Callable[[str], None],
+    dag_file: Callable[..., DagFile],
+    submitter: FakeSubmitter,
+    body: str,
+) -> None:
     lake("other")
 
     run = dag_file(body).run()
@@ -64,7 +78,9 @@ def test_another_name_is_refused_before_spark(lake, dag_file, submitter, body):
 
 
 @pytest.mark.parametrize(("name", "problem"), [("", "is empty, and"), ("other", "is 'other', and")])
-def test_the_error_names_the_field_of_the_connection(lake, name, problem):
+def test_the_error_names_the_field_of_the_connection(
+    lake: Callable[[str], None], name: str, problem: str
+) -> None:
     lake(name)
 
     with pytest.raises(RequestError) as raised:
@@ -77,11 +93,11 @@ def test_the_error_names_the_field_of_the_connection(lake, name, problem):
     assert raised.value.remedy.startswith("Write shop.orders, or lake into")
 
 
-def test_a_hook_takes_both_names(lake):
+def test_a_hook_takes_both_names(lake: Callable[[str], None]) -> None:
     lake("lake")
 
     assert PaimonHook().row_count("lake.shop.orders") == 5
-    assert PaimonHook().table(TableName("shop", "orders", "lake"))
+    assert PaimonHook().table(TableName("shop", "orders", "lake"))  # type: ignore[truthy-bool]
     assert PaimonHook().row_count("shop.orders") == 5
 
 

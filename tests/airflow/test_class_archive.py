@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -114,8 +114,8 @@ class TestChoice:
         self,
         folder: Path,
         environment: SparkEnvironment,
-        conf: Mapping[str, str],
-        variables: Mapping[str, str],
+        conf: dict[str, str],
+        variables: dict[str, str],
     ) -> None:
         stored(folder, archive_key(environment, VARIABLES))
 

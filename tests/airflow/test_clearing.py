@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from airflow_provider_merge.hooks.paimon import PaimonHook
+from airflow_provider_merge.metadata.paimon.definition import PaimonDefinition
 from airflow_provider_merge.operators.drop_partitions import DropPartitionsOperator
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.submit.plain_python import PlainPythonSubmitter
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from spark_jobs.contract.inserts import TruncateTableSpec
-from tests.airflow.support import committed
+from spark_jobs.contract.request import TableName
+from tests.airflow.support import DagFile, FakeSubmitter, committed
 
 COLUMNS = {
     "id": "BIGINT",
@@ -42,17 +46,19 @@ def table(warehouse: Path) -> Path:
     return path
 
 
-def truncate(partition=None, target="shop.daily", **parameters):
+def truncate(
+    partition: dict[str, Any] | None = None, target: str = "shop.daily", **parameters: Any
+) -> TruncateTableOperator:
     if partition is not None:
         parameters["partition"] = partition
     return TruncateTableOperator(task_id="t", target=target, **parameters)
 
 
-def drop(*partitions):
+def drop(*partitions: dict[str, Any]) -> DropPartitionsOperator:
     return DropPartitionsOperator(task_id="t", target="shop.daily", partitions=partitions)
 
 
-def text(sql):
+def text(sql: str) -> DropPartitionsOperator | TruncateTableOperator:
     operator = DropPartitionsOperator if sql.startswith("ALTER") else TruncateTableOperator
     return operator(task_id="t", sql=sql)
 
@@ -74,7 +80,7 @@ def text(sql):
         lambda: truncate({"id": 7}),
     ],
 )
-def test_no_session_for_plain_values(make):
+def test_no_session_for_plain_values(make: Callable[..., Any]) -> None:
     operator = make()
     assert not operator.needs_session()
     assert type(operator.get_submitter()) is PlainPythonSubmitter
@@ -103,13 +109,15 @@ def test_no_session_for_plain_values(make):
         lambda: text("ALTER TABLE shop.daily DROP PARTITION (n = CAST('7' AS INT))"),
     ],
 )
-def test_a_session_for_all_others(make):
+def test_a_session_for_all_others(make: Callable[[], Any]) -> None:
     operator = make()
     assert operator.needs_session()
     assert type(operator.get_submitter()) is SparkSubmitSubmitter
 
 
-def test_a_session_where_the_schema_can_not_be_read(table, capsys):
+def test_a_session_where_the_schema_can_not_be_read(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     table.write_text("{")
     assert truncate({"region": "eu"}).needs_session()
     told = capsys.readouterr().out
@@ -117,11 +125,13 @@ def test_a_session_where_the_schema_can_not_be_read(table, capsys):
 
 
 @pytest.mark.usefixtures("airflow_db", "table")
-def test_a_task_reads_the_schema_once(dag_file, submitter, monkeypatch):
+def test_a_task_reads_the_schema_once(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read = []
     definition = PaimonHook.definition
 
-    def counted(hook, target):
+    def counted(hook: PaimonHook, target: TableName) -> PaimonDefinition:
         read.append(target)
         return definition(hook, target)
 

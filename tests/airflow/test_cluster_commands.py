@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -16,13 +17,13 @@ JOB = SparkJob("dag.task", example_request(), {"fs.s3.accessKeySecret": PASSWORD
 
 
 @pytest.fixture
-def temporary(tmp_path, monkeypatch):
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     return tmp_path
 
 
-def command_line(launcher, **settings):
+def command_line(launcher: Launcher, **settings: Any) -> list[str]:
     """The arguments, with files of the job by their names alone."""
     settings = {"spark_env": str(launcher.folder), **settings}
     SparkSubmitSubmitter(SparkSettings(**settings)).submit(JOB)
@@ -32,7 +33,7 @@ def command_line(launcher, **settings):
     ]
 
 
-def test_yarn(temporary, monkeypatch):
+def test_yarn(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     connection(monkeypatch, "yarn", conn_type="spark", host="yarn", extra={"queue": "etl"})
     launcher = Launcher.make(temporary / "env")
 
@@ -70,7 +71,7 @@ def test_yarn(temporary, monkeypatch):
     ]
 
 
-def test_kubernetes(temporary, monkeypatch):
+def test_kubernetes(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     extra = {"namespace": "lake", "deploy-mode": "cluster"}
     host = "k8s://https://kubernetes.example"
     connection(monkeypatch, "k8s", conn_type="spark", host=host, port=6443, extra=extra)

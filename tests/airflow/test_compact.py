@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pyiceberg.schema import Schema as IcebergSchema
@@ -22,11 +25,11 @@ from spark_jobs.contract.compaction import CompactedPartition, CompactionReport,
 from spark_jobs.contract.request import JobOptions, TableName
 from spark_jobs.contract.result import Metrics
 from spark_jobs.errors import JobError, NotSupportedError, RequestError
-from tests.airflow.support import committed, example_request
+from tests.airflow.support import DagFile, FakeSubmitter, committed, example_request
 from tests.airflow.test_metadata import Table
 from tests.support.paimon_metadata import TableFiles
 
-TARGET = {"task_id": "t", "target": "shop.orders"}
+TARGET: dict[str, Any] = {"task_id": "t", "target": "shop.orders"}
 REPORT = CompactionReport(
     partitions=(CompactedPartition({"day": "2026-01-31"}, 12, 1, 4_000, 1_500, 30),),
     partitions_compacted=1,
@@ -73,14 +76,16 @@ REPORT = CompactionReport(
         ({"partitions": [{"day": 1.5}]}, "partitions[0].day: float is not a partition value"),
     ],
 )
-def test_wrong_input_is_named_when_the_dag_is_parsed(parameters, problem):
+def test_wrong_input_is_named_when_the_dag_is_parsed(
+    parameters: dict[str, Any], problem: str
+) -> None:
     with pytest.raises(RequestError) as raised:
         CompactOperator(**{**TARGET, **parameters})
     assert raised.value.message.startswith(f"task 't': {problem}")
 
 
-def test_parameters_become_the_statement():
-    parameters = {
+def test_parameters_become_the_statement() -> None:
+    parameters: dict[str, Any] = {
         "partitions": [{"day": "2026-01-31"}, {"day": None}, {"day": ""}, {}],
         "mode": "full",
         "target_file_size": "256 mb",
@@ -113,20 +118,20 @@ def test_parameters_become_the_statement():
     assert {*parameters, "zorder_by"} <= set(operator.template_fields)
 
 
-def test_without_parameters_the_table_decides():
+def test_without_parameters_the_table_decides() -> None:
     operator = CompactOperator(**TARGET)
     assert operator.statement() == CompactSpec()
     assert type(operator.get_submitter()) is SparkSubmitSubmitter
 
 
-def test_nothing_is_told_of_rows_that_stay_the_same():
+def test_nothing_is_told_of_rows_that_stay_the_same() -> None:
     operator = CompactOperator(**TARGET)
     assert operator.outlets == []
     assert task_lineage(operator, None) is None
 
 
 @pytest.mark.usefixtures("airflow_db", "warehouse")
-def test_the_report_is_the_xcom(dag_file, submitter):
+def test_the_report_is_the_xcom(dag_file: Callable[..., DagFile], submitter: FakeSubmitter) -> None:
     submitter.outcomes = [lambda request: committed(request, compaction=REPORT)]
     body = (
         "from airflow_provider_merge.operators.compact import CompactOperator\n"
@@ -145,7 +150,7 @@ def test_the_report_is_the_xcom(dag_file, submitter):
     assert value["partitions"][0]["values"] == {"day": "2026-01-31"}
 
 
-def test_the_log_tells_files_and_bytes():
+def test_the_log_tells_files_and_bytes() -> None:
     metrics = Metrics(seconds={"plan": 0.5})
     done = committed(example_request(), compaction=REPORT, metrics=metrics)
     counts = "  rows 30 | vectors removed 0 | indexes lost 0 | changelog files 0"
@@ -169,7 +174,7 @@ def test_the_log_tells_files_and_bytes():
     assert xcom_value(again)["rounds"] == 3
 
 
-def check(operator, hook=None):
+def check(operator: CompactOperator, hook: IcebergHook | None = None) -> None:
     """What is checked before Spark starts; by default of a table in Paimon."""
     request = SimpleNamespace(
         target=TableName("shop", "orders"), table=TableName("shop", "orders"),
@@ -177,10 +182,10 @@ def check(operator, hook=None):
         origin=SimpleNamespace(try_number=1),
     )  # fmt: skip
     found = MetadataCheck(hook or PaimonHook("paimon_default"), True)
-    operator.require_valid(request, found)
+    operator.require_valid(request, found)  # type: ignore[arg-type]
 
 
-def test_a_table_with_data_evolution_is_refused_before_spark_starts(warehouse):
+def test_a_table_with_data_evolution_is_refused_before_spark_starts(warehouse: Path) -> None:
     TableFiles(warehouse, "orders").create(**{"data-evolution.enabled": "true"})
 
     with pytest.raises(NotSupportedError, match=r"shop\.orders stores columns apart"):
@@ -188,8 +193,8 @@ def test_a_table_with_data_evolution_is_refused_before_spark_starts(warehouse):
 
 
 def test_an_iceberg_table_in_an_order_that_is_not_supported_is_refused_before_spark_starts(
-    iceberg_catalog,
-):
+    iceberg_catalog: Any,
+) -> None:
     iceberg_catalog.create_namespace("shop")
     columns = (
         NestedField(1, "id", LongType(), required=False),
@@ -218,7 +223,9 @@ def test_an_iceberg_table_in_an_order_that_is_not_supported_is_refused_before_sp
         ({}, "REQUEST_INVALID", "is empty"),
     ],
 )
-def test_a_wrong_partition_is_told_before_spark_starts(warehouse, partition, code, problem):
+def test_a_wrong_partition_is_told_before_spark_starts(
+    warehouse: Path, partition: dict[str, int], code: str, problem: str
+) -> None:
     TableFiles(warehouse, "orders").create()
     operator = CompactOperator(**TARGET, partitions=[{"day": "2026-01-31"}, partition])
     with pytest.raises(JobError) as raised:
@@ -238,7 +245,9 @@ def test_a_wrong_partition_is_told_before_spark_starts(warehouse, partition, cod
         ({"zorder_by": ["tags"]}, "TYPE_MISMATCH", "zorder_by[0]: tags of shop.orders is ARRAY<"),
     ],
 )
-def test_a_wrong_order_is_told_before_spark_starts(warehouse, parameters, code, problem):
+def test_a_wrong_order_is_told_before_spark_starts(
+    warehouse: Path, parameters: dict[str, Any], code: str, problem: str
+) -> None:
     tags = {"type": "ARRAY", "element": "STRING"}
     TableFiles(warehouse, more_columns={"tags": tags}).create()
     check(CompactOperator(**TARGET, sort_by=["ID DESC"]))
@@ -248,7 +257,7 @@ def test_a_wrong_order_is_told_before_spark_starts(warehouse, parameters, code, 
     assert raised.value.message.startswith(problem)
 
 
-def test_tables_with_an_order_of_their_own_are_refused_before_spark_starts(warehouse):
+def test_tables_with_an_order_of_their_own_are_refused_before_spark_starts(warehouse: Path) -> None:
     table = TableFiles(warehouse).create(bucket="4", **{"bucket-key": "id"})
     operator = CompactOperator(**TARGET, zorder_by=["id"])
     with pytest.raises(NotSupportedError, match=r"zorder_by: shop\.orders has fixed buckets"):
@@ -261,7 +270,7 @@ def test_tables_with_an_order_of_their_own_are_refused_before_spark_starts(wareh
         check(operator)
 
 
-def test_facts_of_a_table_without_partitions_are_what_to_compact(warehouse):
+def test_facts_of_a_table_without_partitions_are_what_to_compact(warehouse: Path) -> None:
     TableFiles(warehouse, partition_keys=()).create().add()
     (facts,) = PaimonHook("paimon_default").compaction_facts("shop.orders")
     operator = CompactOperator(**TARGET, partitions=[dict(facts.values)])
@@ -269,7 +278,7 @@ def test_facts_of_a_table_without_partitions_are_what_to_compact(warehouse):
     assert operator.statement() == CompactSpec(partitions=({},))
 
 
-def test_facts_of_a_partition_with_an_empty_text_are_what_to_compact(warehouse):
+def test_facts_of_a_partition_with_an_empty_text_are_what_to_compact(warehouse: Path) -> None:
     table = TableFiles(warehouse, day_type="STRING").create()
     for value in ("", None, "x"):
         table.add({value: 1})
@@ -280,7 +289,7 @@ def test_facts_of_a_partition_with_an_empty_text_are_what_to_compact(warehouse):
     assert found == {"''", "NULL", "'x'"}
 
 
-def test_the_snapshot_of_a_group_is_no_result(warehouse):
+def test_the_snapshot_of_a_group_is_no_result(warehouse: Path) -> None:
     table = Table(str(warehouse / "shop.db" / "orders"))
     properties = {"merge.operation-id": "op", "merge.statement": "compact"}
     table.guard("op", 7)

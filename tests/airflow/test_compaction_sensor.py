@@ -9,13 +9,16 @@ import asyncio
 import contextlib
 import json
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException
 
 from airflow_provider_merge.hooks.paimon import PaimonHook
-from airflow_provider_merge.metadata.paimon.manifests import Manifests
+from airflow_provider_merge.metadata.paimon.manifests import DataFile, Manifests
+from airflow_provider_merge.metadata.paimon.snapshots import PaimonSnapshot
 from airflow_provider_merge.sensors.compaction import CompactionSensor
 from airflow_provider_merge.triggers.compaction_gate import MOST_LISTED, CompactionGate
 from airflow_provider_merge.triggers.gates import gate_arguments
@@ -27,22 +30,23 @@ JANUARY = [f"2026-01-{day:02}" for day in range(1, 32)]
 
 
 @pytest.fixture
-def orders(warehouse):
+def orders(warehouse: Path) -> TableFiles:
     """Files have 100 bytes each."""
     return TableFiles(warehouse).create(**{"target-file-size": "1 kb"})
 
 
-def sensor(**parameters):
+def sensor(**parameters: Any) -> CompactionSensor:
     return CompactionSensor(task_id="t", table="shop.orders", **parameters)
 
 
-def found(waiting):
+def found(waiting: CompactionSensor) -> Any:
     """What one poll finds; None: the gate is closed."""
-    value = waiting.poke({"ti": SimpleNamespace(dag_id="d", task_id="t", map_index=-1)})
+    context: Any = {"ti": SimpleNamespace(dag_id="d", task_id="t", map_index=-1)}
+    value = waiting.poke(context)
     return value.xcom_value if value else None
 
 
-def test_a_partition_with_so_many_small_files(orders):
+def test_a_partition_with_so_many_small_files(orders: TableFiles) -> None:
     waiting = sensor(min_small_files=3)
     assert found(waiting) is None
     assert waiting._seen == "the table has no snapshot, expected at least 3 joinable small files"
@@ -80,7 +84,7 @@ def test_a_partition_with_so_many_small_files(orders):
     json.dumps(facts)
 
 
-def test_only_partitions_that_are_asked_for(orders):
+def test_only_partitions_that_are_asked_for(orders: TableFiles) -> None:
     for _ in range(2):
         orders.add({"2026-01-31": 1})
     assert found(sensor(min_small_files=2, partition={"day": "2026-01-30"})) is None
@@ -99,7 +103,7 @@ def test_only_partitions_that_are_asked_for(orders):
     ],
     ids=str,
 )
-def test_what_is_small(orders, counted, is_open):
+def test_what_is_small(orders: TableFiles, counted: dict[str, Any], is_open: bool) -> None:
     for _ in range(2):
         orders.add()
     assert (found(sensor(min_small_files=2, **counted)) is not None) == is_open
@@ -108,7 +112,7 @@ def test_what_is_small(orders, counted, is_open):
     assert (facts.joinable_files >= 2) == is_open
 
 
-def test_the_worst_of_many_partitions_come_first(orders):
+def test_the_worst_of_many_partitions_come_first(orders: TableFiles) -> None:
     orders.add(dict.fromkeys(JANUARY, 1))
     orders.add(dict.fromkeys(JANUARY, 1))
     orders.add({"2026-01-17": 1})
@@ -119,7 +123,7 @@ def test_the_worst_of_many_partitions_come_first(orders):
     assert waiting._seen.endswith("; and 26 more")
 
 
-def test_no_more_are_listed_than_an_xcom_holds(orders):
+def test_no_more_are_listed_than_an_xcom_holds(orders: TableFiles) -> None:
     days = [f"{year}-{day[5:]}" for year in range(2020, 2024) for day in JANUARY]
     for _ in range(2):
         orders.add(dict.fromkeys(days, 1))
@@ -127,13 +131,13 @@ def test_no_more_are_listed_than_an_xcom_holds(orders):
     assert (facts["partitions_found"], len(facts["partitions"])) == (124, MOST_LISTED)
 
 
-def make_keyed(orders):
+def make_keyed(orders: TableFiles) -> None:
     schema = orders.folder / "schema" / "schema-0"
     document = {**json.loads(schema.read_text()), "primaryKeys": ["day", "id"]}
     schema.write_text(json.dumps(document))
 
 
-def test_a_bucket_with_so_many_sorted_runs(orders):
+def test_a_bucket_with_so_many_sorted_runs(orders: TableFiles) -> None:
     orders.add()
     assert found(sensor(min_sorted_runs=2)) is None
     make_keyed(orders)
@@ -144,7 +148,7 @@ def test_a_bucket_with_so_many_sorted_runs(orders):
     assert waiting._seen.endswith(told)
 
 
-def test_the_table_s_newest_options_count(orders):
+def test_the_table_s_newest_options_count(orders: TableFiles) -> None:
     for _ in range(2):
         orders.add()
     waiting = sensor(min_small_files=2)
@@ -158,7 +162,7 @@ def test_the_table_s_newest_options_count(orders):
         found(waiting)
 
 
-def test_a_table_that_is_not_compacted_here(warehouse):
+def test_a_table_that_is_not_compacted_here(warehouse: Path) -> None:
     tracked = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
     TableFiles(warehouse).create(**tracked).add()
     told = "(?s)data-evolution.enabled.*Paimon's own engines"
@@ -168,11 +172,13 @@ def test_a_table_that_is_not_compacted_here(warehouse):
         PaimonHook().compaction_facts("shop.orders")
 
 
-def test_a_sensor_that_polls_reads_manifests_once_for_each_snapshot(orders, monkeypatch):
-    reads = Counter()
+def test_a_sensor_that_polls_reads_manifests_once_for_each_snapshot(
+    orders: TableFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: Counter[int] = Counter()
     live_files = Manifests.live_files
 
-    def counting(manifests, snapshot, *arguments):
+    def counting(manifests: Manifests, snapshot: PaimonSnapshot, *arguments: Any) -> list[DataFile]:
         reads[snapshot.snapshot_id] += 1
         return live_files(manifests, snapshot, *arguments)
 
@@ -188,7 +194,7 @@ def test_a_sensor_that_polls_reads_manifests_once_for_each_snapshot(orders, monk
     assert reads == {1: 1, 2: 1, 3: 1}
 
 
-def test_a_rolled_back_snapshot_of_the_same_id_is_counted_anew(orders):
+def test_a_rolled_back_snapshot_of_the_same_id_is_counted_anew(orders: TableFiles) -> None:
     waiting = sensor(min_small_files=2)
     orders.add()
     orders.add({"2026-01-30": 1})
@@ -198,10 +204,10 @@ def test_a_rolled_back_snapshot_of_the_same_id_is_counted_anew(orders):
     assert found(waiting)["snapshot_id"] == 2
 
 
-def test_a_trigger_waits_for_it(orders):
+def test_a_trigger_waits_for_it(orders: TableFiles) -> None:
     orders.add()
 
-    async def story():
+    async def story() -> Any:
         gate = gate_arguments(CompactionGate(min_small_files=2))
         trigger = TableTrigger("shop.orders", poll_interval=0.05, gate=gate)
         async with contextlib.aclosing(trigger.run()) as events:
@@ -216,7 +222,7 @@ def test_a_trigger_waits_for_it(orders):
     assert event["facts"]["partitions"][0]["small_files"] == 2
 
 
-def test_facts_of_the_hook(orders):
+def test_facts_of_the_hook(orders: TableFiles) -> None:
     orders.add({"2026-01-30": 3, "2026-01-31": 4})
     first, second = PaimonHook().compaction_facts("shop.orders")
     assert (first.name, first.files, first.rows, first.marked_rows) == ("day=2026-01-30", 1, 3, 0)

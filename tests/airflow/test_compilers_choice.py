@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from spark_jobs.contract.result import Metrics
-from tests.airflow.support import committed
+from spark_jobs.contract.result import JobResult, Metrics
+from tests.airflow.support import DagFile, FakeSubmitter, committed
 
 pytestmark = pytest.mark.usefixtures("airflow_db", "warehouse")
 
@@ -28,11 +30,13 @@ StatementsOperator(
 """
 
 
-def took(**seconds):
+def took(**seconds: Any) -> Callable[[Any], JobResult]:
     return lambda request: committed(request, metrics=Metrics(seconds=seconds))
 
 
-def runs(dag_file, submitter, body, outcomes):
+def runs(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, body: str, outcomes: list[Any]
+) -> list[Any]:
     """Run the same DAG on one day after the other; which runs had both compilers."""
     submitter.outcomes[:] = outcomes
     file = dag_file(body)
@@ -45,22 +49,30 @@ def runs(dag_file, submitter, body, outcomes):
     return [job.both_compilers for job in submitter.jobs[jobs:]]
 
 
-def test_a_long_query_of_the_source_gets_both_next_time(dag_file, submitter):
+def test_a_long_query_of_the_source_gets_both_next_time(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     outcomes = [took(source=6.1), took(source=3.1), took(source=2.9), took(source=5.9)]
     assert runs(dag_file, submitter, MERGE, outcomes) == [False, True, True, False]
 
 
-def test_a_long_write_gets_both_next_time(dag_file, submitter):
+def test_a_long_write_gets_both_next_time(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     outcomes = [took(write=31), took(write=14), took(write=29), took()]
     assert runs(dag_file, submitter, MERGE, outcomes) == [False, True, False, False]
 
 
-def test_statements_of_one_application_count_together(dag_file, submitter):
+def test_statements_of_one_application_count_together(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     outcomes = [took(source=4), took(source=4), took(source=1)]
     assert runs(dag_file, submitter, TWO, outcomes) == [False, True, False, False]
 
 
-def test_the_first_run_asks_for_nothing_that_is_not_there(dag_file, submitter, capsys):
+def test_the_first_run_asks_for_nothing_that_is_not_there(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, capsys: pytest.CaptureFixture[str]
+) -> None:
     submitter.outcomes = [took(source=1)]
 
     assert dag_file(MERGE).run().state == "success"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,8 +24,8 @@ AMBIENT = {
 
 
 @pytest.fixture
-def hook(monkeypatch):
-    def make(login=None, password=None, **extra):
+def hook(monkeypatch: pytest.MonkeyPatch) -> Callable[..., PaimonHook]:
+    def make(login: None = None, password: None = None, **extra: Any) -> PaimonHook:
         connection(
             monkeypatch, "lake", conn_type="paimon", login=login, password=password, extra=extra
         )
@@ -31,7 +34,7 @@ def hook(monkeypatch):
     return make
 
 
-def test_filesystem(hook):
+def test_filesystem(hook: Callable[..., PaimonHook]) -> None:
     lake = hook(warehouse="/lake")
     spec = lake.catalog_spec()
     assert (spec.connector, spec.warehouse) == ("paimon", "/lake")
@@ -40,7 +43,7 @@ def test_filesystem(hook):
     assert lake.storage_options() == {}
 
 
-def test_object_store(hook):
+def test_object_store(hook: Callable[..., PaimonHook]) -> None:
     lake = hook(
         login="AK", password=PASSWORD, warehouse="s3://b/lake", endpoint="http://s3", region="eu"
     )
@@ -59,14 +62,14 @@ def test_object_store(hook):
     }
 
 
-def test_without_a_workspace_it_is_the_warehouse(hook):
+def test_without_a_workspace_it_is_the_warehouse(hook: Callable[..., PaimonHook]) -> None:
     lake = hook(warehouse="s3://b/lake", workspace="")
     assert lake.catalog_spec().workspace is None
     assert lake.catalog_spec().workspace_location == "s3://b/lake"
     assert lake.workspace_options() == lake.storage_options() == AMBIENT
 
 
-def test_a_workspace_is_no_catalog_option(hook):
+def test_a_workspace_is_no_catalog_option(hook: Callable[..., PaimonHook]) -> None:
     lake = hook(warehouse="/lake", workspace="/scratch/")
     spec = lake.catalog_spec()
     assert (spec.warehouse, spec.workspace) == ("/lake", "/scratch/")
@@ -74,7 +77,7 @@ def test_a_workspace_is_no_catalog_option(hook):
     assert spec.options == {"metastore": "filesystem"}
 
 
-def test_a_workspace_may_be_on_other_storage(hook):
+def test_a_workspace_may_be_on_other_storage(hook: Callable[..., PaimonHook]) -> None:
     lake = hook(login="AK", password=PASSWORD, warehouse="/lake", workspace="s3://b/scratch")
     assert lake.storage_options() == {}
     assert lake.workspace_options() == {**AMBIENT, "key": "AK", "secret": PASSWORD}
@@ -82,7 +85,9 @@ def test_a_workspace_may_be_on_other_storage(hook):
     assert PASSWORD not in repr(lake.catalog_spec())
 
 
-def test_the_test_of_a_connection_looks_for_the_workspace(hook, tmp_path):
+def test_the_test_of_a_connection_looks_for_the_workspace(
+    hook: Callable[..., PaimonHook], tmp_path: Path
+) -> None:
     (tmp_path / "lake").mkdir()
     lake = hook(warehouse=str(tmp_path / "lake"), workspace=str(tmp_path / "scratch"))
     ok, text = lake.test_connection()
@@ -93,19 +98,19 @@ def test_the_test_of_a_connection_looks_for_the_workspace(hook, tmp_path):
     assert lake.test_connection()[0]
 
 
-def test_ambient_object_store(hook):
+def test_ambient_object_store(hook: Callable[..., PaimonHook]) -> None:
     lake = hook(warehouse="s3://b/lake")
     assert lake.credentials() == {}
     assert lake.storage_options() == AMBIENT
 
 
-def test_rest(hook):
+def test_rest(hook: Callable[..., PaimonHook]) -> None:
     lake = hook(None, PASSWORD, metastore="rest", uri="http://rest", warehouse="s3://b/lake")
     assert lake.credentials() == {"token": PASSWORD, "token.provider": "bear"}
 
 
 @pytest.mark.parametrize("as_text", [True, False])
-def test_further_options_are_split_by_name(hook, as_text):
+def test_further_options_are_split_by_name(hook: Callable[..., PaimonHook], as_text: bool) -> None:
     options = {
         "fs.s3.accessKeySecret": PASSWORD,
         "dlf.access-key-id": PASSWORD,
@@ -193,7 +198,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("extra", "message"), WRONG.values(), ids=WRONG)
-def test_refused_with_connection_and_field(hook, extra, message):
+def test_refused_with_connection_and_field(
+    hook: Callable[..., PaimonHook], extra: dict[str, Any], message: str
+) -> None:
     with pytest.raises(RequestError, match=f"connection 'lake', {message}") as caught:
         hook(**extra).catalog_spec()
     assert PASSWORD not in str(caught.value)
@@ -203,7 +210,9 @@ def test_refused_with_connection_and_field(hook, extra, message):
     "warehouse",
     ["/lake", "file:///lake", "s3://b/w", "s3a://b/w", "s3n://b/w", "hdfs://n/w", "oss://b/w"],
 )
-def test_the_form_takes_the_warehouses_that_jobs_take(hook, warehouse):
+def test_the_form_takes_the_warehouses_that_jobs_take(
+    hook: Callable[..., PaimonHook], warehouse: str
+) -> None:
     form, _ = get_provider_info()["connection-types"]
     pattern = form["conn-fields"]["warehouse"]["schema"]["pattern"]
     try:
@@ -214,25 +223,25 @@ def test_the_form_takes_the_warehouses_that_jobs_take(hook, warehouse):
     assert bool(re.match(pattern, warehouse)) == taken == (not warehouse.startswith("oss"))
 
 
-def test_the_form_offers_the_metastores_that_jobs_take(hook):
+def test_the_form_offers_the_metastores_that_jobs_take(hook: Callable[..., PaimonHook]) -> None:
     form, _ = get_provider_info()["connection-types"]
     for name in form["conn-fields"]["metastore"]["schema"]["enum"]:
         spec = hook(warehouse="/lake", metastore=name, uri="http://host").catalog_spec()
         assert spec.options["metastore"] == name
 
 
-def test_missing_connection():
+def test_missing_connection() -> None:
     with pytest.raises(RequestError, match="catalog_conn_id: there is no connection 'nowhere'"):
         catalog_hook("nowhere")
 
 
-def test_a_script_learns_where_airflow_looks_for_connections():
+def test_a_script_learns_where_airflow_looks_for_connections() -> None:
     with pytest.raises(RequestError) as raised:
         PaimonHook("nowhere").catalog_spec()
     assert "environment variables (AIRFLOW_CONN_NOWHERE) and secrets" in raised.value.remedy
 
 
-def test_other_type(monkeypatch):
+def test_other_type(monkeypatch: pytest.MonkeyPatch) -> None:
     connection(monkeypatch, "pg", conn_type="postgres")
     with pytest.raises(RequestError, match=r"connection 'pg' has the type 'postgres'.*paimon"):
         catalog_hook("pg")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
+from airflow.models.asset import AssetEvent
+from airflow.models.dagrun import DagRun
 
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
-from spark_jobs.contract.result import ErrorInfo, Metrics, PartitionMetrics
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.result import ErrorInfo, JobResult, Metrics, PartitionMetrics
 from spark_jobs.errors import RequestError
-from tests.airflow.support import committed, failed
+from tests.airflow.support import DagFile, FakeSubmitter, committed, failed
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("airflow_db")]
 
@@ -24,7 +30,7 @@ DELETE = 'DeleteFromOperator(task_id="t", target="shop.orders", where="id = 1", 
 PARAMS = 'params={{"dry_run": {}, "day": "2026-01-31"}}'
 
 
-def tried(request):
+def tried(request: JobRequest) -> JobResult:
     metrics = Metrics(deleted=2, partitions_changed=1)
     day = "day=2026-01-31"
     return committed(
@@ -37,7 +43,7 @@ def tried(request):
     )
 
 
-def events(run):
+def events(run: DagRun) -> list[AssetEvent]:
     from airflow.models.asset import AssetEvent
     from airflow.utils.session import create_session
 
@@ -47,7 +53,9 @@ def events(run):
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_every_writing_operator_has_it(name, dag_file, submitter, warehouse):
+def test_every_writing_operator_has_it(
+    name: str, dag_file: Callable[..., DagFile], submitter: FakeSubmitter, warehouse: Path
+) -> None:
     submitter.outcomes = [tried]
     parameters = f'task_id="t", target="shop.orders", {STATEMENTS[name]}'
     body = f'{name}Operator({parameters}, dry_run="{{{{ params.dry_run }}}}")'
@@ -67,7 +75,9 @@ def test_every_writing_operator_has_it(name, dag_file, submitter, warehouse):
 
 
 @pytest.mark.parametrize("value", [False, "false", "False"])
-def test_a_switch_that_is_off_is_a_real_run(value, dag_file, submitter, warehouse):
+def test_a_switch_that_is_off_is_a_real_run(
+    value: bool | str, dag_file: Callable[..., DagFile], submitter: FakeSubmitter, warehouse: Path
+) -> None:
     body = DELETE.format('"{{ params.dry_run }}"')
     run = dag_file(body, arguments=PARAMS.format(repr(value))).run()
 
@@ -76,7 +86,9 @@ def test_a_switch_that_is_off_is_a_real_run(value, dag_file, submitter, warehous
     assert [path.name for path in warehouse.iterdir()] == ["_operations"]
 
 
-def test_the_real_run_is_another_operation(dag_file, submitter, warehouse):
+def test_the_real_run_is_another_operation(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, warehouse: Path
+) -> None:
     submitter.outcomes = [tried, committed]
     tasks = [DELETE.format(value).replace('"t"', f'"{value}"') for value in (True, False)]
     dag_file(" >> ".join(tasks)).run()
@@ -87,7 +99,12 @@ def test_the_real_run_is_another_operation(dag_file, submitter, warehouse):
     assert dry.digest() != real.digest()
 
 
-def test_what_fails_leaves_nothing_either(dag_file, submitter, warehouse, capsys):
+def test_what_fails_leaves_nothing_either(
+    dag_file: Callable[..., DagFile],
+    submitter: FakeSubmitter,
+    warehouse: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     error = ErrorInfo("SOURCE_EMPTY", "The source has no rows.", "", retryable=False)
     submitter.outcomes = [lambda request: failed(request, error)]
     submitter.process_fails = True
@@ -104,6 +121,6 @@ def test_what_fails_leaves_nothing_either(dag_file, submitter, warehouse, capsys
     assert page.startswith(f"/lakehouse/preview?dag_id={run.dag_id}&")
 
 
-def test_a_value_that_is_none_is_refused_when_the_dag_is_parsed():
+def test_a_value_that_is_none_is_refused_when_the_dag_is_parsed() -> None:
     with pytest.raises(RequestError, match="dry_run: 'perhaps' is neither true nor false"):
         DeleteFromOperator(task_id="t", target="a.b", dry_run="perhaps")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from airflow.models.taskinstance import TaskInstance
 
 from airflow_provider_merge.operators._shared import outcome
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
@@ -16,10 +19,18 @@ from airflow_provider_merge.submit.processes import OPERATION, end_processes
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from spark_jobs.contract.last_look import answer_name, question
-from spark_jobs.contract.result import ErrorInfo
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.result import ErrorInfo, JobResult
 from spark_jobs.contract.task_notes import note_file, note_text
 from tests.airflow.launcher import Launcher
-from tests.airflow.support import committed, connection, example_request, failed
+from tests.airflow.support import (
+    DagFile,
+    FakeSubmitter,
+    committed,
+    connection,
+    example_request,
+    failed,
+)
 from tests.airflow.test_kill import wait_for
 
 # A driver that asks twice, and notes what it hears.
@@ -53,22 +64,22 @@ CONFLICT = ErrorInfo("COMMIT_CONFLICT", "snapshot 9 changed the region", "", ret
 
 
 @pytest.fixture
-def temporary(tmp_path, monkeypatch):
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     return tmp_path
 
 
-def run(dag_file, **more):
+def run(dag_file: Callable[..., DagFile], **more: Any) -> TaskInstance:
     parameters = "".join(f"{name}={value!r}," for name, value in more.items())
     (ti,) = dag_file(MERGE.format(more=parameters)).run().get_task_instances()
     return ti
 
 
-def noting(finish):
+def noting(finish: Callable[[JobRequest], Any]) -> Callable[[JobRequest], Any]:
     """A job that notes its operation before it does anything."""
 
-    def outcome(request):
+    def outcome(request: JobRequest) -> Any:
         note = note_of(request)
         note.parent.mkdir(exist_ok=True)
         note.write_text(note_text([request.operation_id]))
@@ -77,8 +88,10 @@ def noting(finish):
     return outcome
 
 
-def note_of(request):
-    return Path(request.catalog.warehouse) / note_file(request.origin)
+def note_of(request: JobRequest) -> Path:
+    name = note_file(request.origin)
+    assert name is not None
+    return Path(request.catalog.warehouse) / name
 
 
 @pytest.mark.slow
@@ -86,7 +99,12 @@ def note_of(request):
     ("submitter", "make"),
     [(SparkSubmitSubmitter, Launcher.make), (PlainPythonSubmitter, Launcher.of_python)],
 )
-def test_the_job_is_told_what_became_of_its_task(submitter, make, temporary, monkeypatch):
+def test_the_job_is_told_what_became_of_its_task(
+    submitter: type[SparkSubmitSubmitter | PlainPythonSubmitter],
+    make: Callable[..., Launcher],
+    temporary: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     connection(monkeypatch, "spark_default", conn_type="spark", host="local")
     request = example_request()
     heard, name = temporary / "heard", answer_name(request.operation_id)
@@ -101,7 +119,9 @@ def test_the_job_is_told_what_became_of_its_task(submitter, make, temporary, mon
 
 
 @pytest.mark.slow
-def test_a_driver_on_a_cluster_can_not_publish_any_more(temporary, monkeypatch):
+def test_a_driver_on_a_cluster_can_not_publish_any_more(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     connection(monkeypatch, "yarn", conn_type="spark", host="yarn")
     request = example_request()
     launcher = Launcher.make(temporary / "env", "time.sleep(600)")
@@ -110,7 +130,7 @@ def test_a_driver_on_a_cluster_can_not_publish_any_more(temporary, monkeypatch):
     given_up = []
     job = SparkJob("dag.task", request, give_up=lambda: given_up.append(request.operation_id))
 
-    def submit():
+    def submit() -> None:
         with pytest.raises(SubmissionError):
             submitter.submit(job)
 
@@ -129,7 +149,9 @@ def test_a_driver_on_a_cluster_can_not_publish_any_more(temporary, monkeypatch):
 
 
 @pytest.mark.usefixtures("airflow_db")
-def test_airflow_tells_the_state_of_a_task(dag_file, tmp_path):
+def test_airflow_tells_the_state_of_a_task(
+    dag_file: Callable[..., DagFile], tmp_path: Path
+) -> None:
     told = tmp_path / "told"
     body = f"""
     from pathlib import Path
@@ -156,12 +178,12 @@ def test_airflow_tells_the_state_of_a_task(dag_file, tmp_path):
     assert told.read_text() == "|its state is success|"
 
 
-def test_an_airflow_that_does_not_answer_ends_no_job(caplog):
+def test_an_airflow_that_does_not_answer_ends_no_job(caplog: pytest.LogCaptureFixture) -> None:
     class Task:
         dag_id, run_id, task_id, map_index = "dag", "run", "task", 3
 
         @staticmethod
-        def get_task_states(**_):
+        def get_task_states(**_: object) -> None:
             raise ConnectionError("the server is away")
 
     assert task_end(Task()) == ""
@@ -169,7 +191,9 @@ def test_an_airflow_that_does_not_answer_ends_no_job(caplog):
 
 
 @pytest.mark.usefixtures("airflow_db", "warehouse")
-def test_a_task_that_ends_well_leaves_no_note(dag_file, submitter):
+def test_a_task_that_ends_well_leaves_no_note(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     submitter.outcomes = [noting(committed)]
 
     assert run(dag_file).state == "success"
@@ -179,7 +203,9 @@ def test_a_task_that_ends_well_leaves_no_note(dag_file, submitter):
 
 
 @pytest.mark.usefixtures("airflow_db", "warehouse")
-def test_a_task_that_fails_leaves_its_note(dag_file, submitter):
+def test_a_task_that_fails_leaves_its_note(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     submitter.outcomes = [noting(lambda request: failed(request, CONFLICT))]
 
     assert run(dag_file).state == "failed"
@@ -189,15 +215,18 @@ def test_a_task_that_fails_leaves_its_note(dag_file, submitter):
 
 @pytest.mark.usefixtures("airflow_db", "warehouse")
 def test_a_task_that_was_killed_after_its_job_had_published_leaves_its_note(
-    dag_file, submitter, caplog, monkeypatch
-):
+    dag_file: Callable[..., DagFile],
+    submitter: FakeSubmitter,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     operators = []
 
-    def get_submitter(operator):
+    def get_submitter(operator: TableOperator) -> FakeSubmitter:
         operators.append(operator)
         return submitter
 
-    def kill_and_commit(request):
+    def kill_and_commit(request: JobRequest) -> JobResult:
         # What Airflow's signal handler does in the middle of the job.
         operators[0].on_kill()
         return committed(request)
@@ -213,7 +242,9 @@ def test_a_task_that_was_killed_after_its_job_had_published_leaves_its_note(
 
 
 @pytest.mark.usefixtures("airflow_db", "warehouse")
-def test_a_dry_run_leaves_the_note_of_others(dag_file, submitter):
+def test_a_dry_run_leaves_the_note_of_others(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     submitter.outcomes = [noting(lambda request: committed(request, status="dry_run"))]
 
     assert run(dag_file, dry_run=True).state == "success"
@@ -222,8 +253,13 @@ def test_a_dry_run_leaves_the_note_of_others(dag_file, submitter):
 
 
 @pytest.mark.usefixtures("airflow_db", "warehouse")
-def test_a_note_that_can_not_be_removed_is_told(dag_file, submitter, caplog, monkeypatch):
-    def away(*_):
+def test_a_note_that_can_not_be_removed_is_told(
+    dag_file: Callable[..., DagFile],
+    submitter: FakeSubmitter,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def away(*_: object) -> None:
         raise OSError("the storage is away")
 
     monkeypatch.setattr(outcome, "forget_tries", away)
@@ -234,7 +270,9 @@ def test_a_note_that_can_not_be_removed_is_told(dag_file, submitter, caplog, mon
 
 
 @pytest.mark.usefixtures("airflow_db", "warehouse")
-def test_what_an_ended_try_committed_is_said_aloud(dag_file, submitter, capsys):
+def test_what_an_ended_try_committed_is_said_aloud(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = "Operation op-1 of this task was ended, but had committed snapshot 7."
     submitter.outcomes = [lambda request: committed(request, warnings=(text,))]
 
@@ -245,7 +283,7 @@ def test_what_an_ended_try_committed_is_said_aloud(dag_file, submitter, capsys):
 
 
 @pytest.mark.usefixtures("airflow_db", "warehouse")
-def test_giving_up_takes_the_lease(warehouse):
+def test_giving_up_takes_the_lease(warehouse: Path) -> None:
     request = example_request()
     catalog = type(request.catalog)("paimon", str(warehouse))
     request = example_request(operation_id=request.operation_id, catalog=catalog)
@@ -255,9 +293,9 @@ def test_giving_up_takes_the_lease(warehouse):
 
     class Hook:
         @staticmethod
-        def workspace_options():
+        def workspace_options() -> dict[str, Any]:
             return {}
 
-    outcome.give_up([(request, Hook())])
+    outcome.give_up([(request, Hook())])  # type: ignore[list-item]
 
     assert not scratch.exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from dags_examples import gated_pipeline
 class Event:
     """What a run knows of an asset event."""
 
-    extra: dict = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ class Event:
         ([[]], []),
     ],
 )
-def test_every_day_of_every_event_is_reported(changed, days):
+def test_every_day_of_every_event_is_reported(changed: list[list[str]], days: list[str]) -> None:
     events = [Event({"partitions": names}) for names in changed]
 
     found = gated_pipeline.changed_days.function(
@@ -35,5 +36,5 @@ def test_every_day_of_every_event_is_reported(changed, days):
     assert found == days
 
 
-def test_a_run_by_hand_has_no_events_and_reports_nothing():
+def test_a_run_by_hand_has_no_events_and_reports_nothing() -> None:
     assert gated_pipeline.changed_days.function(triggering_asset_events={}) == []

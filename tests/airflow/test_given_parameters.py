@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
+from airflow_provider_merge.parameters import ParameterOperator
 from spark_jobs.errors import JobError
 from tests.airflow.contexts import Server
 from tests.airflow.given_parameters import WAYS, Case, cases, played, signature_names, value
@@ -21,11 +22,11 @@ _PARTS = 120
 
 
 @pytest.fixture
-def server(monkeypatch):
+def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     return Server(monkeypatch)
 
 
-def test_every_parameter_is_tried():
+def test_every_parameter_is_tried() -> None:
     for kind in classes():
         assert kind.parameter_names == signature_names(kind)
         missing = [name for name in kind.parameter_names if value(Case(kind, name, "", "")) is None]
@@ -33,9 +34,12 @@ def test_every_parameter_is_tried():
 
 
 @pytest.mark.parametrize("kind", classes(), ids=lambda each: each.__name__)
-def test_a_parameter_arrives_or_is_named(kind, server, caplog):
+def test_a_parameter_arrives_or_is_named(
+    kind: type[ParameterOperator], server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level("CRITICAL")
-    wrong, counts = [], Counter()
+    wrong: list[str] = []
+    counts: Counter[str] = Counter()
     for number, case in _ALL:
         if case.kind is kind and has_turn(number, _PARTS):
             problem = _problem(case, server)
@@ -46,7 +50,7 @@ def test_a_parameter_arrives_or_is_named(kind, server, caplog):
     assert not wrong, f"{len(wrong)} of {sum(counts.values())}:\n" + "\n".join(wrong[:40])
 
 
-def _problem(case, server):
+def _problem(case: Case, server: Server) -> str | None:
     way, given = WAYS[case.way], value(case)
     try:
         arrived, asked = played(case, server)
@@ -72,11 +76,11 @@ def _problem(case, server):
     return None
 
 
-def _plain(case):
+def _plain(case: Case) -> Case:
     return Case(case.kind, case.name, "plain", "task")
 
 
-def _is_refused(case, server):
+def _is_refused(case: Case, server: Server) -> bool:
     """Whether the parameter is of no use beside the others, whatever its value."""
     try:
         played(_plain(case), server)
@@ -85,7 +89,7 @@ def _is_refused(case, server):
     return False
 
 
-def _unnamed(case, text, server):
+def _unnamed(case: Case, text: str, server: Server) -> str | None:
     is_value = WAYS[case.way].same_request and case.place != "missing item"
     if is_value and not _cannot_be_later(case, text) and not _is_refused(case, server):
         return f"refused: {text}"
@@ -94,7 +98,7 @@ def _unnamed(case, text, server):
     return None if "Remedy:" in text else f"no remedy: {text}"
 
 
-def _cannot_be_later(case, text):
+def _cannot_be_later(case: Case, text: str) -> bool:
     """A parameter that decides what the task is for Airflow."""
     is_later = case.way != "plain" or case.place == "mapped group"
     return is_later and "cannot be a template or the result of a task" in text

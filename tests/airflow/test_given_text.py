@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pytest
 from airflow.sdk import DAG, TaskGroup, literal
 
@@ -23,11 +27,11 @@ BRACES = "a {{ b"
 
 
 @pytest.fixture
-def server(monkeypatch):
+def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     return Server(monkeypatch)
 
 
-def statements(operator):
+def statements(operator: StatementsOperator) -> list[Any]:
     with all_known():
         return [each.statement() for each in operator._known_operators().values()]
 
@@ -36,7 +40,7 @@ SQL = "UPDATE a.b SET n = '{{ params.n }}'"
 
 
 @pytest.mark.parametrize("n", [BRACES, "{% raw", "{# x", "{{ 7 * 7 }}"])
-def test_as_many_statements_as_are_written(server, n):
+def test_as_many_statements_as_are_written(server: Server, n: str) -> None:
     listed = [sql_statement("one", SQL), update("two", target="a.b", set={"n": "'{{ params.n }}'"})]
     operator = rendered_task(
         lambda up: StatementsOperator(task_id="t", statements=listed),
@@ -46,7 +50,7 @@ def test_as_many_statements_as_are_written(server, n):
     assert [each.assignments[0].value for each in statements(operator)] == [f"'{n}'"] * 2
 
 
-def test_the_only_statement_with_braces(server):
+def test_the_only_statement_with_braces(server: Server) -> None:
     raw = "UPDATE a.b SET n = '{% raw %}{{ x }}{% endraw %}'"
     operator = rendered_task(
         lambda up: StatementsOperator(task_id="t", statements=[sql_statement("s", raw)])
@@ -78,7 +82,7 @@ ENDING = {
 
 
 @pytest.mark.parametrize("make", ENDING.values(), ids=ENDING)
-def test_text_that_ends_like_a_file(server, make):
+def test_text_that_ends_like_a_file(server: Server, make: Callable[..., Any]) -> None:
     written = make()
     rendered = rendered_task(lambda up: make())
 
@@ -87,11 +91,11 @@ def test_text_that_ends_like_a_file(server, make):
     assert rendered.template_ext == ()
 
 
-def test_sql_names_a_file(server, tmp_path):
+def test_sql_names_a_file(server: Server, tmp_path: Path) -> None:
     (tmp_path / "a b.sql").write_text("UPDATE a.b SET x = {{ 1 + 1 }} -- like x.sql")
     for sql in ("a b.sql", ["a b.sql"]):
 
-        def make(up, sql=sql):
+        def make(up: Any, sql: str | list[str] = sql) -> None:
             if isinstance(sql, str):
                 UpdateOperator(task_id="t", sql=sql)
             else:
@@ -103,7 +107,7 @@ def test_sql_names_a_file(server, tmp_path):
         assert operator.sql_file == "a b.sql"
 
 
-def test_what_a_task_returns_is_neither_rendered_nor_a_path(server):
+def test_what_a_task_returns_is_neither_rendered_nor_a_path(server: Server) -> None:
     server.results = {"up": [{"where": BRACES}, {"where": "{{ 1 }}"}]}
     partial = DeleteFromOperator.partial
     make = lambda up: partial(task_id="t", target="a.b").expand_kwargs(up)  # noqa: E731
@@ -117,7 +121,7 @@ def test_what_a_task_returns_is_neither_rendered_nor_a_path(server):
     assert statements(operator)[0].assignments[0].value == f"'{BRACES}'"
 
 
-def test_a_row_of_a_query_as_a_partition(server):
+def test_a_row_of_a_query_as_a_partition(server: Server) -> None:
     server.results = {"up": BRACES}
     operator = rendered_task(
         lambda up: DropPartitionsOperator(task_id="t", target="a.b", partitions=[{"name": up}])
@@ -126,7 +130,7 @@ def test_a_row_of_a_query_as_a_partition(server):
         assert operator.statement().partitions == ({"name": f"'{BRACES}'"},)
 
 
-def ups(dag_task):
+def ups(dag_task: Any) -> Any:
     return dag_task.dag.task_dict["ups"].output
 
 
@@ -159,7 +163,9 @@ LISTS = {
 
 
 @pytest.mark.parametrize(("name", "make", "items"), [(n, *v) for n, v in LISTS.items()], ids=LISTS)
-def test_results_of_mapped_tasks_are_lists(server, name, make, items):
+def test_results_of_mapped_tasks_are_lists(
+    server: Server, name: str, make: Callable[[Any], object], items: object
+) -> None:
     server.results = {"ups": items}
     operator = rendered_task(lambda up: make(ups(up.operator)))
 
@@ -167,10 +173,10 @@ def test_results_of_mapped_tasks_are_lists(server, name, make, items):
 
 
 @pytest.mark.parametrize("how", ["XCom", "dag.param", "literal", "template"])
-def test_on_is_given_later(server, how):
+def test_on_is_given_later(server: Server, how: str) -> None:
     server.results = {"up": "t.id = s.id"}
 
-    def make(up):
+    def make(up: Any) -> None:
         dag = up.operator.dag
         given = {
             "XCom": up,
@@ -190,7 +196,7 @@ def test_on_is_given_later(server, how):
     assert operator.statement().on == "t.id = s.id"
 
 
-def test_a_statement_of_a_list_takes_the_result_of_a_task(server):
+def test_a_statement_of_a_list_takes_the_result_of_a_task(server: Server) -> None:
     server.results = {"up": "n = 5"}
     operator = rendered_task(
         lambda up: StatementsOperator(
@@ -206,7 +212,7 @@ def test_a_statement_of_a_list_takes_the_result_of_a_task(server):
 DEFAULTS = {"session_time_zone": "Asia/Tokyo", "target_file_size": 4_096, "database": "shop"}
 
 
-def test_defaults_reach_the_statements_of_a_list(server):
+def test_defaults_reach_the_statements_of_a_list(server: Server) -> None:
     given = {"merge_source": table_source("a.s")}
     listed = [
         merge_into(
@@ -230,8 +236,8 @@ def test_defaults_reach_the_statements_of_a_list(server):
         assert str(text.target_table()) == "shop.orders"
 
 
-def test_defaults_that_an_operator_cannot_use_are_ignored(server):
-    def make(up):
+def test_defaults_that_an_operator_cannot_use_are_ignored(server: Server) -> None:
+    def make(up: Any) -> None:
         MergeIntoOperator(
             task_id="t",
             target="a.b",
@@ -243,11 +249,11 @@ def test_defaults_that_an_operator_cannot_use_are_ignored(server):
     assert rendered_task(make, default_args=DEFAULTS).database is None
 
 
-def test_a_task_group_has_defaults_of_its_own(server):
-    group = {"session_time_zone": "Asia/Seoul"}
+def test_a_task_group_has_defaults_of_its_own(server: Server) -> None:
+    group: dict[str, Any] = {"session_time_zone": "Asia/Seoul"}
     with (
         DAG("d", schedule=None, start_date=DAY, default_args=DEFAULTS),
-        TaskGroup("g", default_args=group),
+        TaskGroup("g", default_args=group),  # type: ignore[arg-type]
     ):
         operator = StatementsOperator(
             task_id="t", statements=[sql_statement("s", "UPDATE orders SET n = 1")]
@@ -256,7 +262,7 @@ def test_a_task_group_has_defaults_of_its_own(server):
     assert operator.statement_defaults["database"] == "shop"
 
 
-def test_a_dry_run_has_no_output_from_its_start(server):
+def test_a_dry_run_has_no_output_from_its_start(server: Server) -> None:
     operator = rendered_task(
         lambda up: DeleteFromOperator(
             task_id="t", target="a.b", where="n = 1", dry_run="{{ 1 == 1 }}"
@@ -266,7 +272,7 @@ def test_a_dry_run_has_no_output_from_its_start(server):
     assert operator.get_openlineage_facets_on_start().outputs == []
 
 
-def test_a_parameter_that_is_needed_when_the_dag_is_parsed(server):
+def test_a_parameter_that_is_needed_when_the_dag_is_parsed(server: Server) -> None:
     with pytest.raises(RequestError, match=r"deferrable: cannot be a template.* Remedy: Write its"):
         rendered_task(
             lambda up: FreshnessSensor(task_id="t", table="a.b", max_age=60, deferrable=up)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import fsspec
 import pytest
@@ -22,7 +24,7 @@ from airflow_provider_merge.storage.warehouse import require_folder
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, JobError, RequestError
 from tests.airflow.support import connection
-from tests.judge.hdfs_server import hdfs_beside_airflow
+from tests.judge.hdfs_server import Hdfs, hdfs_beside_airflow
 from tests.support.paimon_metadata import TableFiles
 
 __all__ = ["hdfs_beside_airflow"]
@@ -31,23 +33,25 @@ pytestmark = pytest.mark.slow  # the first run fetches the server
 TARGET = TableName("shop", "orders")
 
 
-def lake(monkeypatch, warehouse, **changes):
+def lake(monkeypatch: pytest.MonkeyPatch, warehouse: str, **changes: Any) -> PaimonHook:
     extra = {"warehouse": warehouse, **changes}
     connection(monkeypatch, "lake", conn_type="paimon", extra=extra)
     return PaimonHook("lake")
 
 
 @pytest.fixture
-def warehouse(hdfs_beside_airflow):
+def warehouse(hdfs_beside_airflow: Hdfs) -> str:
     return hdfs_beside_airflow.new_warehouse()
 
 
 @pytest.fixture
-def hook(monkeypatch, warehouse):
+def hook(monkeypatch: pytest.MonkeyPatch, warehouse: str) -> PaimonHook:
     return lake(monkeypatch, warehouse)
 
 
-def test_small_files_are_written_replaced_listed_read_and_removed(hook, warehouse):
+def test_small_files_are_written_replaced_listed_read_and_removed(
+    hook: PaimonHook, warehouse: str
+) -> None:
     options = hook.storage_options()
     folder = f"{warehouse}/_operations"
     assert read_text(f"{folder}/one.json", options) is None
@@ -58,7 +62,7 @@ def test_small_files_are_written_replaced_listed_read_and_removed(hook, warehous
 
     assert read_text(f"{folder}/one.json", options) == "äö"
     assert list_names(folder, options) == ["one.json"]
-    assert abs(modified(f"{folder}/one.json", options) - datetime.now(UTC)) < timedelta(minutes=5)
+    assert abs(modified(f"{folder}/one.json", options) - datetime.now(UTC)) < timedelta(minutes=5)  # type: ignore[operator]
     assert modified(f"{folder}/two.json", options) is None
     remove(f"{folder}/one.json", options)
     remove(f"{folder}/one.json", options)
@@ -67,7 +71,7 @@ def test_small_files_are_written_replaced_listed_read_and_removed(hook, warehous
     remove_folder(folder, options)
 
 
-def test_snapshots_are_seen_as_soon_as_they_are_there(hook, warehouse):
+def test_snapshots_are_seen_as_soon_as_they_are_there(hook: PaimonHook, warehouse: str) -> None:
     document = {"schemaId": 0, "commitUser": "u", "commitKind": "APPEND", "timeMillis": 1}
     for number in (1, 2):
         text = json.dumps({"id": number, **document})
@@ -77,7 +81,7 @@ def test_snapshots_are_seen_as_soon_as_they_are_there(hook, warehouse):
         assert hook._snapshots_of(TARGET).latest().snapshot_id == number
 
 
-def test_the_hook_reads_tables(hook, warehouse, tmp_path):
+def test_the_hook_reads_tables(hook: PaimonHook, warehouse: str, tmp_path: Path) -> None:
     table = TableFiles(tmp_path, "read").create()
     for day in range(1, 4):
         table.add({f"2026-01-{day:02}": day})
@@ -93,7 +97,7 @@ def test_the_hook_reads_tables(hook, warehouse, tmp_path):
     assert hook.test_connection() == (True, f"{warehouse} can be read. It has 1 database: shop.")
 
 
-def test_a_missing_folder_is_named(monkeypatch, warehouse):
+def test_a_missing_folder_is_named(monkeypatch: pytest.MonkeyPatch, warehouse: str) -> None:
     missing = f"{warehouse}/no-such-folder"
     hook = lake(monkeypatch, missing)
 
@@ -104,7 +108,9 @@ def test_a_missing_folder_is_named(monkeypatch, warehouse):
     assert missing in raised.value.message
 
 
-def test_a_folder_that_may_not_be_read_is_named(monkeypatch, hdfs_beside_airflow, warehouse):
+def test_a_folder_that_may_not_be_read_is_named(
+    monkeypatch: pytest.MonkeyPatch, hdfs_beside_airflow: Hdfs, warehouse: str
+) -> None:
     inside = warehouse.removeprefix(hdfs_beside_airflow.uri)
     hdfs_beside_airflow.client().set_permission(inside.rpartition("/")[0], 0o700)
     monkeypatch.setenv("HADOOP_USER_NAME", "somebody-else")
@@ -117,7 +123,7 @@ def test_a_folder_that_may_not_be_read_is_named(monkeypatch, hdfs_beside_airflow
     assert "HADOOP_USER_NAME" in raised.value.remedy
 
 
-def test_a_name_node_that_does_not_answer_is_told_soon(monkeypatch):
+def test_a_name_node_that_does_not_answer_is_told_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     warehouse = "hdfs://127.0.0.1:9/warehouse"
 
     with pytest.raises(JobError) as raised:
@@ -126,7 +132,9 @@ def test_a_name_node_that_does_not_answer_is_told_soon(monkeypatch):
     assert raised.value.code is ErrorCode.STORAGE_UNAVAILABLE
 
 
-def test_a_missing_client_is_named(monkeypatch, warehouse, hook):
+def test_a_missing_client_is_named(
+    monkeypatch: pytest.MonkeyPatch, warehouse: str, hook: PaimonHook
+) -> None:
     monkeypatch.setattr(fsspec, "get_filesystem_class", lambda scheme: HadoopFileSystem)
 
     with pytest.raises(RequestError, match="hdfs-native") as raised:

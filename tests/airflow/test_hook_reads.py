@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -25,14 +26,14 @@ TABLE = "shop.orders"
 
 
 @pytest.fixture
-def orders(warehouse):
+def orders(warehouse: Path) -> TableFiles:
     table = TableFiles(warehouse).create()
     table.add({"2026-01-30": 5}, time_millis=1_700_000_000_000)
     table.add({"2026-01-30": 1, "2026-01-31": 2}, time_millis=1_700_000_100_000)
     return table
 
 
-def test_reads(orders):
+def test_reads(orders: TableFiles) -> None:
     hook = PaimonHook()
     orders.tag("first", 1)
     assert hook.latest_snapshot(TABLE).snapshot_id == 2
@@ -57,12 +58,14 @@ def test_reads(orders):
         (datetime.fromtimestamp(1_700_000_101, UTC), []),
     ],
 )
-def test_snapshots_since(orders, since, ids):
+def test_snapshots_since(orders: TableFiles, since: int | datetime | None, ids: list[int]) -> None:
     assert [each.snapshot_id for each in PaimonHook().snapshots(TABLE, since)] == ids
 
 
 @pytest.mark.parametrize(("seconds", "ids"), [(100, [2]), (101, [])])
-def test_a_time_without_a_time_zone_is_utc(orders, monkeypatch, seconds, ids):
+def test_a_time_without_a_time_zone_is_utc(
+    orders: TableFiles, monkeypatch: pytest.MonkeyPatch, seconds: int, ids: list[int]
+) -> None:
     since = datetime.fromtimestamp(1_700_000_000 + seconds, UTC).replace(tzinfo=None)
     with monkeypatch.context() as patch:
         patch.setenv("TZ", "Asia/Tokyo")
@@ -72,7 +75,7 @@ def test_a_time_without_a_time_zone_is_utc(orders, monkeypatch, seconds, ids):
     assert [each.snapshot_id for each in found] == ids
 
 
-def test_diff(orders):
+def test_diff(orders: TableFiles) -> None:
     first, second = PaimonHook().diff(TABLE, 1, 2)
     assert first.values == {"day": "2026-01-30"}
     assert (first.rows_before, first.rows_after) == (5, 6)
@@ -81,7 +84,7 @@ def test_diff(orders):
         PaimonHook().diff(TABLE, 1, 7)
 
 
-def test_rows_that_only_reading_can_tell(warehouse):
+def test_rows_that_only_reading_can_tell(warehouse: Path) -> None:
     table = TableFiles(warehouse).create()
     table.add()
     schema = table.folder / "schema" / "schema-0"
@@ -91,7 +94,7 @@ def test_rows_that_only_reading_can_tell(warehouse):
         PaimonHook().row_count(TABLE)
 
 
-def test_tables_that_are_not_there(orders):
+def test_tables_that_are_not_there(orders: TableFiles) -> None:
     with pytest.raises(CatalogError, match=r"no table shop\.nothing") as error:
         PaimonHook().latest_snapshot("shop.nothing")
     assert error.value.code is ErrorCode.TABLE_NOT_FOUND
@@ -99,7 +102,7 @@ def test_tables_that_are_not_there(orders):
         PaimonHook().latest_snapshot("orders")
 
 
-def test_storage_that_fails(orders):
+def test_storage_that_fails(orders: TableFiles) -> None:
     snapshots = orders.folder / "snapshot"
     snapshots.rename(snapshots.with_name("away"))
     snapshots.symlink_to(snapshots)
@@ -108,7 +111,7 @@ def test_storage_that_fails(orders):
     assert error.value.code is ErrorCode.STORAGE_UNAVAILABLE
 
 
-def test_the_test_button(orders, monkeypatch):
+def test_the_test_button(orders: TableFiles, monkeypatch: pytest.MonkeyPatch) -> None:
     assert PaimonHook().test_connection() == (
         True,
         f"{orders.warehouse} can be read. It has 1 database: shop.",
@@ -125,7 +128,7 @@ def test_the_test_button(orders, monkeypatch):
         assert message in text
 
 
-def test_the_test_button_names_databases(monkeypatch, tmp_path):
+def test_the_test_button_names_databases(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     connection(monkeypatch, "lake", conn_type="paimon", extra={"warehouse": str(tmp_path)})
     assert PaimonHook("lake").test_connection()[1].endswith("can be read. It has no databases.")
     for number in range(12):
@@ -143,7 +146,9 @@ def test_the_test_button_names_databases(monkeypatch, tmp_path):
         ("s3://bucket/lake", "warehouse: is empty, but Host is set, which is not read"),
     ],
 )
-def test_an_empty_warehouse_has_its_place(monkeypatch, host, text):
+def test_an_empty_warehouse_has_its_place(
+    monkeypatch: pytest.MonkeyPatch, host: str | None, text: str
+) -> None:
     connection(monkeypatch, "lake", conn_type="paimon", host=host)
     works, said = PaimonHook("lake").test_connection()
     assert not works
@@ -152,7 +157,7 @@ def test_an_empty_warehouse_has_its_place(monkeypatch, host, text):
     assert "bucket" not in said
 
 
-def test_a_connection_as_a_uri(monkeypatch):
+def test_a_connection_as_a_uri(monkeypatch: pytest.MonkeyPatch) -> None:
     warehouse = quote("s3://bucket/lake", safe="")
     endpoint = quote("http://minio:9000", safe="")
     uri = f"paimon://ACCESS:SE%2FCRET@/?warehouse={warehouse}&endpoint={endpoint}&region=eu"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -31,7 +33,7 @@ VERSION_TOO = (*EXPECTED, ErrorCode.REQUEST_VERSION_UNKNOWN)
 
 
 @pytest.fixture
-def files(tmp_path):
+def files(tmp_path: Path) -> dict[str, Any]:
     """Every file that is read, by its path below the warehouse."""
     snapshot = {
         "version": 3,
@@ -65,7 +67,7 @@ def files(tmp_path):
     return {name: text.encode() for name, text in texts.items()}
 
 
-def everything(warehouse):
+def everything(warehouse: Path) -> None:
     """What a task reads to learn what became of its operation."""
     request = JobRequest("mine", NAME, CatalogSpec("paimon", str(warehouse)), DeleteSpec("t"))
     read_result(request, {})
@@ -77,7 +79,7 @@ def everything(warehouse):
         result_of_snapshot(str(NAME), found.snapshot_id, found.properties)
 
 
-def error_of(warehouse):
+def error_of(warehouse: Path) -> JobError | None:
     """The error with which reading everything ends; None: all is well."""
     try:
         everything(warehouse)
@@ -87,9 +89,9 @@ def error_of(warehouse):
 
 
 @pytest.mark.slow
-def test_every_file_may_be_damaged(files, tmp_path):
+def test_every_file_may_be_damaged(files: dict[str, Any], tmp_path: Path) -> None:
     everything(tmp_path)
-    outcomes = Counter()
+    outcomes: Counter[str] = Counter()
     for seed in range(SEEDS):
         random = Random(seed)
         name = random.choice(sorted(files))
@@ -119,7 +121,9 @@ def test_every_file_may_be_damaged(files, tmp_path):
         ("_operations/mine.json", "x" * (5 * 1024 * 1024)),
     ],
 )
-def test_numbers_and_texts_that_are_too_large(files, tmp_path, name, text):
+def test_numbers_and_texts_that_are_too_large(
+    files: dict[str, Any], tmp_path: Path, name: str, text: str
+) -> None:
     (tmp_path / name).write_text(text)
 
     error = error_of(tmp_path)
@@ -132,7 +136,7 @@ def test_numbers_and_texts_that_are_too_large(files, tmp_path, name, text):
 
 @pytest.mark.parametrize("warehouse", ["{}", "file://{}"])
 @pytest.mark.parametrize("table", ["a%2F..%2F..%2Fsecret", "..%2f", "%2e%2e", "a?b", "a#b"])
-def test_a_table_name_is_one_folder(tmp_path, warehouse, table):
+def test_a_table_name_is_one_folder(tmp_path: Path, warehouse: str, table: str) -> None:
     """In a URI a percent sign means something, in a name it does not."""
     folder = tmp_path / "shop.db" / table / "snapshot"
     folder.mkdir(parents=True)

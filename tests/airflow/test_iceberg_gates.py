@@ -35,7 +35,7 @@ from tests.support.iceberg_tables import IcebergTable
 
 FAST = 0.05
 CONNECTION = "iceberg_default"
-TABLE = {"task_id": "t", "table": "shop.orders", "catalog_conn_id": CONNECTION}
+TABLE: dict[str, Any] = {"task_id": "t", "table": "shop.orders", "catalog_conn_id": CONNECTION}
 # What a browser makes another number of.
 ROUNDED = 2**53
 
@@ -86,7 +86,7 @@ def test_partitions(orders: IcebergTable) -> None:
 
 def test_a_partition_that_changed(orders: IcebergTable) -> None:
     moment = orders.table.metadata.last_updated_ms / 1000 + 0.001
-    since = {"changed_since": datetime.fromtimestamp(moment, UTC), **TABLE}
+    since: dict[str, Any] = {"changed_since": datetime.fromtimestamp(moment, UTC), **TABLE}
     sensor = PartitionSensor(partition={"city": "Rome"}, **since)
     orders.append(DAY, "Oslo")
     assert found(sensor) is None
@@ -115,7 +115,7 @@ def test_a_branch_has_gates_of_its_own(orders: IcebergTable) -> None:
     orders.table.manage_snapshots().create_branch(orders.head, "audit").commit()
     audit = IcebergTable(orders.catalog, orders.identifier, "audit")
     audit.append(DAY, "Bonn", rows=9)
-    bonn = {**TABLE, "partition": {"city": "Bonn"}}
+    bonn: dict[str, Any] = {**TABLE, "partition": {"city": "Bonn"}}
     assert found(PartitionSensor(**bonn)) is None
     bonn["table"] = "shop.`orders$branch_audit`"
     assert found(PartitionSensor(**bonn))["snapshot_id"] == audit.head

@@ -62,11 +62,11 @@ def test_what_a_hook_tells(orders: IcebergTable, caplog: pytest.LogCaptureFixtur
     orders.append(DAY, "Rome", rows=2)
     assert hook.row_count(TABLE) == 7
     hive = {"Name": "old", "Parameters": {"EXTERNAL": "TRUE"}}
-    orders.catalog.glue.create_table(DatabaseName="shop", TableInput=hive)
+    orders.catalog.glue.create_table(DatabaseName="shop", TableInput=hive)  # type: ignore[attr-defined]
     assert hook.table_names(10) == [TableName("shop", "orders")]
     with pytest.raises(CatalogError, match="is no Iceberg table"):
         hook.table("shop.old")
-    orders.catalog.glue.delete_table(DatabaseName="shop", Name="old")
+    orders.catalog.glue.delete_table(DatabaseName="shop", Name="old")  # type: ignore[attr-defined]
     is_fine, said = hook.test_connection()
     assert (is_fine, "Its namespaces: shop." in said) == (True, True)
     for name in ("shop.none", "none.orders"):
@@ -79,7 +79,7 @@ def test_what_a_hook_tells(orders: IcebergTable, caplog: pytest.LogCaptureFixtur
 
 
 def test_what_sensors_wait_for(orders: IcebergTable) -> None:
-    table = {"task_id": "t", "table": TABLE, "catalog_conn_id": "lake"}
+    table: dict[str, Any] = {"task_id": "t", "table": TABLE, "catalog_conn_id": "lake"}
     first = orders.head
     assert found(SnapshotSensor(after_id=first, **table)) is None
     orders.append(DAY + 1, "Rome")

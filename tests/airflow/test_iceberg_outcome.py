@@ -71,7 +71,7 @@ def dies_after_its_commit(workspace: Path, orders: IcebergTable) -> Callable[[Jo
 def test_a_retry_finds_its_own_commit(
     orders: IcebergTable,
     submitter: FakeSubmitter,
-    dag_file: Callable[[str], DagFile],
+    dag_file: Callable[..., DagFile],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -16,13 +16,13 @@ from airflow_provider_merge.operators.create_table import CreateTableOperator, c
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_zip_is_the_same_every_time(tmp_path):
+def test_zip_is_the_same_every_time(tmp_path: Path) -> None:
     for name in ("a.zip", "b.zip"):
         job_package.write_zip(tmp_path / name)
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
 
 
-def test_zip_holds_the_package_and_nothing_else(tmp_path):
+def test_zip_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
     job_package.write_zip(tmp_path / "a.zip")
     with zipfile.ZipFile(tmp_path / "a.zip") as archive:
         names = archive.namelist()
@@ -32,7 +32,7 @@ def test_zip_holds_the_package_and_nothing_else(tmp_path):
     assert all(name.startswith("spark_jobs/") and "__pycache__" not in name for name in names)
 
 
-def test_zip_is_importable(tmp_path):
+def test_zip_is_importable(tmp_path: Path) -> None:
     job_package.write_zip(tmp_path / "a.zip")
     code = "import spark_jobs.contract.request as r; print(r.__file__)"
     done = _python(code, tmp_path, tmp_path / "a.zip")
@@ -40,7 +40,7 @@ def test_zip_is_importable(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["package", "module"])
-def test_hiding_package_is_named(tmp_path, form):
+def test_hiding_package_is_named(tmp_path: Path, form: str) -> None:
     other = _other(tmp_path, form)
     done = _python("import airflow_provider_merge.operators.merge_into", tmp_path, tmp_path, ROOT)
     assert done.returncode != 0
@@ -50,7 +50,9 @@ def test_hiding_package_is_named(tmp_path, form):
 
 
 @pytest.mark.parametrize("form", ["package", "module"])
-def test_hidden_package_is_named_where_a_task_is_made(tmp_path, monkeypatch, form):
+def test_hidden_package_is_named_where_a_task_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
     other = _other(tmp_path, form)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path[1:], str(tmp_path)])
@@ -60,7 +62,7 @@ def test_hidden_package_is_named_where_a_task_is_made(tmp_path, monkeypatch, for
     assert str(other) in str(caught.value)
 
 
-def test_folder_of_scripts_hides_nothing(tmp_path, monkeypatch):
+def test_folder_of_scripts_hides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "spark_jobs").mkdir()
     (tmp_path / "spark_jobs" / "etl.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)

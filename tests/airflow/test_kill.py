@@ -9,6 +9,10 @@ import sys
 import threading
 import time
 import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import psutil
 import pytest
@@ -22,8 +26,12 @@ from airflow_provider_merge.submit.processes import (
 )
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
+from spark_jobs.contract.request import JobRequest
 from tests.airflow.launcher import Launcher
 from tests.airflow.support import connection, example_request
+
+# Starts a job; its submitter, thread, errors and what its launcher saw.
+Start = Callable[..., tuple[SparkSubmitSubmitter, Thread, list[SubmissionError], dict[str, Any]]]
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +46,7 @@ subprocess.Popen([sys.executable, "-c", child], start_new_session=True, stdout=n
 
 
 @pytest.fixture
-def start(tmp_path, monkeypatch):
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Submits a job in a thread; returns submitter, thread, outcome, and its processes' marks."""
     connection(monkeypatch, "spark_default", conn_type="spark", host="local")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -46,14 +54,16 @@ def start(tmp_path, monkeypatch):
     threads = []
     requests = []
 
-    def begin(then, request=None):
+    def begin(
+        then: str, request: JobRequest | None = None
+    ) -> tuple[SparkSubmitSubmitter, Thread, list[SubmissionError], dict[str, Any]]:
         job = SparkJob("dag.task", request or example_request())
         requests.append(job.work)
         launcher = Launcher.make(tmp_path / f"env{len(requests)}", FAMILY.format(then=then))
         submitter = SparkSubmitSubmitter(SparkSettings(spark_env=str(launcher.folder)))
         outcome = []
 
-        def run():
+        def run() -> None:
             try:
                 submitter.submit(job)
             except SubmissionError as error:
@@ -75,14 +85,14 @@ def start(tmp_path, monkeypatch):
         thread.join(60)
 
 
-def wait_for(condition, seconds=120):
+def wait_for(condition: Callable[[], bool], seconds: int = 120) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.02)
 
 
-def test_kill_ends_the_tree_and_waits(start, tmp_path):
+def test_kill_ends_the_tree_and_waits(start: Start, tmp_path: Path) -> None:
     submitter, thread, outcome, marks = start("time.sleep(600)")
     family = job_processes(marks)
     began = time.monotonic()
@@ -95,7 +105,7 @@ def test_kill_ends_the_tree_and_waits(start, tmp_path):
     assert not list(tmp_path.glob("merge-job-*"))
 
 
-def test_orphans_are_found(start):
+def test_orphans_are_found(start: Start) -> None:
     submitter, _, _, marks = start("time.sleep(5)")
     wait_for(lambda: len(job_processes(marks)) == 1)
     (orphan,) = job_processes(marks)
@@ -104,8 +114,8 @@ def test_orphans_are_found(start):
 
 
 def test_driver_that_outlives_its_launcher_is_ended_before_the_outcome_is_read(
-    tmp_path, monkeypatch
-):
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     connection(monkeypatch, "spark_default", conn_type="spark", host="local")
     launcher = Launcher.make(tmp_path / "env", FAMILY.format(then="sys.exit(1)"))
     submitter = SparkSubmitSubmitter(SparkSettings(spark_env=str(launcher.folder)))
@@ -117,12 +127,12 @@ def test_driver_that_outlives_its_launcher_is_ended_before_the_outcome_is_read(
     assert job_processes({OPERATION: request.operation_id}) == []
 
 
-def test_process_that_one_look_misses_is_ended(monkeypatch):
+def test_process_that_one_look_misses_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel shows no environment of a process while it loads it."""
     marks = {OPERATION: uuid.uuid4().hex}
     sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
     child = subprocess.Popen(sleep, env={**os.environ, **marks})
-    looks = iter([[]])
+    looks: Iterator[list[int]] = iter([[]])
     monkeypatch.setattr(
         processes,
         "job_processes",
@@ -135,7 +145,7 @@ def test_process_that_one_look_misses_is_ended(monkeypatch):
         child.kill()
 
 
-def test_next_try_ends_what_an_earlier_one_left_and_outlives_it(start):
+def test_next_try_ends_what_an_earlier_one_left_and_outlives_it(start: Start) -> None:
     """The earlier try's worker may still live, cut off from Airflow."""
     request = example_request()
     earlier, thread, outcome, earlier_marks = start("time.sleep(600)", request)
@@ -147,14 +157,14 @@ def test_next_try_ends_what_an_earlier_one_left_and_outlives_it(start):
     assert len(job_processes(marks)) == 2
 
 
-def test_another_operation_is_left_alone(start):
+def test_another_operation_is_left_alone(start: Start) -> None:
     submitter, *_ = start("time.sleep(600)")
     *_, other = start("time.sleep(600)")
     submitter.kill()
     assert len(job_processes(other)) == 2
 
 
-def test_killed_before_it_starts(tmp_path, monkeypatch):
+def test_killed_before_it_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     connection(monkeypatch, "spark_default", conn_type="spark", host="local")
     launcher = Launcher.make(tmp_path / "env")
     submitter = SparkSubmitSubmitter(SparkSettings(spark_env=str(launcher.folder)))
@@ -164,7 +174,7 @@ def test_killed_before_it_starts(tmp_path, monkeypatch):
     assert not launcher.record.exists()
 
 
-def _lives(process):
+def _lives(process: psutil.Process) -> bool:
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

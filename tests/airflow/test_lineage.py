@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,7 +69,9 @@ DagFile(Path(sys.argv[1]), sys.argv[2]).run()
 
 
 @pytest.fixture(scope="module")
-def events(airflow_db, tmp_path_factory):
+def events(
+    airflow_db: None, tmp_path_factory: pytest.TempPathFactory
+) -> dict[tuple[str, str], Any]:
     """The events of a run: (task, type of event) → event."""
     from tests.airflow.support import DagFile
 
@@ -110,17 +113,17 @@ def events(airflow_db, tmp_path_factory):
     return found
 
 
-def names(datasets):
+def names(datasets: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(each["namespace"], each["name"]) for each in datasets]
 
 
-def output(event):
+def output(event: dict[str, Any]) -> dict[str, Any]:
     (found,) = event["outputs"]
     assert (found["namespace"], found["name"]) == TABLE
     return found
 
 
-def lineage(found):
+def lineage(found: dict[str, Any]) -> dict[str, Any]:
     fields = found["facets"]["columnLineage"]["fields"]
     return {
         column: sorted((each["name"], each["field"]) for each in value["inputFields"])
@@ -130,7 +133,9 @@ def lineage(found):
 
 @pytest.mark.slow
 class TestEvents:
-    def test_a_task_that_starts_tells_what_it_reads_and_writes(self, events):
+    def test_a_task_that_starts_tells_what_it_reads_and_writes(
+        self, events: dict[tuple[str, str], Any]
+    ) -> None:
         event = events["merge", "START"]
         assert names(event["inputs"]) == [
             ("lakehouse://paimon_default", "shop.updates"),
@@ -138,7 +143,9 @@ class TestEvents:
         ]
         assert "columnLineage" not in output(event)["facets"]
 
-    def test_the_end_tells_columns_counts_and_snapshot(self, events):
+    def test_the_end_tells_columns_counts_and_snapshot(
+        self, events: dict[tuple[str, str], Any]
+    ) -> None:
         event = events["merge", "COMPLETE"]
         assert len(event["inputs"]) == 2
         found = output(event)
@@ -153,7 +160,9 @@ class TestEvents:
         assert (statistics["rowCount"], statistics["size"], statistics["fileCount"]) == (5, 555, 4)
         assert "lifecycleStateChange" not in found["facets"]
 
-    def test_a_text_and_a_whole_table_that_is_replaced(self, events):
+    def test_a_text_and_a_whole_table_that_is_replaced(
+        self, events: dict[tuple[str, str], Any]
+    ) -> None:
         event = events["overwrite", "COMPLETE"]
         assert event["job"]["facets"]["sql"]["query"].startswith("INSERT OVERWRITE shop.orders")
         assert names(event["inputs"]) == [("s3://landing", "orders/")]
@@ -164,15 +173,19 @@ class TestEvents:
         change = output(event)["facets"]["lifecycleStateChange"]["lifecycleStateChange"]
         assert change == "OVERWRITE"
 
-    def test_a_dry_run_writes_nothing(self, events):
+    def test_a_dry_run_writes_nothing(self, events: dict[tuple[str, str], Any]) -> None:
         assert events["tried", "COMPLETE"]["outputs"] == []
 
-    def test_a_failure_wrote_nothing_that_is_known(self, events):
+    def test_a_failure_wrote_nothing_that_is_known(
+        self, events: dict[tuple[str, str], Any]
+    ) -> None:
         found = output(events["failing", "FAIL"])
         assert "version" not in found["facets"]
         assert "outputStatistics" not in found.get("outputFacets", {})
 
-    def test_a_table_whose_metadata_can_not_be_read(self, events):
+    def test_a_table_whose_metadata_can_not_be_read(
+        self, events: dict[tuple[str, str], Any]
+    ) -> None:
         (found,) = events["without_metadata", "COMPLETE"]["outputs"]
         assert found["name"] == "shop.nowhere"
         assert "schema" not in found["facets"]
@@ -192,16 +205,16 @@ class TestEvents:
         ("abfss://box@lake.net/a", "abfss://box@lake.net", "/a"),
     ],
 )
-def test_names_of_files(path, namespace, name):
+def test_names_of_files(path: str, namespace: str, name: str) -> None:
     assert of_files(path) == DatasetName(namespace, name)
 
 
-def test_a_relative_path_has_no_name():
+def test_a_relative_path_has_no_name() -> None:
     assert of_files("landing/a") is None
 
 
 @pytest.mark.slow
-def test_nothing_of_openlineage_is_imported_with_the_provider():
+def test_nothing_of_openlineage_is_imported_with_the_provider() -> None:
     code = (
         "import sys\n"
         "import airflow_provider_merge.operators.merge_into\n"

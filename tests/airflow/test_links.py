@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 from airflow.models.taskinstancekey import TaskInstanceKey
@@ -19,7 +22,14 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import Metrics, SourceMetrics
 from spark_jobs.errors import RequestError
 from tests.airflow.launcher import Launcher
-from tests.airflow.support import PASSWORD, FakeSubmitter, committed, connection, example_request
+from tests.airflow.support import (
+    PASSWORD,
+    DagFile,
+    FakeSubmitter,
+    committed,
+    connection,
+    example_request,
+)
 
 TABLE = TableName("shop", "orders")
 KEYS = (SNAPSHOT_PAGE, QUARANTINE_PAGE, SPARK_PAGE)
@@ -109,23 +119,32 @@ OUTPUTS = {
 @pytest.mark.parametrize(
     ("lines", "history", "running", "ended"), OUTPUTS.values(), ids=OUTPUTS.keys()
 )
-def test_pages_of_an_application(tmp_path, monkeypatch, lines, history, running, ended):
+def test_pages_of_an_application(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    lines: list[str],
+    history: str,
+    running: str,
+    ended: str,
+) -> None:
     extra = {"spark-history-url": history}
     connection(monkeypatch, "spark_default", conn_type="spark", host="local[1]", extra=extra)
     then = SIGNED.format(lines="\n".join(lines))
     launcher = Launcher.make(tmp_path / "env", then)
-    heard = []
+    heard: list[SparkApplication] = []
     job = SparkJob("dag.task", example_request(), announce=heard.append)
     SparkSubmitSubmitter(SparkSettings(spark_env=str(launcher.folder))).submit(job)
     assert (heard[-1].page, heard[-1].last_page) == (running, ended)
 
 
 @pytest.mark.parametrize("address", ["history.example", "https://u:p@history.example"])
-def test_a_wrong_history_server_is_only_logged(tmp_path, monkeypatch, caplog, address):
+def test_a_wrong_history_server_is_only_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, address: str
+) -> None:
     extra = {"spark-history-url": address}
     connection(monkeypatch, "spark_default", conn_type="spark", host="local[1]", extra=extra)
     launcher = Launcher.make(tmp_path / "env", SIGNED.format(lines=DRIVER))
-    heard = []
+    heard: list[SparkApplication] = []
     job = SparkJob("dag.task", example_request(), announce=heard.append)
     SparkSubmitSubmitter(SparkSettings(spark_env=str(launcher.folder))).submit(job)
     assert heard[-1].last_page == ""
@@ -133,7 +152,7 @@ def test_a_wrong_history_server_is_only_logged(tmp_path, monkeypatch, caplog, ad
     assert "u:p" not in caplog.text
 
 
-def lake(monkeypatch, folder, **extra):
+def lake(monkeypatch: pytest.MonkeyPatch, folder: Path, **extra: Any) -> PaimonHook:
     extra = {"warehouse": str(folder), **extra}
     connection(monkeypatch, "paimon_default", conn_type="paimon", extra=extra)
     return PaimonHook()
@@ -142,7 +161,7 @@ def lake(monkeypatch, folder, **extra):
 PAGE = "https://lake.example/{database}/t/{table}?snapshot={snapshot_id}"
 
 
-def test_page_of_a_snapshot(monkeypatch, tmp_path):
+def test_page_of_a_snapshot(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     hook = lake(monkeypatch, tmp_path, ui_url=PAGE)
     assert hook.snapshot_page(TABLE, 8) == "https://lake.example/shop/t/orders?snapshot=8"
     odd = hook.snapshot_page(TableName("a b", "x&y?$branch_c"), 8)
@@ -154,7 +173,7 @@ def test_page_of_a_snapshot(monkeypatch, tmp_path):
 FILES_PAGE = "https://files.example/view?path={path}"
 
 
-def test_page_of_quarantined_rows(monkeypatch, tmp_path):
+def test_page_of_quarantined_rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     hook = lake(monkeypatch, tmp_path, **{"quarantine-url": FILES_PAGE})
     assert hook.quarantine_page("/bad/d/a%3Ab/t/s.jsonl") == (
         "https://files.example/view?path=/bad/d/a%253Ab/t/s.jsonl"
@@ -173,7 +192,9 @@ def test_page_of_quarantined_rows(monkeypatch, tmp_path):
         (f"https://files.example/{{path}}?token={PASSWORD}", "holds a secret"),
     ],
 )
-def test_wrong_pages_of_quarantined_rows_are_named(monkeypatch, tmp_path, page, problem):
+def test_wrong_pages_of_quarantined_rows_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, page: str, problem: str
+) -> None:
     hook = lake(monkeypatch, tmp_path, **{"quarantine-url": page})
     with pytest.raises(RequestError, match=f"'paimon_default', quarantine-url.*{problem}"):
         hook.quarantine_page("/bad")
@@ -193,7 +214,9 @@ WRONG_PAGES = {
 
 
 @pytest.mark.parametrize(("page", "problem"), WRONG_PAGES.items(), ids=WRONG_PAGES)
-def test_wrong_pages_are_named(monkeypatch, tmp_path, page, problem):
+def test_wrong_pages_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, page: str, problem: str
+) -> None:
     hook = lake(monkeypatch, tmp_path, ui_url=page)
     with pytest.raises(
         RequestError, match=f"connection 'paimon_default', ui_url.*{problem}"
@@ -206,7 +229,7 @@ def test_wrong_pages_are_named(monkeypatch, tmp_path, page, problem):
     assert PASSWORD not in text
 
 
-def test_the_server_needs_no_code_of_the_dag(dag_file):
+def test_the_server_needs_no_code_of_the_dag(dag_file: Callable[..., DagFile]) -> None:
     file = dag_file(MERGE)
     document = json.loads(json.dumps(DagSerialization.to_dict(file.dag())))
     file.path.unlink()
@@ -229,7 +252,7 @@ class Announcing(FakeSubmitter):
     meanwhile: str = ""
     history: str = HISTORY
 
-    def submit(self, job):
+    def submit(self, job: SparkJob) -> None:
         told = SparkApplication("local-17", "http://worker:4040", history=self.history)
         job.announce(told)
         origin = job.work.origin
@@ -241,14 +264,20 @@ class Announcing(FakeSubmitter):
 @pytest.mark.usefixtures("airflow_db", "warehouse")
 class TestRuns:
     @pytest.fixture
-    def announcing(self, monkeypatch):
+    def announcing(self, monkeypatch: pytest.MonkeyPatch) -> Announcing:
         submitter = Announcing()
         operator = "airflow_provider_merge.operators._shared.table_operator.TableOperator"
         monkeypatch.setattr(f"{operator}.get_submitter", lambda _: submitter)
         monkeypatch.setattr(f"{operator}.require_valid", lambda *_: None)
         return submitter
 
-    def test_both_links(self, dag_file, announcing, warehouse, monkeypatch):
+    def test_both_links(
+        self,
+        dag_file: Callable[..., DagFile],
+        announcing: Announcing,
+        warehouse: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
         lake(monkeypatch, warehouse, ui_url=PAGE)
         run = dag_file(ONE).run()
         assert announcing.meanwhile == "http://worker:4040"
@@ -256,14 +285,22 @@ class TestRuns:
         assert found[SPARK_PAGE] == f"{HISTORY}/history/local-17/"
         assert found[SNAPSHOT_PAGE] == "https://lake.example/shop/t/orders?snapshot=8"
 
-    def test_no_link_is_left_without_a_page_of_ones_own(self, dag_file, announcing):
+    def test_no_link_is_left_without_a_page_of_ones_own(
+        self, dag_file: Callable[..., DagFile], announcing: Announcing
+    ) -> None:
         announcing.history = ""
         run = dag_file(ONE).run()
         assert run.state == "success"
         assert announcing.meanwhile == "http://worker:4040"
         assert set(shown(run.run_id, run.dag_id).values()) == {""}
 
-    def test_nothing_was_changed(self, dag_file, announcing, warehouse, monkeypatch):
+    def test_nothing_was_changed(
+        self,
+        dag_file: Callable[..., DagFile],
+        announcing: Announcing,
+        warehouse: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
         lake(monkeypatch, warehouse, ui_url=PAGE)
         announcing.outcomes = [lambda r: committed(r, status="unchanged", new_snapshot_id=None)]
         run = dag_file(ONE).run()
@@ -283,14 +320,24 @@ class TestRuns:
         ],
         ids=["none", "some"],
     )
-    def test_quarantined_rows(self, dag_file, announcing, warehouse, monkeypatch, sources, page):
+    def test_quarantined_rows(
+        self,
+        dag_file: Callable[..., DagFile],
+        announcing: Announcing,
+        warehouse: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        sources: dict[str, SourceMetrics],
+        page: str,
+    ) -> None:
         lake(monkeypatch, warehouse, **{"quarantine-url": FILES_PAGE})
         metrics = Metrics(sources=sources)
         announcing.outcomes = [lambda r: committed(r, metrics=metrics)]
         run = dag_file(ONE).run()
         assert shown(run.run_id, run.dag_id)[QUARANTINE_PAGE] == page
 
-    def test_a_failed_job_has_its_application(self, dag_file, announcing):
+    def test_a_failed_job_has_its_application(
+        self, dag_file: Callable[..., DagFile], announcing: Announcing
+    ) -> None:
         announcing.outcomes, announcing.process_fails = [lambda _: None], True
         run = dag_file(ONE).run()
         assert run.state == "failed"
@@ -305,17 +352,30 @@ class TestRuns:
         ],
         ids=["committed", "unchanged", "failed"],
     )
-    def test_the_table_in_airflows_ui(self, dag_file, announcing, monkeypatch, outcome, page):
+    def test_the_table_in_airflows_ui(
+        self,
+        dag_file: Callable[..., DagFile],
+        announcing: Announcing,
+        monkeypatch: pytest.MonkeyPatch,
+        outcome: Callable[..., Any],
+        page: str,
+    ) -> None:
         monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://air.example/flow")
         announcing.outcomes = [outcome]
         announcing.process_fails = outcome(example_request()) is None
         run = dag_file(ONE).run()
         task = TaskInstanceKey(run.dag_id, "merge", run.run_id)
-        found = XComOperatorLink(name="link", xcom_key=TABLE_PAGE).get_link(None, ti_key=task)
+        found = XComOperatorLink(name="link", xcom_key=TABLE_PAGE).get_link(None, ti_key=task)  # type: ignore[arg-type]
         table = "/flow/lakehouse/table?connection=paimon_default&database=shop&table=orders"
         assert found.startswith(f"{table}{page}")
 
-    def test_a_wrong_page_fails_no_task(self, dag_file, announcing, warehouse, monkeypatch):
+    def test_a_wrong_page_fails_no_task(
+        self,
+        dag_file: Callable[..., DagFile],
+        announcing: Announcing,
+        warehouse: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
         lake(monkeypatch, warehouse, **{"ui_url": "lake.example", "quarantine-url": "{path}"})
         metrics = Metrics(sources={"a": SourceMetrics(quarantined=1, quarantine="/bad/a.jsonl")})
         announcing.outcomes = [lambda r: committed(r, metrics=metrics)]
@@ -325,8 +385,8 @@ class TestRuns:
         assert (found[SNAPSHOT_PAGE], found[QUARANTINE_PAGE]) == ("", "")
 
 
-def shown(run_id, dag_id, task_id="merge"):
+def shown(run_id: str, dag_id: str, task_id: str = "merge") -> dict[str, Any]:
     """What the server shows, by the link's XCom."""
     task = TaskInstanceKey(dag_id, task_id, run_id)
     links = [XComOperatorLink(name="link", xcom_key=key) for key in KEYS]
-    return {link.xcom_key: link.get_link(None, ti_key=task) for link in links}
+    return {link.xcom_key: link.get_link(None, ti_key=task) for link in links}  # type: ignore[arg-type]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from airflow_provider_merge.submit import locales
@@ -33,7 +36,7 @@ WITH = {
 
 
 @pytest.fixture
-def launcher(tmp_path, monkeypatch):
+def launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launcher:
     for name in ("LC_ALL", "LC_CTYPE", "LANG"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -42,34 +45,36 @@ def launcher(tmp_path, monkeypatch):
     return Launcher.make(tmp_path / "env")
 
 
-def submit(launcher, **settings):
+def submit(launcher: Launcher, **settings: Any) -> None:
     settings = {"spark_env": str(launcher.folder), **settings}
     SparkSubmitSubmitter(SparkSettings(**settings)).submit(SparkJob("d.t", example_request()))
 
 
 @pytest.mark.parametrize("variables", WITHOUT.values(), ids=WITHOUT)
-def test_a_locale_that_is_not_utf8_gives_way(variables):
+def test_a_locale_that_is_not_utf8_gives_way(variables: dict[str, str]) -> None:
     assert utf8_variables(variables) == {"LC_ALL": "C.UTF-8"}
 
 
 @pytest.mark.parametrize("variables", WITH.values(), ids=WITH)
-def test_a_utf8_locale_stays(variables):
+def test_a_utf8_locale_stays(variables: dict[str, str]) -> None:
     assert utf8_variables(variables) == {}
 
 
-def test_character_sets():
+def test_character_sets() -> None:
     assert charset("C.UTF-8") == "UTF-8"
     assert charset("C") != "UTF-8"
     assert charset(MISSING) is None
 
 
-def test_a_job_gets_the_locale(launcher, monkeypatch):
+def test_a_job_gets_the_locale(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", MISSING)
     submit(launcher)
     assert launcher.seen["environment"]["LC_ALL"] == "C.UTF-8"
 
 
-def test_executors_get_the_usual_one_unless_conf_names_another(launcher, monkeypatch):
+def test_executors_get_the_usual_one_unless_conf_names_another(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     connection(monkeypatch, "spark_default", conn_type="spark", host="spark://host:7077")
     submit(launcher)
     assert launcher.conf["spark.executorEnv.LC_ALL"] == "C.UTF-8"
@@ -78,7 +83,9 @@ def test_executors_get_the_usual_one_unless_conf_names_another(launcher, monkeyp
     assert launcher.conf["spark.executorEnv.LC_ALL"] == "en_US.UTF-8"
 
 
-def test_a_worker_without_any_starts_nothing(launcher, monkeypatch):
+def test_a_worker_without_any_starts_nothing(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(locales, "charset", {"C": "ANSI_X3.4-1968"}.get)
     with pytest.raises(CatalogError, match="no UTF-8 locale") as caught:
         submit(launcher)
@@ -86,7 +93,9 @@ def test_a_worker_without_any_starts_nothing(launcher, monkeypatch):
     assert not launcher.record.exists()
 
 
-def test_the_list_of_installed_locales_is_the_last_resort(monkeypatch, tmp_path):
+def test_the_list_of_installed_locales_is_the_last_resort(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Where neither C.UTF-8 nor English is, but another one."""
     script = tmp_path / "locale"
     script.write_text("#!/bin/sh\necho C; echo POSIX; echo nb_NO.utf8\n")

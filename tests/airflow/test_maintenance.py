@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import pytest
 
 from airflow_provider_merge.operators._shared.results import result_table
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators.branches import (
     CherryPickOperator,
     CreateBranchOperator,
@@ -35,16 +38,25 @@ from spark_jobs.contract.maintenance import (
     FastForwardSpec,
     Kept,
     MaintenanceReport,
+    MaintenanceStatement,
     RemoveOrphanFilesSpec,
     RollbackSpec,
     SetCurrentSnapshotSpec,
 )
-from spark_jobs.contract.result import Metrics
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.result import JobResult, Metrics
 from spark_jobs.errors import RequestError
 from tests.airflow.launcher import Launcher
-from tests.airflow.support import PASSWORD, committed, connection, example_request
+from tests.airflow.support import (
+    PASSWORD,
+    DagFile,
+    FakeSubmitter,
+    committed,
+    connection,
+    example_request,
+)
 
-TARGET = {"task_id": "t", "target": "shop.orders"}
+TARGET: dict[str, Any] = {"task_id": "t", "target": "shop.orders"}
 EXAMPLE = Path(__file__).resolve().parents[2] / "dags_examples" / "table_care.py"
 REPORT = MaintenanceReport(
     snapshots=3,
@@ -56,7 +68,7 @@ REPORT = MaintenanceReport(
 )
 
 
-def reported(request):
+def reported(request: JobRequest) -> JobResult:
     status = "dry_run" if request.dry_run else "committed"
     return committed(
         request, status=status, metrics=Metrics(), new_snapshot_id=None, maintenance=REPORT
@@ -114,7 +126,11 @@ def reported(request):
         (CherryPickOperator, {}, "snapshot_id: give either a snapshot or a wap_id"),
     ],
 )
-def test_wrong_input_is_named_when_the_dag_is_parsed(operator, parameters, problem):
+def test_wrong_input_is_named_when_the_dag_is_parsed(
+    operator: type[TableOperator],
+    parameters: dict[str, Any],
+    problem: str,
+) -> None:
     with pytest.raises(RequestError) as raised:
         operator(**{**TARGET, **parameters})
     assert raised.value.message.startswith(f"task 't': {problem}")
@@ -148,7 +164,11 @@ def test_wrong_input_is_named_when_the_dag_is_parsed(operator, parameters, probl
         (CherryPickOperator, {"wap_id": "nightly"}, CherryPickSpec(wap_id="nightly")),
     ],
 )
-def test_parameters_become_the_statement(operator, parameters, statement):
+def test_parameters_become_the_statement(
+    operator: type[TableOperator],
+    parameters: dict[str, Any],
+    statement: MaintenanceStatement,
+) -> None:
     made = operator(**TARGET, **parameters)
     assert made.statement() == statement
     assert not made.needs_session()
@@ -156,7 +176,9 @@ def test_parameters_become_the_statement(operator, parameters, statement):
 
 
 @pytest.mark.usefixtures("airflow_db", "warehouse")
-def test_the_report_is_the_xcom(dag_file, submitter, caplog):
+def test_the_report_is_the_xcom(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, caplog: pytest.LogCaptureFixture
+) -> None:
     submitter.outcomes = [reported]
     body = (
         "from airflow_provider_merge.operators.expire_snapshots import ExpireSnapshotsOperator\n"
@@ -174,19 +196,19 @@ def test_the_report_is_the_xcom(dag_file, submitter, caplog):
     assert result["kept"] == [{"by": "tag nightly", "snapshots": 0, "files": 2}]
 
 
-def test_the_log_says_what_publishing_took():
+def test_the_log_says_what_publishing_took() -> None:
     metrics = Metrics(publish_attempts=3, snapshots_met=2)
     text = result_table(committed(example_request(), metrics=metrics))
     assert "  published in try 3, behind 2 snapshots of others\n" in f"{text}\n"
     assert "published" not in result_table(committed(example_request()))
 
 
-def test_the_log_of_a_new_table_has_no_counts():
+def test_the_log_of_a_new_table_has_no_counts() -> None:
     made = committed(example_request(), new_snapshot_id=None)
     assert result_table(made).splitlines() == ["shop.orders: created", "  seconds: join 0.5"]
 
 
-def test_the_log_of_a_dry_run_says_what_would_be_removed():
+def test_the_log_of_a_dry_run_says_what_would_be_removed() -> None:
     report = dataclasses.replace(REPORT, snapshots_left=5)
     request = example_request()
     lines = result_table(committed(request, status="dry_run", maintenance=report)).splitlines()
@@ -205,36 +227,38 @@ def test_the_log_of_a_dry_run_says_what_would_be_removed():
     ]
 
 
-def test_the_log_of_a_search_for_orphans_names_no_earliest_snapshot():
+def test_the_log_of_a_search_for_orphans_names_no_earliest_snapshot() -> None:
     report = dataclasses.replace(REPORT, earliest_snapshot_id=None)
     assert "None" not in result_table(committed(example_request(), maintenance=report))
 
 
-def test_a_duration_that_is_no_text_has_an_example():
+def test_a_duration_that_is_no_text_has_an_example() -> None:
     with pytest.raises(RequestError) as raised:
-        RemoveOrphanFilesOperator(**TARGET, older_than=timedelta(7))
+        RemoveOrphanFilesOperator(**TARGET, older_than=timedelta(7))  # type: ignore[arg-type]
     assert raised.value.remedy.startswith("Write a duration such as '7 d', or a timestamp such as")
 
 
-def test_the_log_says_how_many_snapshots_are_left():
+def test_the_log_says_how_many_snapshots_are_left() -> None:
     left = dataclasses.replace(REPORT, snapshots_left=1200)
     result = committed(example_request(), maintenance=left)
     assert "  left because of max_deletes: 1,200 snapshots\n" in result_table(result)
 
 
-def submit(launcher, **settings):
+def submit(launcher: Launcher, **settings: Any) -> None:
     job = SparkJob("dag.task", example_request(), {"fs.s3.accessKeySecret": PASSWORD})
-    settings = SparkSettings(spark_env=str(launcher.folder), **settings)
-    PlainPythonSubmitter(settings).submit(job)
+    found = SparkSettings(spark_env=str(launcher.folder), **settings)
+    PlainPythonSubmitter(found).submit(job)
 
 
 @pytest.fixture
-def spark_connection(monkeypatch):
+def spark_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     connection(monkeypatch, "spark_default", conn_type="spark", host="local[2]")
 
 
 @pytest.mark.usefixtures("spark_connection")
-def test_the_job_runs_in_the_environments_python(tmp_path, monkeypatch):
+def test_the_job_runs_in_the_environments_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_OTHER", "secret")
     launcher = Launcher.of_python(tmp_path / "env")
 
@@ -255,13 +279,13 @@ def test_the_job_runs_in_the_environments_python(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("spark_connection")
-def test_a_failing_python_is_told(tmp_path):
+def test_a_failing_python_is_told(tmp_path: Path) -> None:
     with pytest.raises(SubmissionError, match="exit code 3"):
         submit(Launcher.of_python(tmp_path / "env", "sys.exit(3)"))
 
 
 @pytest.mark.usefixtures("spark_connection")
-def test_a_killed_python_has_no_memory_to_set(tmp_path):
+def test_a_killed_python_has_no_memory_to_set(tmp_path: Path) -> None:
     killed = Launcher.of_python(tmp_path / "env", "os.kill(os.getpid(), 9)")
     with pytest.raises(
         SubmissionError, match=r"\(signal 9, SIGKILL\), often for lack of memory\.$"
@@ -269,7 +293,9 @@ def test_a_killed_python_has_no_memory_to_set(tmp_path):
         submit(killed)
 
 
-def test_cluster_mode_goes_through_spark_submit(tmp_path, monkeypatch):
+def test_cluster_mode_goes_through_spark_submit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     extra = {"deploy-mode": "cluster"}
     connection(monkeypatch, "spark_default", conn_type="spark", host="yarn", extra=extra)
     launcher = Launcher.make(tmp_path / "env")
@@ -281,19 +307,19 @@ def test_cluster_mode_goes_through_spark_submit(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("use_spark", [True, False])
-def test_use_spark_decides(use_spark):
+def test_use_spark_decides(use_spark: bool) -> None:
     operator = ExpireSnapshotsOperator(**TARGET, use_spark=use_spark)
     expected = SparkSubmitSubmitter if use_spark else PlainPythonSubmitter
     assert type(operator.get_submitter()) is expected
 
 
-def test_create_table_needs_no_spark():
+def test_create_table_needs_no_spark() -> None:
     operator = CreateTableOperator(**TARGET, columns=[column("id", "BIGINT")])
     assert type(operator.get_submitter()) is PlainPythonSubmitter
 
 
-def test_the_example_dag():
-    names = {"__file__": str(EXAMPLE)}
+def test_the_example_dag() -> None:
+    names: dict[str, Any] = {"__file__": str(EXAMPLE)}
     exec(compile(EXAMPLE.read_text(), str(EXAMPLE), "exec"), names)
     dag = names["dag"]
     asking = ["is_anything_old", "approval"]
@@ -307,7 +333,7 @@ def test_the_example_dag():
     assert [getattr(preview, each) for each in limits] == [getattr(expire, each) for each in limits]
 
     class Pulled:
-        def xcom_pull(self, task_ids):
+        def xcom_pull(self, task_ids: str) -> dict[str, Any]:
             assert task_ids == "preview"
             return {"target": "shop.orders", **dataclasses.asdict(REPORT)}
 

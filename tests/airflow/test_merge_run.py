@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
+from airflow.models.asset import AssetEvent
+from airflow.models.dagrun import DagRun
 
 from airflow_provider_merge.operators._shared.results import result_table
 from spark_jobs.contract.request import FileSource, SqlSource, TableSource
 from spark_jobs.contract.result import Metrics
 from spark_jobs.contract.statements import Assignment, UpdateAction
-from tests.airflow.support import committed, example_request
+from tests.airflow.support import DagFile, FakeSubmitter, committed, example_request
 
 pytestmark = pytest.mark.usefixtures("airflow_db", "warehouse")
 
@@ -38,7 +42,9 @@ ARGUMENTS = """params={
 }"""
 
 
-def test_request_holds_the_rendered_statement(dag_file, submitter, warehouse):
+def test_request_holds_the_rendered_statement(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, warehouse: Path
+) -> None:
     run = dag_file(MERGE, arguments=ARGUMENTS).run()
 
     assert run.state == "success"
@@ -65,7 +71,9 @@ def test_request_holds_the_rendered_statement(dag_file, submitter, warehouse):
     assert (origin.map_index, origin.try_number, origin.retries) == (-1, 1, 0)
 
 
-def test_native_rendering_leaves_sql_alone(dag_file, submitter):
+def test_native_rendering_leaves_sql_alone(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     arguments = ARGUMENTS + ", render_template_as_native_obj=True"
     body = MERGE.replace('"1"', "\"'gone'\"")
     assert dag_file(body, arguments=arguments).run().state == "success"
@@ -73,7 +81,9 @@ def test_native_rendering_leaves_sql_alone(dag_file, submitter):
     assert assignment.value == "'gone'"
 
 
-def test_named_sources_come_before_the_query(dag_file, submitter):
+def test_named_sources_come_before_the_query(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     dag_file(
         """
         MergeIntoOperator(
@@ -99,7 +109,9 @@ def test_named_sources_come_before_the_query(dag_file, submitter):
     assert query.name == submitter.request.statement.source
 
 
-def test_xcom_and_asset_event(dag_file, submitter, airflow_db):
+def test_xcom_and_asset_event(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, airflow_db: None
+) -> None:
     run = dag_file(MERGE, arguments=ARGUMENTS).run()
 
     request = submitter.request
@@ -125,14 +137,16 @@ def test_xcom_and_asset_event(dag_file, submitter, airflow_db):
     }
 
 
-def test_result_table_is_logged(dag_file, submitter, capsys):
+def test_result_table_is_logged(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, capsys: pytest.CaptureFixture[str]
+) -> None:
     dag_file(MERGE, arguments=ARGUMENTS).run()
     log = capsys.readouterr().out
     assert "shop.orders: committed, snapshot 8" in log
     assert "inserted 1 | updated 2 | deleted 0" in log
 
 
-def test_attempts_are_in_the_first_line_where_others_were_in_the_way():
+def test_attempts_are_in_the_first_line_where_others_were_in_the_way() -> None:
     result = committed(example_request(), metrics=Metrics(attempts=3))
 
     first, *_ = result_table(result).splitlines()
@@ -140,7 +154,9 @@ def test_attempts_are_in_the_first_line_where_others_were_in_the_way():
     assert first == "shop.orders: committed, snapshot 8, in attempt 3"
 
 
-def test_templated_target_emits_where_the_asset_is_an_outlet(dag_file, submitter):
+def test_templated_target_emits_where_the_asset_is_an_outlet(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     body = MERGE.replace('"shop.orders"', '"shop.{{ params.state }}"')
     body = body.replace(" on=", ' outlets=[table_asset("paimon_default", "shop.gone")], on=')
     run = dag_file(body, arguments=ARGUMENTS).run()
@@ -148,7 +164,9 @@ def test_templated_target_emits_where_the_asset_is_an_outlet(dag_file, submitter
     assert event.extra["table"] == "shop.gone"
 
 
-def test_outlet_of_the_same_table_under_another_name(dag_file, submitter):
+def test_outlet_of_the_same_table_under_another_name(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     outlet = ' outlets=[Asset(name="gone", uri="lakehouse://paimon_default/shop/named")], on='
     body = MERGE.replace(" on=", outlet).replace("shop.orders", "shop.named")
     run = dag_file(body, arguments=ARGUMENTS).run()
@@ -157,14 +175,16 @@ def test_outlet_of_the_same_table_under_another_name(dag_file, submitter):
     assert event.extra["snapshot_id"] == 8
 
 
-def test_templated_target_that_no_dag_names_runs(dag_file, submitter):
+def test_templated_target_that_no_dag_names_runs(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     body = MERGE.replace('"shop.orders"', '"shop.{{ params.state }}_unnamed"')
     run = dag_file(body, arguments=ARGUMENTS).run()
     assert run.state == "success"
     assert _asset_events(run) == []
 
 
-def test_mapped_over_xcom(dag_file, submitter):
+def test_mapped_over_xcom(dag_file: Callable[..., DagFile], submitter: FakeSubmitter) -> None:
     run = dag_file(
         """
         @task
@@ -186,7 +206,9 @@ def test_mapped_over_xcom(dag_file, submitter):
     assert len({request.operation_id for request in requests}) == 2
 
 
-def test_source_from_another_task(dag_file, submitter):
+def test_source_from_another_task(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     run = dag_file(
         """
         @task
@@ -208,14 +230,14 @@ def test_source_from_another_task(dag_file, submitter):
     assert sorted(order) == ["merge", "path"]
 
 
-def test_unchanged_is_a_success(dag_file, submitter):
+def test_unchanged_is_a_success(dag_file: Callable[..., DagFile], submitter: FakeSubmitter) -> None:
     submitter.outcomes = [functools.partial(committed, status="unchanged", new_snapshot_id=None)]
     run = dag_file(MERGE, arguments=ARGUMENTS).run()
     (ti,) = run.get_task_instances()
     assert ti.xcom_pull(task_ids="merge")["status"] == "unchanged"
 
 
-def _asset_events(run):
+def _asset_events(run: DagRun) -> Sequence[AssetEvent]:
     from airflow.models.asset import AssetEvent
     from airflow.utils.session import create_session
     from sqlalchemy import select

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +16,10 @@ from airflow_provider_merge.operators._shared.source_parameters import to_named_
 from airflow_provider_merge.operators.sources import file_source
 from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.errors import JobError
+from tests.airflow.support import DagFile
 from tests.support.paimon_metadata import TableFiles
 
-ORDERS = {
+ORDERS: dict[str, Any] = {
     "price": "DECIMAL(10, 2)",
     "note": "STRING",
     "paid": "BOOLEAN",
@@ -26,18 +30,20 @@ CHANGES = {"price": "DECIMAL(10, 2)", "note": "STRING", "gone": "BOOLEAN", "cost
 MERGE = "MERGE INTO shop.orders AS t USING shop.changes AS s ON {on} WHEN {when}"
 
 
-def merge(when="MATCHED THEN DELETE", on="t.id = s.id"):
+def merge(when: str = "MATCHED THEN DELETE", on: str = "t.id = s.id") -> str:
     return MERGE.format(on=on, when=when)
 
 
 @pytest.fixture
-def hook(warehouse):
+def hook(warehouse: Path) -> PaimonHook:
     TableFiles(warehouse, "orders", more_columns=ORDERS).create()
     TableFiles(warehouse, "changes", more_columns=CHANGES).create()
     return PaimonHook("paimon_default")
 
 
-def check(hook, sql, sources=None, *, shares_files=True):
+def check(
+    hook: PaimonHook, sql: str, sources: dict[str, Any] | None = None, *, shares_files: bool = True
+) -> None:
     named = to_named_sources(sources)
     parsed = parse_statement(sql, [each.name for each in named])
     found = MetadataCheck(hook, shares_files)
@@ -135,7 +141,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("sql", "message"), WRONG.values(), ids=WRONG)
-def test_what_metadata_tells(hook, sql, message):
+def test_what_metadata_tells(hook: PaimonHook, sql: str, message: str) -> None:
     with pytest.raises(JobError) as raised:
         check(hook, sql)
     assert message in str(raised.value)
@@ -178,32 +184,32 @@ RIGHT = {
 
 
 @pytest.mark.parametrize("sql", RIGHT.values(), ids=RIGHT)
-def test_what_is_right_or_not_known(hook, sql):
+def test_what_is_right_or_not_known(hook: PaimonHook, sql: str) -> None:
     check(hook, sql)
 
 
 class TestFiles:
     SQL = merge("MATCHED THEN UPDATE SET note = s.note").replace("shop.changes", "files")
 
-    def source(self, path, **more):
+    def source(self, path: Path | str, **more: Any) -> dict[str, Any]:
         return {"files": file_source(str(path), "csv", **more)}
 
     @pytest.mark.parametrize("path", ["missing.csv", "day=*/x.csv", "empty"])
-    def test_missing(self, hook, tmp_path, path):
+    def test_missing(self, hook: PaimonHook, tmp_path: Path, path: str) -> None:
         (tmp_path / "empty").mkdir()
         (tmp_path / "empty" / "_SUCCESS").touch()
         with pytest.raises(JobError, match="^SOURCE_NOT_FOUND: source files: .*" + path[:3]):
             check(hook, self.SQL, self.source(tmp_path / path))
         check(hook, self.SQL, self.source(tmp_path / path), shares_files=False)
 
-    def test_columns_of_a_schema(self, hook, tmp_path):
+    def test_columns_of_a_schema(self, hook: PaimonHook, tmp_path: Path) -> None:
         (tmp_path / "a.csv").write_text("1,x\n")
         with pytest.raises(JobError, match=r"s\.note is not a column of source files"):
             check(hook, self.SQL, self.source(tmp_path / "a.csv", schema="id BIGINT, txt STRING"))
         check(hook, self.SQL, self.source(tmp_path / "a.csv", schema="id BIGINT, note STRING"))
         check(hook, self.SQL, self.source(tmp_path / "*.csv"))
 
-    def test_folders_can_be_columns(self, hook, tmp_path):
+    def test_folders_can_be_columns(self, hook: PaimonHook, tmp_path: Path) -> None:
         (tmp_path / "in" / "note=x").mkdir(parents=True)
         (tmp_path / "in" / "note=x" / "a.csv").write_text("1\n")
         check(hook, self.SQL, self.source(tmp_path / "in", schema="id BIGINT"))
@@ -211,16 +217,18 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("name", "path"), [("in/a", "[^x]n"), (".in/a", "*/a"), ("in/_p=1", "in")]
     )
-    def test_names_that_spark_finds(self, hook, tmp_path, name, path):
+    def test_names_that_spark_finds(
+        self, hook: PaimonHook, tmp_path: Path, name: str, path: str
+    ) -> None:
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).touch()
         check(hook, self.SQL, self.source(tmp_path / path))
 
-    def test_elsewhere(self, hook):
+    def test_elsewhere(self, hook: PaimonHook) -> None:
         check(hook, self.SQL, self.source("s3://lake/none.csv"))
 
 
-def test_metadata_that_cannot_be_read_is_left_to_the_job(hook, warehouse):
+def test_metadata_that_cannot_be_read_is_left_to_the_job(hook: PaimonHook, warehouse: Path) -> None:
     schema = warehouse / "shop.db" / "orders" / "schema" / "schema-0"
     schema.write_text("{")
     check(hook, "DELETE FROM shop.orders WHERE nothing = 1")
@@ -240,7 +248,9 @@ WHEN MATCHED AND s.goen THEN DELETE''',
 
 @pytest.mark.usefixtures("airflow_db", "hook")
 class TestTasks:
-    def test_one_error_with_its_line(self, dag_file, capsys):
+    def test_one_error_with_its_line(
+        self, dag_file: Callable[..., DagFile], capsys: pytest.CaptureFixture[str]
+    ) -> None:
         run = dag_file(MERGE_TASK).run()
         (ti,) = run.get_task_instances()
         assert (ti.state, ti.try_number) == ("failed", 1), "a final error is not retried"
@@ -249,7 +259,9 @@ class TestTasks:
         assert f"Where: task {run.dag_id}.merge" in log
         assert "spark-submit" not in log
 
-    def test_a_list_names_the_statement_and_may_create_its_tables(self, dag_file, capsys):
+    def test_a_list_names_the_statement_and_may_create_its_tables(
+        self, dag_file: Callable[..., DagFile], capsys: pytest.CaptureFixture[str]
+    ) -> None:
         body = """
 StatementsOperator(
     task_id="all",
@@ -268,11 +280,15 @@ StatementsOperator(
 
 @pytest.mark.usefixtures("hook")
 class TestFolder:
-    def check(self, folder, capsys, *options):
+    def check(
+        self, folder: Path | str, capsys: pytest.CaptureFixture[str], *options: str
+    ) -> tuple[int, Any]:
         code = main(["check", str(folder), "--conn", "paimon_default", *options])
         return code, capsys.readouterr().out
 
-    def test_every_file_with_its_first_error(self, tmp_path, capsys):
+    def test_every_file_with_its_first_error(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         folder = tmp_path / "sql"
         (folder / "more").mkdir(parents=True)
         (folder / "a.sql").write_text("DELETE FROM shop.orders\nWHERE day = '{{ ds }}' AND ide = 1")
@@ -287,7 +303,7 @@ class TestFolder:
         assert f"REQUEST_INVALID: {folder}/more/e.sql: template: 'dict object' has no" in out
         assert out.endswith("files: 5, with errors: 3\n")
 
-    def test_sources_and_values(self, tmp_path, capsys):
+    def test_sources_and_values(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         file = tmp_path / "a.sql"
         text = merge("MATCHED THEN UPDATE SET note = s.{{ column }}").replace("shop.changes", "new")
         file.write_text(text)
@@ -298,7 +314,7 @@ class TestFolder:
         assert code == 1
         assert "s.text is not a column of source new\n  Remedy: Did you mean txt?" in out
 
-    def test_wrong_input(self, tmp_path, capsys):
+    def test_wrong_input(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["check", str(tmp_path)]) == 1
         assert "folder: there is no .sql file in" in capsys.readouterr().err
         (tmp_path / "a.sql").touch()
@@ -306,7 +322,9 @@ class TestFolder:
         assert "--set: 'x' is not NAME=VALUE" in capsys.readouterr().err
 
 
-def test_a_warehouse_that_is_not_there_is_named_before_its_tables(hook, warehouse):
+def test_a_warehouse_that_is_not_there_is_named_before_its_tables(
+    hook: PaimonHook, warehouse: Path
+) -> None:
     shutil.rmtree(warehouse)
 
     with pytest.raises(JobError, match=f"WAREHOUSE_NOT_FOUND: the warehouse {warehouse} is not"):

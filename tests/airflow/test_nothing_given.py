@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 import jinja2
 import pytest
+from airflow.sdk.definitions.mappedoperator import MappedOperator
 from airflow.sdk.exceptions import AirflowFailException
+from jinja2 import StrictUndefined, Undefined
 
 from airflow_provider_merge.operators.clauses import (
     ALL_ROWS,
@@ -29,11 +33,11 @@ from airflow_provider_merge.templates import all_known
 from spark_jobs.errors import JobError, RequestError
 from tests.airflow.contexts import Server, rendered_task
 
-MERGE = {"target": "a.b", "source": table_source("a.s"), "on": "t.id = s.id"}
+MERGE: dict[str, Any] = {"target": "a.b", "source": table_source("a.s"), "on": "t.id = s.id"}
 
 
 @pytest.fixture
-def server(monkeypatch):
+def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     return Server(monkeypatch)
 
 
@@ -79,7 +83,7 @@ NOTHING = {
 
 
 @pytest.mark.parametrize(("name", "make"), NOTHING.items(), ids=NOTHING)
-def test_a_task_that_was_skipped(server, name, make):
+def test_a_task_that_was_skipped(server: Server, name: str, make: Callable[..., Any]) -> None:
     with pytest.raises(AirflowFailException) as raised:
         rendered_task(make)
 
@@ -89,14 +93,14 @@ def test_a_task_that_was_skipped(server, name, make):
 
 
 @pytest.mark.parametrize("name", ["where", "where of an update"])
-def test_every_row_is_said_in_words(server, name):
+def test_every_row_is_said_in_words(server: Server, name: str) -> None:
     server.results = {"up": ALL_ROWS}
     operator = rendered_task(NOTHING[name])
 
     assert operator.statement().where is None
 
 
-def test_every_row_in_a_list(server):
+def test_every_row_in_a_list(server: Server) -> None:
     task = StatementsOperator(
         task_id="t", statements=[delete_from("s", target="a.b", where=ALL_ROWS)]
     )
@@ -106,12 +110,14 @@ def test_every_row_in_a_list(server):
 
 
 @pytest.mark.parametrize("kind", [DeleteFromOperator, TruncateTableOperator])
-def test_only_what_the_dag_file_leaves_out_has_its_default(server, kind):
+def test_only_what_the_dag_file_leaves_out_has_its_default(
+    server: Server, kind: type[DeleteFromOperator | TruncateTableOperator]
+) -> None:
     assert rendered_task(lambda up: kind(task_id="t", target="a.b")).statement()
 
 
 @pytest.mark.parametrize("value", [None, "", " "])
-def test_nothing_in_the_dag_file_is_an_import_error(value):
+def test_nothing_in_the_dag_file_is_an_import_error(value: str | None) -> None:
     with pytest.raises(RequestError, match=r"where: is (None|empty) Remedy: .*where=ALL_ROWS"):
         DeleteFromOperator(task_id="t", target="a.b", where=value)
 
@@ -124,7 +130,9 @@ def test_nothing_in_the_dag_file_is_an_import_error(value):
         ({}, {"condition": None}, "when[0].condition"),
     ],
 )
-def test_nothing_in_a_dict_of_the_dag_file(source, clause, place):
+def test_nothing_in_a_dict_of_the_dag_file(
+    source: dict[str, None], clause: dict[str, None], place: str
+) -> None:
     with pytest.raises(RequestError, match=re.escape(f"{place}: is None")):
         MergeIntoOperator(
             task_id="t",
@@ -135,13 +143,13 @@ def test_nothing_in_a_dict_of_the_dag_file(source, clause, place):
         )
 
 
-def test_null_is_a_value_of_a_partition_that_the_dag_file_names():
+def test_null_is_a_value_of_a_partition_that_the_dag_file_names() -> None:
     operator = TruncateTableOperator(task_id="t", target="a.b", partition={"day": None})
 
     assert operator.statement().partition == {"day": "NULL"}
 
 
-def test_a_list_with_nothing_in_it(server):
+def test_a_list_with_nothing_in_it(server: Server) -> None:
     server.results = {"up": [{"day": "1"}, None]}
     operator = rendered_task(NOTHING["partitions"])
 
@@ -149,18 +157,18 @@ def test_a_list_with_nothing_in_it(server):
         operator.statement()
 
 
-def mapped(**values):
+def mapped(**values: Any) -> Callable[[Any], MappedOperator]:
     return lambda up: DeleteFromOperator.partial(task_id="t", target="a.b").expand(**values)
 
 
 @pytest.mark.parametrize("values", [["n = 1", None], ["n = 1", ""]])
-def test_nothing_among_mapped_values(server, values):
+def test_nothing_among_mapped_values(server: Server, values: list[str | None]) -> None:
     assert rendered_task(mapped(where=values), map_index=0).where == "n = 1"
     with pytest.raises(AirflowFailException, match=r"where: is (None|empty)"):
         rendered_task(mapped(where=values), map_index=1)
 
 
-def test_nothing_among_values_of_a_task(server):
+def test_nothing_among_values_of_a_task(server: Server) -> None:
     server.results = {"up": ["n = 1", None]}
     make = lambda up: mapped(where=up)(up)  # noqa: E731
     assert rendered_task(make, map_index=0).where == "n = 1"
@@ -168,7 +176,7 @@ def test_nothing_among_values_of_a_task(server):
         rendered_task(make, map_index=1)
 
 
-def of_items(items, **partial):
+def of_items(items: list[dict[str, str]] | None, **partial: Any) -> Callable[[Any], MappedOperator]:
     partial = {"task_id": "t", "target": "a.b", **partial}
     return lambda up: DeleteFromOperator.partial(**partial).expand_kwargs(items or up)
 
@@ -176,12 +184,12 @@ def of_items(items, **partial):
 ITEMS = [{"where": "n = 1"}, {"alias": "x"}]
 
 
-def test_a_key_that_is_left_out_of_an_item_of_the_dag_file(server):
+def test_a_key_that_is_left_out_of_an_item_of_the_dag_file(server: Server) -> None:
     with pytest.raises(AirflowFailException, match="where: is missing in item 1 of expand_kwargs"):
         rendered_task(of_items(ITEMS), map_index=1)
 
 
-def test_a_key_that_another_task_leaves_out(server):
+def test_a_key_that_another_task_leaves_out(server: Server) -> None:
     server.results = {"up": ITEMS}
     with pytest.raises(AirflowFailException, match="alias: is missing in item 0"):
         rendered_task(of_items(None), map_index=0)
@@ -191,7 +199,7 @@ def test_a_key_that_another_task_leaves_out(server):
     assert rendered_task(of_items(None, where=ALL_ROWS), map_index=0).alias == "x"
 
 
-def test_a_statement_that_another_task_returns_says_which_rows(server):
+def test_a_statement_that_another_task_returns_says_which_rows(server: Server) -> None:
     server.results = {"up": [{"name": "s", "operation": "delete_from", "target": "a.b"}]}
     operator = rendered_task(lambda up: StatementsOperator(task_id="t", statements=up))
 
@@ -211,7 +219,9 @@ def test_a_statement_that_another_task_returns_says_which_rows(server):
         ("n = {{", "where: cannot be rendered: "),
     ],
 )
-def test_a_template_without_a_value(server, where, problem, undefined):
+def test_a_template_without_a_value(
+    server: Server, where: str, problem: str, undefined: type[StrictUndefined | Undefined]
+) -> None:
     with pytest.raises(AirflowFailException, match=f"^REQUEST_INVALID: {problem}"):
         rendered_task(
             lambda up: DeleteFromOperator(task_id="t", target="a.b", where=where),
@@ -220,7 +230,7 @@ def test_a_template_without_a_value(server, where, problem, undefined):
         )
 
 
-def test_a_dag_may_say_what_nothing_reads_like(server):
+def test_a_dag_may_say_what_nothing_reads_like(server: Server) -> None:
     operator = rendered_task(
         lambda up: DeleteFromOperator(task_id="t", target="a.b", where="n = {{ params.n }}"),
         params={"n": None},
@@ -230,15 +240,15 @@ def test_a_dag_may_say_what_nothing_reads_like(server):
 
 
 @pytest.mark.parametrize("map_index", [-1, 0])
-def test_templates_are_text_in_a_dag_of_native_objects(server, map_index):
-    def make(up):
+def test_templates_are_text_in_a_dag_of_native_objects(server: Server, map_index: int) -> None:
+    def make(up: Any) -> None:
         where = "n = {{ params.n }}"
         if map_index < 0:
             DeleteFromOperator(task_id="t", target="a.b", where=where)
         else:
             DeleteFromOperator.partial(task_id="t", where=where).expand(target=["a.b"])
 
-    native = {"render_template_as_native_obj": True, "params": {"n": 5}}
+    native: dict[str, Any] = {"render_template_as_native_obj": True, "params": {"n": 5}}
     assert rendered_task(make, map_index, **native).where == "n = 5"
 
 
@@ -247,13 +257,15 @@ class Audited(DeleteFromOperator):
 
     template_fields = (*DeleteFromOperator.template_fields, "note")
 
-    def __init__(self, *, note=None, **kwargs):
+    def __init__(self, *, note: str | None = None, **kwargs: Any) -> None:
         self.note = note
         super().__init__(**kwargs)
 
 
 @pytest.mark.parametrize(("note", "rendered"), [(None, None), ("", ""), ("{{ none }}", "None")])
-def test_parameters_of_a_subclass_are_its_own(server, note, rendered):
+def test_parameters_of_a_subclass_are_its_own(
+    server: Server, note: str | None, rendered: str | None
+) -> None:
     operator = rendered_task(
         lambda up: Audited(task_id="t", target="a.b", where="n = 1", note=note)
     )

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import fsspec
 import pytest
@@ -13,7 +16,7 @@ from airflow_provider_merge.storage.files import list_names, modified, read_text
 from airflow_provider_merge.storage.warehouse import require_bucket
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, JobError
-from tests.airflow.support import PASSWORD, connection
+from tests.airflow.support import PASSWORD, DagFile, FakeSubmitter, connection
 from tests.support.gateway import gateway_program_or_skip, serving
 from tests.support.paimon_metadata import TableFiles
 from tests.support.paimon_rows import TableRows, without
@@ -25,7 +28,7 @@ KEY = "AKIATESTS"
 
 
 @pytest.fixture(scope="module")
-def endpoint(tmp_path_factory):
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     program = gateway_program_or_skip()
     with serving(program, tmp_path_factory.mktemp("gateway"), KEY, PASSWORD) as url:
         client = {"endpoint_url": url}
@@ -34,8 +37,8 @@ def endpoint(tmp_path_factory):
 
 
 @pytest.fixture
-def hook(monkeypatch, endpoint):
-    def make(login=KEY, password=PASSWORD, **changes):
+def hook(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> Callable[..., PaimonHook]:
+    def make(login: str = KEY, password: str = PASSWORD, **changes: Any) -> PaimonHook:
         extra = {"warehouse": "s3://lake/wh", "endpoint": endpoint, **changes}
         connection(
             monkeypatch, "lake", conn_type="paimon", login=login, password=password, extra=extra
@@ -45,7 +48,7 @@ def hook(monkeypatch, endpoint):
     return make
 
 
-def test_small_files_are_written_listed_read_and_removed(hook):
+def test_small_files_are_written_listed_read_and_removed(hook: Callable[..., PaimonHook]) -> None:
     options = hook().storage_options()
     place = "s3://lake/wh/_operations/one.json"
     assert read_text(place, options) is None
@@ -55,14 +58,14 @@ def test_small_files_are_written_listed_read_and_removed(hook):
 
     assert read_text(place, options) == "ü"
     assert list_names("s3://lake/wh/_operations", options) == ["one.json"]
-    assert abs(modified(place, options) - datetime.now(UTC)) < timedelta(minutes=5)
+    assert abs(modified(place, options) - datetime.now(UTC)) < timedelta(minutes=5)  # type: ignore[operator]
     assert modified(f"{place}.2", options) is None
     remove(place, options)
     remove(place, options)
     assert list_names("s3://lake/wh/_operations", options) == []
 
 
-def test_snapshots_are_seen_as_soon_as_they_are_there(hook):
+def test_snapshots_are_seen_as_soon_as_they_are_there(hook: Callable[..., PaimonHook]) -> None:
     lake = hook()
     options = lake.storage_options()
     document = {"schemaId": 0, "commitUser": "u", "commitKind": "APPEND", "timeMillis": 1}
@@ -74,7 +77,12 @@ def test_snapshots_are_seen_as_soon_as_they_are_there(hook):
         assert lake._snapshots_of(TARGET).latest().snapshot_id == number
 
 
-def test_rows_are_sampled(hook, users, tmp_path, monkeypatch):
+def test_rows_are_sampled(
+    hook: Callable[..., PaimonHook],
+    users: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("AIRFLOW__MERGE__UI_SAMPLES", "lake")
     table = TableRows(tmp_path, "sampled", more_columns={"city": "STRING"}).create()
     old, new = (table.file("2026-01-31", {"id": [1], "city": [name]}) for name in ("Oslo", "Rome"))
@@ -90,7 +98,7 @@ def test_rows_are_sampled(hook, users, tmp_path, monkeypatch):
     assert part["added"] == [["1", "2026-01-31", "Rome"]]
 
 
-def test_the_hook_reads_tables(hook, tmp_path):
+def test_the_hook_reads_tables(hook: Callable[..., PaimonHook], tmp_path: Path) -> None:
     table = TableFiles(tmp_path, "read").create()
     for day in range(1, 13):
         table.add({f"2026-01-{day:02}": day})
@@ -112,7 +120,7 @@ def test_the_hook_reads_tables(hook, tmp_path):
     assert raised.value.code is ErrorCode.WAREHOUSE_ACCESS_DENIED
 
 
-def test_a_bucket_that_is_there(hook):
+def test_a_bucket_that_is_there(hook: Callable[..., PaimonHook]) -> None:
     require_bucket("s3://lake/not/yet/there", hook().storage_options())
 
 
@@ -131,7 +139,13 @@ def test_a_bucket_that_is_there(hook):
     ],
     ids=["bucket", "access key", "secret key", "endpoint"],
 )
-def test_what_is_wrong_is_named(hook, changes, warehouse, code, field):
+def test_what_is_wrong_is_named(
+    hook: Callable[..., PaimonHook],
+    changes: dict[str, str],
+    warehouse: str,
+    code: ErrorCode,
+    field: str,
+) -> None:
     options = hook(**changes).storage_options()
 
     with pytest.raises(JobError) as raised:
@@ -144,7 +158,13 @@ def test_what_is_wrong_is_named(hook, changes, warehouse, code, field):
 
 
 @pytest.mark.usefixtures("airflow_db")
-def test_a_task_fails_before_spark_starts(hook, dag_file, submitter, monkeypatch, capsys):
+def test_a_task_fails_before_spark_starts(
+    hook: Callable[..., PaimonHook],
+    dag_file: Callable[..., DagFile],
+    submitter: FakeSubmitter,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     hook(password="planted-2")
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", '{"conn_type": "spark", "host": "local[1]"}')
     body = """

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from airflow.sdk import DAG
 
 from airflow_provider_merge.get_provider_info import get_provider_info
-from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators.alter_table import AlterTableOperator
 from airflow_provider_merge.operators.create_table import CreateTableOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
@@ -31,7 +32,7 @@ def blocks(page: str, language: str, part: str | None = None) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
-def operator_of(code: str) -> StatementOperator:
+def operator_of(code: str) -> Any:
     """The operator that a block makes."""
     return eval(code[code.index("\n\n") :].strip(), names_of(code))
 
@@ -42,24 +43,24 @@ def names_of(code: str) -> dict[str, object]:
     return names
 
 
-def example(dag_id: str):
+def example(dag_id: str) -> DAG:
     """The example DAG, its files resolved as Airflow does it."""
     path = ROOT / "dags_examples" / f"{dag_id}.py"
-    names: dict[str, object] = {"__file__": str(path)}
+    names: dict[str, Any] = {"__file__": str(path)}
     exec(compile(path.read_text(), str(path), "exec"), names)
-    dag = names["dag"]
+    dag: DAG = names["dag"]
     dag.fileloc = str(path)
     dag.resolve_template_files()
     return dag
 
 
-def asked(operator):
+def asked(operator: Any) -> tuple[Any, Any, Any]:
     statement = operator.statement()
     return operator.target_table(), statement, operator.request_sources()
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)
-def test_text_and_parameters_are_one_request(statement):
+def test_text_and_parameters_are_one_request(statement: str) -> None:
     page, part = STATEMENTS[statement]
     text, parameters = (operator_of(code) for code in blocks(page, "python", part)[:2])
     (sql,) = blocks(page, "sql", part)
@@ -68,7 +69,7 @@ def test_text_and_parameters_are_one_request(statement):
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)
-def test_the_example_dag_runs_the_statement_of_the_page(statement):
+def test_the_example_dag_runs_the_statement_of_the_page(statement: str) -> None:
     page, part = STATEMENTS[statement]
     shown = operator_of(blocks(page, "python", part)[0])
     (shown.sql,) = blocks(page, "sql", part)
@@ -78,11 +79,11 @@ def test_the_example_dag_runs_the_statement_of_the_page(statement):
     assert without_layout(run) == without_layout(wanted[1])
 
 
-def without_layout(statement) -> str:
+def without_layout(statement: object) -> str:
     return " ".join(repr(statement).replace("\\n", " ").split())
 
 
-def test_the_example_of_the_sql_page_is_read():
+def test_the_example_of_the_sql_page_is_read() -> None:
     (sql,) = blocks("sql", "sql")
     operator = MergeIntoOperator(
         task_id="page",
@@ -93,7 +94,7 @@ def test_the_example_of_the_sql_page_is_read():
     assert names == ["updates", "latest", "shop__customers", "merge_source"]
 
 
-def test_the_shown_error_is_the_real_one():
+def test_the_shown_error_is_the_real_one() -> None:
     page = (ROOT / "docs" / "operators" / "sql.md").read_text()
     (shown,) = re.findall(r"^SYNTAX_ERROR: (.*)$", page, re.MULTILINE)
     with pytest.raises(Exception, match="SYNTAX_ERROR") as caught:
@@ -101,10 +102,10 @@ def test_the_shown_error_is_the_real_one():
             task_id="page",
             sql="MERGE INTO a.b AS t\nUSING a.c AS s ON t.id = s.id\nWHEN MATCHED AND THEN DELETE",
         )
-    assert caught.value.message == shown
+    assert caught.value.message == shown  # type: ignore[attr-defined]
 
 
-def test_overwriting_a_day_as_text_and_as_parameters():
+def test_overwriting_a_day_as_text_and_as_parameters() -> None:
     text, parameters = (operator_of(code) for code in blocks("insert_overwrite", "python"))
     (text.sql,) = blocks("insert_overwrite", "sql")
     for operator in (text, parameters):
@@ -114,7 +115,7 @@ def test_overwriting_a_day_as_text_and_as_parameters():
     assert text.statement().partition == parameters.statement().partition
 
 
-def test_a_table_as_text_and_as_parameters():
+def test_a_table_as_text_and_as_parameters() -> None:
     code, of_source = blocks("create_table", "python")
     assert [each.path for each in operator_of(of_source).request_sources()] == [
         "/data/landed/clicks"
@@ -128,7 +129,7 @@ def test_a_table_as_text_and_as_parameters():
     assert text.target_table() == parameters.target_table()
 
 
-def test_an_altered_table_as_text_and_as_parameters():
+def test_an_altered_table_as_text_and_as_parameters() -> None:
     code = blocks("alter_table", "python")[0]
     (sql,) = blocks("alter_table", "sql")
     parameters = operator_of(code)
@@ -138,14 +139,14 @@ def test_an_altered_table_as_text_and_as_parameters():
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
-def test_a_page_has_the_parts_of_a_how_to_guide(guide):
+def test_a_page_has_the_parts_of_a_how_to_guide(guide: Path) -> None:
     headings = re.findall(r"^#+ (.*)$", guide.read_text(), re.MULTILINE)
     assert any(re.fullmatch("Using the operators?", each) for each in headings)
     assert headings[-1] == "Reference"
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
-def test_a_page_shows_an_example_dag_as_it_is(guide):
+def test_a_page_shows_an_example_dag_as_it_is(guide: Path) -> None:
     before, *excerpts = re.split(r"^```py\n", guide.read_text(), flags=re.MULTILINE)
     assert excerpts
     for excerpt in excerpts:
@@ -154,7 +155,7 @@ def test_a_page_shows_an_example_dag_as_it_is(guide):
         before += excerpt
 
 
-def test_airflow_is_told_of_every_guide():
+def test_airflow_is_told_of_every_guide() -> None:
     (integration,) = get_provider_info()["integrations"]
     listed = integration["how-to-guide"]
     assert {f"/docs/operators/{guide.name}" for guide in GUIDES} <= set(listed)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from airflow.models.taskinstance import TaskInstance
 
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.metadata.operations import read_result_of_try
 from airflow_provider_merge.operators._shared import outcome
 from spark_jobs.contract.properties import metrics_property, operation_properties
-from spark_jobs.contract.request import TableName
-from spark_jobs.contract.result import ErrorInfo, Metrics
-from tests.airflow.support import connection, failed
+from spark_jobs.contract.request import JobRequest, TableName
+from spark_jobs.contract.result import ErrorInfo, JobResult, Metrics
+from tests.airflow.support import DagFile, FakeSubmitter, connection, failed
 from tests.airflow.test_metadata import Table
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("airflow_db")]
@@ -33,7 +37,7 @@ MergeIntoOperator(
 OTHER = "other-operation"
 
 
-def commit(request, table, snapshot_id=8, **changes):
+def commit(request: JobRequest, table: Table, snapshot_id: int = 8, **changes: Any) -> None:
     """What a job that dies after its commit leaves: guard and snapshot, no result."""
     properties = {
         **operation_properties(request, snapshot_id - 1),
@@ -48,16 +52,18 @@ def commit(request, table, snapshot_id=8, **changes):
 
 
 @pytest.fixture
-def table(warehouse):
+def table(warehouse: Path) -> Table:
     return Table(str(warehouse / "shop.db" / "orders"))
 
 
 @pytest.fixture
-def run(dag_file, submitter, table):
+def run(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, table: Table
+) -> Callable[..., TaskInstance]:
     """Runs the task with a job that commits, as changed, and fails; returns the task instance."""
     submitter.process_fails = True
 
-    def start(retries=0, job=commit, **changes):
+    def start(retries: int = 0, job: Callable[..., Any] = commit, **changes: Any) -> TaskInstance:
         submitter.outcomes = [functools.partial(job, table=table, **changes)]
         body = MERGE.format(retries=retries)
         dag_run = dag_file(body, arguments="default_args={'retry_delay': 0}").run()
@@ -67,7 +73,12 @@ def run(dag_file, submitter, table):
     return start
 
 
-def test_success_without_any_retry(run, submitter, warehouse, caplog):
+def test_success_without_any_retry(
+    run: Callable[..., TaskInstance],
+    submitter: FakeSubmitter,
+    warehouse: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     ti = run()
     assert ti.state == "success"
     value = ti.xcom_pull(task_ids="merge")
@@ -82,12 +93,16 @@ def test_success_without_any_retry(run, submitter, warehouse, caplog):
     assert files == sorted([own, f"{OTHER}-{'0' * 32}"]), "rows of the source are gone"
 
 
-def test_process_that_ended_well_without_storing_its_result(run, submitter):
+def test_process_that_ended_well_without_storing_its_result(
+    run: Callable[..., TaskInstance], submitter: FakeSubmitter
+) -> None:
     submitter.process_fails = False
     assert run().state == "success"
 
 
-def test_last_try_finds_the_commit_of_an_earlier_one(run, submitter):
+def test_last_try_finds_the_commit_of_an_earlier_one(
+    run: Callable[..., TaskInstance], submitter: FakeSubmitter
+) -> None:
     ti = run(retries=1, **{"merge.try-number": "0"})
     assert ti.state == "success"
     assert len(submitter.jobs) == 1
@@ -98,19 +113,30 @@ def test_last_try_finds_the_commit_of_an_earlier_one(run, submitter):
     [{"merge.request-digest": "0" * 64}, {"merge.retries": "5"}, {"merge.try-number": "2"}],
     ids=repr,
 )
-def test_commit_of_other_work_is_refused(run, submitter, capsys, changes):
+def test_commit_of_other_work_is_refused(
+    run: Callable[..., TaskInstance],
+    submitter: FakeSubmitter,
+    capsys: pytest.CaptureFixture[str],
+    changes: dict[str, str],
+) -> None:
     assert run(retries=1, **changes).state == "failed"
     assert len(submitter.jobs) == 1, "the error is final"
     assert "OPERATION_ID_REUSED" in capsys.readouterr().out
 
 
-def test_another_operations_commit_is_no_success(run, submitter):
+def test_another_operations_commit_is_no_success(
+    run: Callable[..., TaskInstance], submitter: FakeSubmitter
+) -> None:
     assert run(retries=1, **{"merge.operation-id": "other"}).state == "failed"
     assert len(submitter.jobs) == 2
 
 
-def test_table_that_can_not_be_read_does_not_hide_the_failure(run, caplog, capsys):
-    def dies(request, table):
+def test_table_that_can_not_be_read_does_not_hide_the_failure(
+    run: Callable[..., TaskInstance],
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def dies(request: JobRequest, table: Table) -> None:
         table.guard(request.operation_id, 1)
         table.write("snapshot/snapshot-2", "{")
 
@@ -119,8 +145,12 @@ def test_table_that_can_not_be_read_does_not_hide_the_failure(run, caplog, capsy
     assert "SPARK_FAILED: " in capsys.readouterr().out
 
 
-def test_storage_that_refuses_to_be_tidied_up_spoils_nothing(run, monkeypatch, caplog):
-    def refuse(*_):
+def test_storage_that_refuses_to_be_tidied_up_spoils_nothing(
+    run: Callable[..., TaskInstance],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def refuse(*_: object) -> None:
         raise PermissionError("read-only for this worker")
 
     monkeypatch.setattr(outcome, "store_result", refuse)
@@ -128,8 +158,10 @@ def test_storage_that_refuses_to_be_tidied_up_spoils_nothing(run, monkeypatch, c
     assert "read-only for this worker" in caplog.text
 
 
-def test_stored_error_of_this_try_comes_first(run, submitter, capsys):
-    def fails(request, table):
+def test_stored_error_of_this_try_comes_first(
+    run: Callable[..., TaskInstance], submitter: FakeSubmitter, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(request: JobRequest, table: Table) -> JobResult:
         return failed(request, ErrorInfo("COMMIT_CONFLICT", "another writer", "", retryable=True))
 
     assert run(job=fails).state == "failed"
@@ -145,7 +177,9 @@ def test_stored_error_of_this_try_comes_first(run, submitter, capsys):
         ({"warehouse": "lake", "metastore": "rest", "uri": "http://host"}, None),
     ],
 )
-def test_location_of_the_table(monkeypatch, extra, location):
+def test_location_of_the_table(
+    monkeypatch: pytest.MonkeyPatch, extra: dict[str, str], location: str | None
+) -> None:
     connection(monkeypatch, "paimon_default", conn_type="paimon", extra=json.dumps(extra))
     hook = PaimonHook()
     snapshots = hook._snapshots_of(TableName("shop", "orders"))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from airflow.models.taskinstance import TaskInstance
 
 from airflow_provider_merge.metadata.operations import result_location
+from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import ErrorInfo
-from tests.airflow.support import committed, failed, store
+from tests.airflow.support import DagFile, FakeSubmitter, committed, failed, store
 
 pytestmark = pytest.mark.usefixtures("airflow_db", "warehouse")
 
@@ -33,7 +36,7 @@ DUPLICATES = ErrorInfo(
 CONFLICT = ErrorInfo("COMMIT_CONFLICT", "snapshot 9 changed the region", "", retryable=True)
 
 
-def run(dag_file, retries=0):
+def run(dag_file: Callable[..., DagFile], retries: int = 0) -> TaskInstance:
     """The task's final state; dag.test() runs retries at once when their delay is zero."""
     body = MERGE.format(retries=retries)
     dag_run = dag_file(body, arguments="default_args={'retry_delay': 0}").run()
@@ -41,7 +44,9 @@ def run(dag_file, retries=0):
     return ti
 
 
-def test_final_error_is_not_retried(dag_file, submitter, capsys):
+def test_final_error_is_not_retried(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, capsys: pytest.CaptureFixture[str]
+) -> None:
     submitter.outcomes = [lambda request: failed(request, DUPLICATES)]
     submitter.process_fails = True
     ti = run(dag_file, retries=1)
@@ -52,7 +57,9 @@ def test_final_error_is_not_retried(dag_file, submitter, capsys):
     assert "Remedy: Deduplicate." in log
 
 
-def test_passing_error_is_retried_under_the_same_id(dag_file, submitter):
+def test_passing_error_is_retried_under_the_same_id(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     submitter.outcomes = [lambda request: failed(request, CONFLICT), committed]
     ti = run(dag_file, retries=1)
     assert ti.state == "success"
@@ -63,7 +70,9 @@ def test_passing_error_is_retried_under_the_same_id(dag_file, submitter):
     assert {each.origin.retries for each in (first, second)} == {1}
 
 
-def test_no_result_is_retryable_and_says_where_to_look(dag_file, submitter, capsys):
+def test_no_result_is_retryable_and_says_where_to_look(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, capsys: pytest.CaptureFixture[str]
+) -> None:
     submitter.outcomes = [lambda _: None]
     submitter.process_fails = True
     ti = run(dag_file, retries=1)
@@ -76,14 +85,18 @@ def test_no_result_is_retryable_and_says_where_to_look(dag_file, submitter, caps
     assert "driver's log" in log
 
 
-def test_process_that_ends_well_without_a_result_is_an_error(dag_file, submitter):
+def test_process_that_ends_well_without_a_result_is_an_error(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     submitter.outcomes = [lambda _: None]
     assert run(dag_file).state == "failed"
 
 
 @pytest.mark.parametrize("earlier", ["failed", "committed"])
-def test_result_of_an_earlier_try_is_not_taken_for_a_failed_one(dag_file, submitter, earlier):
-    def outcome(request):
+def test_result_of_an_earlier_try_is_not_taken_for_a_failed_one(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, earlier: str
+) -> None:
+    def outcome(request: JobRequest) -> None:
         old = replace(request, origin=replace(request.origin, try_number=0))
         store(old, committed(old) if earlier == "committed" else failed(old, DUPLICATES))
 
@@ -94,8 +107,10 @@ def test_result_of_an_earlier_try_is_not_taken_for_a_failed_one(dag_file, submit
     assert len(submitter.jobs) == 2, "retryable: the job itself finds an earlier commit"
 
 
-def test_refused_failure_beside_an_earlier_success(dag_file, submitter, capsys):
-    def outcome(request):
+def test_refused_failure_beside_an_earlier_success(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def outcome(request: JobRequest) -> None:
         store(request, committed(request, try_number=0))
         reused = ErrorInfo("OPERATION_ID_REUSED", "another digest", "", retryable=False)
         path = Path(result_location(request, refused=True))
@@ -108,7 +123,9 @@ def test_refused_failure_beside_an_earlier_success(dag_file, submitter, capsys):
     assert "OPERATION_ID_REUSED: another digest" in capsys.readouterr().out
 
 
-def test_job_that_found_its_earlier_commit_returns_it(dag_file, submitter):
+def test_job_that_found_its_earlier_commit_returns_it(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     found = functools.partial(committed, try_number=1)
     submitter.outcomes = [lambda request: failed(request, CONFLICT), found]
     ti = run(dag_file, retries=1)
@@ -116,21 +133,27 @@ def test_job_that_found_its_earlier_commit_returns_it(dag_file, submitter):
     assert ti.xcom_pull(task_ids="merge")["snapshot_id"] == 8
 
 
-def test_committed_although_the_process_failed_afterwards(dag_file, submitter, caplog):
+def test_committed_although_the_process_failed_afterwards(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, caplog: pytest.LogCaptureFixture
+) -> None:
     submitter.process_fails = True
     assert run(dag_file).state == "success"
     assert "then its process failed" in caplog.text
 
 
-def test_result_of_another_request_is_refused(dag_file, submitter, capsys):
+def test_result_of_another_request_is_refused(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, capsys: pytest.CaptureFixture[str]
+) -> None:
     submitter.outcomes = [functools.partial(committed, request_digest="0" * 64)]
     assert run(dag_file, retries=1).state == "failed"
     assert len(submitter.jobs) == 1
     assert "OPERATION_ID_REUSED" in capsys.readouterr().out
 
 
-def test_unreadable_result_is_an_error(dag_file, submitter, capsys):
-    def outcome(request):
+def test_unreadable_result_is_an_error(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def outcome(request: JobRequest) -> None:
         path = Path(result_location(request))
         path.parent.mkdir()
         path.write_text('{"version": 1, "status": "com')

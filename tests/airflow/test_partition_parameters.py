@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -22,16 +23,20 @@ from spark_jobs.contract.request import TableName, TableSource
 from spark_jobs.errors import JobError, RequestError
 
 SOURCE = "insert_source"
-PARTS = {"task_id": "task", "target": "shop.daily", "source": table_source("shop.landing")}
+PARTS: dict[str, Any] = {
+    "task_id": "task",
+    "target": "shop.daily",
+    "source": table_source("shop.landing"),
+}
 TEXT = {"task_id": "task", "sql": "INSERT OVERWRITE shop.daily PARTITION (day = 1) SELECT 1"}
 WHOLE = {"task_id": "task", "sql": "INSERT OVERWRITE shop.daily SELECT 1"}
 
 
-def overwrite(**parameters) -> InsertOverwriteSpec:
+def overwrite(**parameters: Any) -> InsertOverwriteSpec:
     return InsertOverwriteOperator(**parameters).statement()
 
 
-def test_parts_become_the_statement():
+def test_parts_become_the_statement() -> None:
     operator = InsertOverwriteOperator(
         **PARTS,
         mode="static",
@@ -63,12 +68,12 @@ def test_parts_become_the_statement():
         (WHOLE, "dynamic"),
     ],
 )
-def test_the_mode_of_a_text(text, mode):
+def test_the_mode_of_a_text(text: dict[str, str], mode: str) -> None:
     assert overwrite(**text, mode=mode).mode == mode
 
 
 @pytest.mark.parametrize("partition", ["", "PARTITION (day)"])
-def test_only_mode_table_replaces_the_whole_table(partition):
+def test_only_mode_table_replaces_the_whole_table(partition: str) -> None:
     text = f"INSERT OVERWRITE shop.daily {partition} SELECT 1"
     message = (
         "^REQUEST_INVALID: task 'task': sql: partition: mode static needs the partition that is"
@@ -78,8 +83,8 @@ def test_only_mode_table_replaces_the_whole_table(partition):
 
 
 @pytest.mark.parametrize(("field", "rendered"), [("mode", "static"), ("sql", WHOLE["sql"])])
-def test_the_rendered_mode_and_text_have_to_fit(field, rendered):
-    parameters = {**WHOLE, "mode": "static", field: "{{ params.x }}"}
+def test_the_rendered_mode_and_text_have_to_fit(field: str, rendered: str) -> None:
+    parameters: dict[str, Any] = {**WHOLE, "mode": "static", field: "{{ params.x }}"}
     operator = InsertOverwriteOperator(**parameters)
     setattr(operator, field, rendered)
     with pytest.raises(RequestError, match="sql: partition: mode static needs"):
@@ -97,7 +102,7 @@ SET = "SET spark.sql.sources.partitionOverwriteMode = {}; "
         (SET.format("STATIC") + TEXT["sql"], "static"),
     ],
 )
-def test_the_mode_that_a_text_sets(text, mode):
+def test_the_mode_that_a_text_sets(text: str, mode: str) -> None:
     assert overwrite(task_id="t", sql=text, mode=mode).mode == mode
 
 
@@ -109,14 +114,14 @@ def test_the_mode_that_a_text_sets(text, mode):
         ("STATIC", "dynamic", "mode='static' or 'table'"),
     ],
 )
-def test_another_mode_than_a_text_sets(policy, mode, remedy):
+def test_another_mode_than_a_text_sets(policy: str, mode: str, remedy: str) -> None:
     problem = f"mode: is '{mode}', but the text asks for a {policy.lower()} over"
     with pytest.raises(RequestError, match=f"^REQUEST_INVALID: task 't': {problem}") as caught:
         overwrite(task_id="t", sql=SET.format(policy) + WHOLE["sql"], mode=mode)
     assert remedy in caught.value.remedy
 
 
-def test_guards_stand_beside_a_text():
+def test_guards_stand_beside_a_text() -> None:
     spec = overwrite(
         **WHOLE, mode="table", allow_empty=True, expected_partitions=[{"day": "x"}], order_by=["a"]
     )
@@ -127,13 +132,13 @@ def test_guards_stand_beside_a_text():
     )
 
 
-def test_insert_into():
+def test_insert_into() -> None:
     operator = InsertIntoOperator(**PARTS, by_name=True, partition={"day": "{{ ds }}"})
     operator.partition = {"day": "2026-01-31"}
     assert operator.statement() == InsertIntoSpec(SOURCE, {"day": "'2026-01-31'"}, by_name=True)
 
 
-def test_truncate_and_drop():
+def test_truncate_and_drop() -> None:
     truncate = TruncateTableOperator(task_id="task", target="shop.daily", partition={"day": "1"})
     drop = DropPartitionsOperator(
         task_id="task", target="shop.daily", partitions=[{"day": 1}, {"day": 2}], if_exists=True
@@ -205,13 +210,13 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("parameters", "message"), WRONG.values(), ids=WRONG)
-def test_found_at_parse(parameters, message):
+def test_found_at_parse(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(RequestError, match=f"^REQUEST_INVALID: task '[a-z]+': {message}"):
         InsertOverwriteOperator(**parameters)
 
 
-def test_wrong_clearing_is_found_at_parse():
-    table = {"task_id": "task", "target": "shop.daily"}
+def test_wrong_clearing_is_found_at_parse() -> None:
+    table: dict[str, Any] = {"task_id": "task", "target": "shop.daily"}
     with pytest.raises(RequestError, match="partition: is empty"):
         TruncateTableOperator(**table, partition={})
     with pytest.raises(RequestError, match="partitions: missing"):
@@ -234,11 +239,11 @@ TEMPLATES = {
 
 
 @pytest.mark.parametrize("parameters", TEMPLATES.values(), ids=TEMPLATES)
-def test_never_rejected_at_parse(parameters):
+def test_never_rejected_at_parse(parameters: dict[str, Any]) -> None:
     InsertOverwriteOperator(**parameters)
 
 
-def test_a_rendered_template_is_checked():
+def test_a_rendered_template_is_checked() -> None:
     operator = InsertOverwriteOperator(**PARTS, mode="static", partition={"day": "{{ ds }}"})
     operator.partition = {"day": ""}
     with pytest.raises(JobError, match=r"partition\.day: is empty"):

@@ -7,6 +7,7 @@ import inspect
 import json
 import pkgutil
 from pathlib import Path
+from typing import Any
 
 import airflow
 import jsonschema
@@ -24,7 +25,7 @@ INFO = get_provider_info()
 SCHEMA = Path(airflow.__file__).parent / "provider_info.schema.json"
 
 
-def test_fits_airflows_schema():
+def test_fits_airflows_schema() -> None:
     jsonschema.validate(INFO, json.loads(SCHEMA.read_text()))
 
 
@@ -38,7 +39,9 @@ KINDS = {
 
 @pytest.mark.skipif(not AIRFLOW_V_3_3_PLUS, reason="a module of triggers is Airflow 3.3's alone")
 @pytest.mark.parametrize(("kind", "base"), KINDS.items(), ids=KINDS)
-def test_modules_exist_and_none_is_left_out(kind, base):
+def test_modules_exist_and_none_is_left_out(
+    kind: str, base: type[BaseOperator | BaseHook | BaseSensorOperator | BaseTrigger]
+) -> None:
     (entry,) = INFO[kind]
     listed = entry["python-modules"]
     package = importlib.import_module(f"airflow_provider_merge.{kind}")
@@ -52,7 +55,7 @@ def test_modules_exist_and_none_is_left_out(kind, base):
     assert sorted(listed) == sorted(found)
 
 
-def test_everything_that_is_named_exists():
+def test_everything_that_is_named_exists() -> None:
     (uris,) = INFO["asset-uris"]
     named = [uris[key] for key in ("handler", "factory", "to_openlineage_converter")]
     assert all(callable(imported(path)) for path in named)
@@ -61,7 +64,7 @@ def test_everything_that_is_named_exists():
     assert used == names
 
 
-def test_every_link_of_an_operator_is_listed():
+def test_every_link_of_an_operator_is_listed() -> None:
     listed = {imported(path) for path in INFO["extra-links"]}
     assert {type(link) for link in TableOperator.operator_extra_links} == listed
 
@@ -70,18 +73,20 @@ def test_every_link_of_an_operator_is_listed():
     ("entry", "hook"),
     list(zip(INFO["connection-types"], [PaimonHook, IcebergHook], strict=True)),
 )
-def test_a_connection_type_is_the_hooks(entry, hook):
+def test_a_connection_type_is_the_hooks(
+    entry: dict[str, Any], hook: type[PaimonHook | IcebergHook]
+) -> None:
     assert entry["connection-type"] == hook.conn_type
     assert entry["hook-name"] == hook.hook_name
     assert imported(entry["hook-class-name"]) is hook
 
 
-def imported(path):
+def imported(path: str) -> object:
     module, _, name = path.rpartition(".")
     return getattr(importlib.import_module(module), name)
 
 
-def test_every_form_field_is_a_json_schema():
+def test_every_form_field_is_a_json_schema() -> None:
     fields = [each for form in INFO["connection-types"] for each in form["conn-fields"].values()]
     for field in fields:
         jsonschema.Draft202012Validator.check_schema(field["schema"])

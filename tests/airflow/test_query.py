@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,19 +13,19 @@ from airflow_provider_merge.metadata.operations import result_location
 from airflow_provider_merge.operators.query import QueryOperator
 from airflow_provider_merge.operators.sources import file_source, table_source
 from spark_jobs.contract.query import QueryColumn, QueryReport, QuerySpec
-from spark_jobs.contract.request import FileSource, SqlSource, TableName, TableSource
+from spark_jobs.contract.request import FileSource, JobRequest, SqlSource, TableName, TableSource
 from spark_jobs.contract.result import ErrorInfo, JobResult
 from spark_jobs.errors import JobError
-from tests.airflow.support import failed, store
+from tests.airflow.support import DagFile, FakeSubmitter, failed, store
 
 LATE = 'QueryOperator(task_id="late", sql="SELECT id, paid FROM shop.orders", {})'
 COLUMNS = (QueryColumn("id", "bigint"), QueryColumn("paid", "boolean"))
 
 
-def answered(*rows, **fields):
+def answered(*rows: object, **fields: Any) -> Callable[[JobRequest], JobResult]:
     """A job that finds ``rows``."""
 
-    def outcome(request):
+    def outcome(request: JobRequest) -> JobResult:
         report = QueryReport(COLUMNS, **{"row_count": len(rows), "rows": rows, **fields})
         return JobResult(
             request.operation_id,
@@ -37,13 +39,15 @@ def answered(*rows, **fields):
     return outcome
 
 
-def made(**parameters):
+def made(**parameters: Any) -> QueryOperator:
     return QueryOperator(**{"task_id": "q", "sql": "SELECT 1 AS a", **parameters})
 
 
 @pytest.mark.usefixtures("airflow_db", "warehouse")
 class TestRuns:
-    def test_the_request_and_what_comes_back(self, dag_file, submitter):
+    def test_the_request_and_what_comes_back(
+        self, dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+    ) -> None:
         submitter.outcomes = [answered((1, True), (2, None), truncated=True)]
         run = dag_file(
             """
@@ -80,7 +84,9 @@ class TestRuns:
         }
         assert not Path(result_location(request)).exists()
 
-    def test_rows_in_files(self, dag_file, submitter):
+    def test_rows_in_files(
+        self, dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+    ) -> None:
         submitter.outcomes = [answered(row_count=5, rows=None, location="/out/op-1")]
         body = LATE.format('output_path="/out/{{ ds }}", output_format="csv"')
         run = dag_file(body).run()
@@ -102,7 +108,14 @@ class TestRuns:
             ("no_rows", [(1, True)], "failed"),
         ],
     )
-    def test_a_check_decides_what_follows(self, dag_file, submitter, check, rows, state):
+    def test_a_check_decides_what_follows(
+        self,
+        dag_file: Callable[..., DagFile],
+        submitter: FakeSubmitter,
+        check: str,
+        rows: list[tuple[bool | int, bool]],
+        state: str,
+    ) -> None:
         submitter.outcomes = [answered(*rows)]
         body = f"{LATE.format(f'check={check!r}, retries=3')} >> DeleteFromOperator(\n"
         body += '    task_id="after", target="shop.orders")'
@@ -114,7 +127,9 @@ class TestRuns:
         assert states["late"] == state
         assert len(submitter.jobs) == (2 if state == "success" else 1)
 
-    def test_a_downstream_task_reads_the_rows(self, dag_file, submitter):
+    def test_a_downstream_task_reads_the_rows(
+        self, dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+    ) -> None:
         submitter.outcomes = [answered((3, False))]
         body = """
         late = QueryOperator(task_id="late", sql="SELECT id, paid FROM shop.orders")
@@ -133,7 +148,9 @@ class TestRuns:
         states = {ti.task_id: ti.state for ti in run.get_task_instances()}
         assert states == {"late": "success", "goes_on": "success", "after": "skipped"}
 
-    def test_a_failed_job_fails_the_task(self, dag_file, submitter):
+    def test_a_failed_job_fails_the_task(
+        self, dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+    ) -> None:
         error = ErrorInfo("RESULT_TOO_LARGE", "limit: too many bytes", "Use files.", False)
         submitter.outcomes = [lambda request: failed(request, error, target="")]
         submitter.process_fails = True
@@ -141,8 +158,10 @@ class TestRuns:
         assert run.state == "failed"
         assert len(submitter.jobs) == 1
 
-    def test_a_result_of_another_try_is_not_taken(self, dag_file, submitter):
-        def of_another_try(request):
+    def test_a_result_of_another_try_is_not_taken(
+        self, dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+    ) -> None:
+        def of_another_try(request: JobRequest) -> None:
             result = answered((1, True))(request)
             store(
                 request,
@@ -153,7 +172,7 @@ class TestRuns:
         assert dag_file(LATE.format("")).run().state == "failed"
 
 
-def test_no_asset_is_written_and_tables_that_are_read_are_inlets():
+def test_no_asset_is_written_and_tables_that_are_read_are_inlets() -> None:
     operator = made(
         sql="SELECT * FROM shop.orders JOIN new USING (id)",
         sources={"new": table_source("shop.new")},
@@ -165,7 +184,7 @@ def test_no_asset_is_written_and_tables_that_are_read_are_inlets():
     ]
 
 
-def test_openlineage_is_told_what_is_read():
+def test_openlineage_is_told_what_is_read() -> None:
     operator = made(
         sql="SELECT * FROM shop.orders JOIN new USING (id)",
         sources={"new": file_source("s3://landing/new", "parquet")},
@@ -197,7 +216,7 @@ def test_openlineage_is_told_what_is_read():
         ({"sources": {"a": {"kind": "x"}}}, "sources.a.kind: 'x' is not one of"),
     ],
 )
-def test_what_the_dag_file_refuses(parameters, problem):
+def test_what_the_dag_file_refuses(parameters: dict[str, Any], problem: str) -> None:
     with pytest.raises(JobError) as caught:
         made(**parameters)
     assert caught.value.message.startswith(f"task 'q': {problem}")

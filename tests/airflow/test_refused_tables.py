@@ -22,7 +22,7 @@ from tests.support.paimon_metadata import TableFiles
 
 NAME = TableName("shop", "orders")
 OTHER = TableName("shop", "others")
-CHANGES = {
+CHANGES: dict[str, tuple[Any, tuple[TableSource, ...]]] = {
     "delete": (DeleteSpec("true"), ()),
     "truncate": (TruncateTableSpec(), ()),
     "insert": (InsertIntoSpec("s"), (TableSource("s", OTHER),)),

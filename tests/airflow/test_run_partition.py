@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -20,20 +23,25 @@ from airflow_provider_merge.operators.truncate_table import TruncateTableOperato
 from airflow_provider_merge.run_partition import run_partition
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from tests.airflow.contexts import context_of
+from tests.airflow.support import DagFile, FakeSubmitter
 
 DAY = datetime(2026, 1, 31, tzinfo=UTC)
 TEMPLATE = "{{ run_partition('day') }}"
 FORM = {"day": Param(None, type=["null", "string"], format="date")}
 
 
-def task_of(operator=TruncateTableOperator, params=FORM, **arguments):
+def task_of(
+    operator: type[BaseOperator] = TruncateTableOperator,
+    params: dict[str, Any] = FORM,
+    **arguments: Any,
+) -> Any:
     with DAG("d", schedule=None, start_date=DAY, params=params, **arguments):
         if operator is TruncateTableOperator:
             return operator(task_id="t", target="a.b", partition={"day": TEMPLATE})
         return operator(task_id="t")
 
 
-def rendered(task, **run):
+def rendered(task: Any, **run: Any) -> Any:
     task.render_template_fields(context_of(task, **run))
     return task.partition["day"]
 
@@ -59,7 +67,9 @@ DEFAULT = {"day": Param("2026-11-10", type="string", format="date")}
 
 @pytest.mark.parametrize("form", [FORM, DEFAULT], ids=["no default", "default"])
 @pytest.mark.parametrize(("run", "expected"), RUNS)
-def test_the_first_that_a_run_has(run, expected, form):
+def test_the_first_that_a_run_has(
+    run: dict[str, Any], expected: str, form: dict[str, Param]
+) -> None:
     assert rendered(task_of(params=form), **run) == expected
 
 
@@ -67,7 +77,9 @@ def test_the_first_that_a_run_has(run, expected, form):
     ("form", "conf"), [(FORM, {}), (FORM, {"day": None}), (DEFAULT, {}), (DEFAULT, {"other": 1})]
 )
 @pytest.mark.parametrize("run_type", ["manual", "scheduled", "asset_triggered"])
-def test_a_run_that_has_none_fails_and_says_what_to_do(form, conf, run_type):
+def test_a_run_that_has_none_fails_and_says_what_to_do(
+    form: dict[str, Param], conf: dict[str, Any], run_type: str
+) -> None:
     with pytest.raises(AirflowFailException) as raised:
         rendered(task_of(params={**form, "other": 0}), conf=conf, run_type=run_type)
 
@@ -76,24 +88,26 @@ def test_a_run_that_has_none_fails_and_says_what_to_do(form, conf, run_type):
 
 
 @pytest.mark.parametrize("value", [True, 1.5, ["2026-01-02"], {"a": 1}])
-def test_a_parameter_that_names_no_partition(value):
+def test_a_parameter_that_names_no_partition(
+    value: bool | float | list[str] | dict[str, int],
+) -> None:
     task = task_of(params={"day": Param(None)})
 
     with pytest.raises(AirflowFailException, match="not text, a whole number or a date"):
         rendered(task, conf={"day": value})
 
 
-def test_a_number():
+def test_a_number() -> None:
     task = task_of(params={"day": Param(7, type="integer")})
 
     assert rendered(task, conf={"day": 8}) == "8"
 
 
-def test_other_operators_have_it_as_a_macro_of_the_dag():
+def test_other_operators_have_it_as_a_macro_of_the_dag() -> None:
     class Other(BaseOperator):
         template_fields = ("text",)
 
-        def __init__(self, **kwargs):
+        def __init__(self, **kwargs: Any) -> None:
             super().__init__(**kwargs)
             self.text = TEMPLATE
 
@@ -103,11 +117,13 @@ def test_other_operators_have_it_as_a_macro_of_the_dag():
     assert task.text == "2026-01-02"
 
 
-def test_python_code_gives_it_the_context():
+def test_python_code_gives_it_the_context() -> None:
     assert run_partition(context_of(task_of(), conf=CONF), "day") == "2026-01-02"
 
 
-def test_a_test_of_a_dag_is_for_its_date(dag_file, submitter, warehouse, airflow_db):
+def test_a_test_of_a_dag_is_for_its_date(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, warehouse: Path, airflow_db: None
+) -> None:
     """``airflow dags test`` makes a manual run."""
     body = """
     TruncateTableOperator(
@@ -120,7 +136,9 @@ def test_a_test_of_a_dag_is_for_its_date(dag_file, submitter, warehouse, airflow
     assert submitter.request.statement.partition == {"day": "'2026-01-31'"}
 
 
-def test_mapped_operators_have_it(dag_file, submitter, warehouse, airflow_db):
+def test_mapped_operators_have_it(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, warehouse: Path, airflow_db: None
+) -> None:
     body = """
     TruncateTableOperator.partial(
         task_id="t", partition={"day": "{{ run_partition('day') }}"}
@@ -148,7 +166,7 @@ ZONES = {
 
 @pytest.mark.parametrize("run_type", ["scheduled", "backfill", "manual"])
 @pytest.mark.parametrize("arguments", ZONES.values(), ids=ZONES)
-def test_the_day_is_that_of_the_dags_time_zone(arguments, run_type):
+def test_the_day_is_that_of_the_dags_time_zone(arguments: dict[str, Any], run_type: str) -> None:
     run = {"logical_date": MIDNIGHT, "run_type": run_type}
     given = {"schedule": None, "start_date": DAY, **arguments}
     for template, day in (
@@ -160,7 +178,7 @@ def test_the_day_is_that_of_the_dags_time_zone(arguments, run_type):
         assert rendered(task, **run) == f"2026-{day}"
 
 
-def test_a_timetables_zone_comes_before_that_of_the_dag():
+def test_a_timetables_zone_comes_before_that_of_the_dag() -> None:
     schedule = CronDataIntervalTimetable("@daily", timezone="UTC")
     start = datetime(2026, 1, 1, tzinfo=BERLIN)
     with DAG("d", schedule=schedule, start_date=start):
@@ -168,18 +186,18 @@ def test_a_timetables_zone_comes_before_that_of_the_dag():
     assert rendered(task, logical_date=MIDNIGHT, run_type="scheduled") == "2026-01-31"
 
 
-def test_an_unknown_time_zone():
+def test_an_unknown_time_zone() -> None:
     with pytest.raises(AirflowFailException, match="'Mars' is not a time zone"):
         run_partition(context_of(task_of(), logical_date=DAY), tz="Mars")
 
 
-def test_sensors_have_it():
+def test_sensors_have_it() -> None:
     with DAG("d", schedule=None, start_date=DAY):
         sensor = PartitionSensor(task_id="t", table="a.b", partition={"day": TEMPLATE})
     assert rendered(sensor, conf=CONF) == "2026-01-02"
 
 
-def test_a_template_without_its_context(tmp_path):
+def test_a_template_without_its_context(tmp_path: Path) -> None:
     (tmp_path / "m.sql").write_text("{% macro day() %}{{ run_partition('day') }}{% endmacro %}")
     asked = []
     for context in ("", " with context"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +21,7 @@ ZIP = {"id": 10, "name": "zip", "type": "INT"}
 ORDERS = {"note": "STRING", "paid": "BOOLEAN", "address": {"type": "ROW", "fields": [CITY]}}
 CHANGES = {"note": "STRING", "Extra": "INT", "address": {"type": "ROW", "fields": [CITY, ZIP]}}
 # All tables also have the columns id and day.
-TABLES = {
+TABLES: dict[str, dict[str, Any]] = {
     "orders": ORDERS,
     "changes": CHANGES,
     "kinds": {"rowkind": "STRING", "note": "STRING"},
@@ -30,22 +32,24 @@ TABLES = {
 ALL = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
 
 
-def merge(clauses, source="shop.changes", words="WITH SCHEMA EVOLUTION "):
+def merge(clauses: str, source: str = "shop.changes", words: str = "WITH SCHEMA EVOLUTION ") -> str:
     return f"MERGE {words}INTO shop.orders AS t USING {source} AS s ON t.id = s.id {clauses}"
 
 
-def insert(rest, words="WITH SCHEMA EVOLUTION "):
+def insert(rest: str, words: str = "WITH SCHEMA EVOLUTION ") -> str:
     return f"INSERT {words}INTO shop.orders {rest}"
 
 
 @pytest.fixture
-def hook(warehouse):
+def hook(warehouse: Path) -> PaimonHook:
     for name, columns in TABLES.items():
         TableFiles(warehouse, name, more_columns=columns).create()
     return PaimonHook("paimon_default")
 
 
-def check(hook, sql, sources=None, **changes):
+def check(
+    hook: PaimonHook, sql: str, sources: dict[str, Any] | None = None, **changes: Any
+) -> None:
     named = to_named_sources(sources)
     parsed = parse_statement(sql, [each.name for each in named])
     statement = replace(parsed.statement, **changes)
@@ -74,7 +78,7 @@ EVOLVING = {
 
 
 @pytest.mark.parametrize("sql", EVOLVING.values(), ids=EVOLVING)
-def test_what_evolution_allows(hook, sql):
+def test_what_evolution_allows(hook: PaimonHook, sql: str) -> None:
     check(hook, sql)
     with pytest.raises(JobError, match=r"^(COLUMN_NOT_FOUND|EXPRESSION_INVALID): "):
         check(hook, sql.replace("WITH SCHEMA EVOLUTION ", ""))
@@ -103,11 +107,11 @@ ACCEPTED = {
 
 
 @pytest.mark.parametrize("sql", ACCEPTED.values(), ids=ACCEPTED)
-def test_what_is_left_to_the_job(hook, sql):
+def test_what_is_left_to_the_job(hook: PaimonHook, sql: str) -> None:
     check(hook, sql)
 
 
-def widened(hook, name, sql):
+def widened(hook: PaimonHook, name: str, sql: str) -> None:
     """Check a statement with type widening."""
     found = parse_statement(sql, [])
     check = MetadataCheck(hook, shares_files=True)
@@ -115,7 +119,7 @@ def widened(hook, name, sql):
 
 
 @pytest.mark.parametrize("column", ["p", "b"], ids=["partition", "bucket"])
-def test_keys_are_not_widened(hook, warehouse, column):
+def test_keys_are_not_widened(hook: PaimonHook, warehouse: Path, column: str) -> None:
     keys = ("day", "p")
     options = {"bucket": "2", "bucket-key": "b"}
     TableFiles(warehouse, "keyed", partition_keys=keys, more_columns={"b": "INT"}).create(**options)
@@ -128,7 +132,7 @@ def test_keys_are_not_widened(hook, warehouse, column):
             widened(hook, "widening", sql)
 
 
-def test_files_with_unknown_columns(hook, tmp_path):
+def test_files_with_unknown_columns(hook: PaimonHook, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1,x\n")
     sql = merge(
         "WHEN MATCHED THEN UPDATE SET anything = s.anything "
@@ -141,7 +145,7 @@ def test_files_with_unknown_columns(hook, tmp_path):
         check(hook, wrong, {"files": file_source(str(tmp_path / "a.csv"), "csv")})
 
 
-def test_new_rows_can_be_sorted_by_new_columns(hook):
+def test_new_rows_can_be_sorted_by_new_columns(hook: PaimonHook) -> None:
     sql = insert("BY NAME SELECT * FROM shop.changes")
     check(hook, sql, order_by=("extra DESC",))
     with pytest.raises(JobError, match=r"order_by: more is not a column of shop\.orders or"):
@@ -224,7 +228,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("sql", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_is_refused(hook, sql, message):
+def test_what_is_refused(hook: PaimonHook, sql: str, message: str) -> None:
     with pytest.raises(JobError) as raised:
         check(hook, sql)
     assert message in str(raised.value)

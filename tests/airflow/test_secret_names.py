@@ -46,7 +46,7 @@ from tests.airflow.support import PASSWORD
         "pwd",
     ],
 )
-def test_names_of_secrets(name):
+def test_names_of_secrets(name: str) -> None:
     with pytest.raises(RequestError) as raised:
         refuse_secrets("conf", {name: PASSWORD}, "")
 
@@ -76,14 +76,14 @@ def test_names_of_secrets(name):
         "bypass",
     ],
 )
-def test_names_that_only_speak_of_secrets(name):
+def test_names_that_only_speak_of_secrets(name: str) -> None:
     refuse_secrets("conf", {name: "a value"}, "")
 
 
 @pytest.mark.parametrize(
     "value", [f"jdbc:postgresql://u:{PASSWORD}@host/db", f"jdbc:mysql://h/db?password={PASSWORD}"]
 )
-def test_addresses_with_a_secret(value):
+def test_addresses_with_a_secret(value: str) -> None:
     with pytest.raises(RequestError) as raised:
         refuse_secrets("source.options", {"url": value}, "")
 
@@ -111,7 +111,7 @@ def test_addresses_with_a_secret(value):
         f"--password={PASSWORD}",
     ],
 )
-def test_options_of_java_with_a_secret(name, value):
+def test_options_of_java_with_a_secret(name: str, value: str) -> None:
     with pytest.raises(RequestError, match="holds a secret") as raised:
         refuse_secrets("conf", {name: value}, "")
 
@@ -128,11 +128,11 @@ def test_options_of_java_with_a_secret(name, value):
         "s3://bucket/password/file.csv",
     ],
 )
-def test_values_without_a_secret(value):
+def test_values_without_a_secret(value: str) -> None:
     refuse_secrets("conf", {"spark.driver.extraJavaOptions": value}, "")
 
 
-def test_options_of_a_source():
+def test_options_of_a_source() -> None:
     source = file_source("/in", "csv", options={"header": True, "password": PASSWORD})
 
     with pytest.raises(RequestError, match=r"source\.options\.password: holds a secret") as raised:
@@ -141,12 +141,12 @@ def test_options_of_a_source():
     assert PASSWORD not in str(raised.value)
 
 
-def test_conf_of_an_operator():
+def test_conf_of_an_operator() -> None:
     with pytest.raises(RequestError, match=r"conf\.spark\.authenticate\.secret") as raised:
         MergeIntoOperator(
             task_id="merge",
             target="shop.orders",
-            source="shop.changes",
+            source="shop.changes",  # type: ignore[arg-type]
             on="t.id = s.id",
             when=[when_matched().delete()],
             conf={"spark.authenticate.secret": PASSWORD},

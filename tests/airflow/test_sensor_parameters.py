@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from airflow_provider_merge.sensors.base import TableSensor
 from airflow_provider_merge.sensors.compaction import CompactionSensor
 from airflow_provider_merge.sensors.freshness import FreshnessSensor
 from airflow_provider_merge.sensors.partition import PartitionSensor
@@ -71,7 +74,11 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("sensor", "parameters", "message"), WRONG.values(), ids=WRONG)
-def test_wrong_parameters_are_refused_when_the_dag_is_parsed(sensor, parameters, message):
+def test_wrong_parameters_are_refused_when_the_dag_is_parsed(
+    sensor: type[TableSensor],
+    parameters: dict[str, Any],
+    message: str,
+) -> None:
     with pytest.raises(RequestError, match=message):
         sensor(task_id="t", **{"table": "a.b", **parameters})
 
@@ -97,6 +104,10 @@ OF_A_WRONG_TYPE = {
 @pytest.mark.parametrize(
     ("sensor", "parameters", "message"), OF_A_WRONG_TYPE.values(), ids=OF_A_WRONG_TYPE
 )
-def test_what_another_task_returned_is_checked(sensor, parameters, message):
+def test_what_another_task_returned_is_checked(
+    sensor: type[TableSensor],
+    parameters: dict[str, Any],
+    message: str,
+) -> None:
     with pytest.raises(RequestError, match=message):
         sensor(task_id="t", table="a.b", **parameters).gate({})

@@ -4,39 +4,40 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
 from airflow.providers.common.compat.sdk import AirflowFailException, AirflowSkipException
 from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
 from airflow.sdk import DAG, timezone
 
-from airflow_provider_merge.metadata.paimon.table import PaimonTable
-from airflow_provider_merge.metadata.table_view import TableView
+from airflow_provider_merge.sensors.base import TableSensor
 from airflow_provider_merge.sensors.freshness import FreshnessSensor
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.sensors.snapshot import SnapshotSensor
 from airflow_provider_merge.sensors.tag import TagSensor
-from airflow_provider_merge.triggers.gates import SnapshotGate
-from spark_jobs.contract.request import TableName
 from tests.airflow.contexts import context_of
+from tests.airflow.support import DagFile
 from tests.support.paimon_metadata import TableFiles
 
 HOUR = 3600 * 1000
 
 
 @pytest.fixture
-def orders(warehouse):
+def orders(warehouse: Path) -> TableFiles:
     return TableFiles(warehouse).create()
 
 
-def found(sensor):
+def found(sensor: TableSensor) -> Any:
     """What one poll finds; None: the gate is closed."""
     value = sensor.poke({})
     return value.xcom_value if value else None
 
 
-def test_a_snapshot_after_an_id(orders):
+def test_a_snapshot_after_an_id(orders: TableFiles) -> None:
     sensor = SnapshotSensor(task_id="t", table="shop.orders", after_id="1")
     orders.add()
     assert found(sensor) is None
@@ -47,7 +48,7 @@ def test_a_snapshot_after_an_id(orders):
     json.dumps(facts)
 
 
-def test_a_snapshot_after_a_time(orders):
+def test_a_snapshot_after_a_time(orders: TableFiles) -> None:
     orders.add(time_millis=1_700_000_000_000)
     early = datetime.fromtimestamp(1_700_000_000 - 1, UTC)
     late = datetime.fromtimestamp(1_700_000_000, UTC).isoformat()
@@ -64,7 +65,9 @@ def test_a_snapshot_after_a_time(orders):
         ({"properties": {"merge.dag-id": "other"}}, None),
     ],
 )
-def test_a_snapshot_of_a_kind(orders, wanted, snapshot_id):
+def test_a_snapshot_of_a_kind(
+    orders: TableFiles, wanted: dict[str, Any], snapshot_id: int | None
+) -> None:
     orders.add()
     orders.add(properties={"merge.statement": "merge", "merge.dag-id": "ingest"})
     orders.add(kind="COMPACT")
@@ -72,8 +75,11 @@ def test_a_snapshot_of_a_kind(orders, wanted, snapshot_id):
     assert (facts and facts["snapshot_id"]) == snapshot_id
 
 
-def test_what_a_snapshot_is_expected_to_be(orders):
-    wanted = {"statements": ["merge", "delete"], "properties": {"merge.dag-id": "ingest"}}
+def test_what_a_snapshot_is_expected_to_be(orders: TableFiles) -> None:
+    wanted: dict[str, Any] = {
+        "statements": ["merge", "delete"],
+        "properties": {"merge.dag-id": "ingest"},
+    }
     sensor = SnapshotSensor(task_id="a", table="shop.orders", after_id=0, **wanted)
     expected = "expected one, by merge or delete, with merge.dag-id=ingest"
     assert found(sensor) is None
@@ -87,7 +93,7 @@ def test_what_a_snapshot_is_expected_to_be(orders):
     assert after._seen == f"{newest}, expected one after 2026-01-31T00:00:00+00:00"
 
 
-def test_snapshots_that_expired_between_two_polls(orders):
+def test_snapshots_that_expired_between_two_polls(orders: TableFiles) -> None:
     sensor = SnapshotSensor(task_id="t", table="shop.orders", after_id=1, statements="merge")
     for _ in range(4):
         orders.add()
@@ -98,7 +104,7 @@ def test_snapshots_that_expired_between_two_polls(orders):
     assert "2 snapshots after 1 expired before this poll" in sensor._seen
 
 
-def test_partitions(orders):
+def test_partitions(orders: TableFiles) -> None:
     orders.add({"2026-01-30": 5, "2026-01-31": 2})
     one = PartitionSensor(task_id="a", table="shop.orders", partition={"day": "2026-01-31"})
     facts = found(one)
@@ -117,7 +123,7 @@ def test_partitions(orders):
     assert len(found(several)["partitions"]) == 3
 
 
-def test_a_partition_with_rows(orders):
+def test_a_partition_with_rows(orders: TableFiles) -> None:
     orders.add({"2026-01-31": 2})
     sensor = PartitionSensor(
         task_id="t", table="shop.orders", partition={"day": "2026-01-31"}, min_rows=3
@@ -129,7 +135,7 @@ def test_a_partition_with_rows(orders):
     assert sensor._seen.endswith(": partition day=2026-01-31 has 3 rows")
 
 
-def test_a_partition_that_changed(orders):
+def test_a_partition_that_changed(orders: TableFiles) -> None:
     now = int(time.time() * 1000)
     orders.add({"2026-01-31": 2}, time_millis=now - 2 * HOUR)
     orders.add({"2026-01-30": 2}, time_millis=now)
@@ -147,7 +153,7 @@ def test_a_partition_that_changed(orders):
     assert found(sensor)["snapshot_id"] == 4
 
 
-def test_a_tag(orders):
+def test_a_tag(orders: TableFiles) -> None:
     orders.add()
     sensor = TagSensor(task_id="t", table="shop.orders", tag="daily-2026-01-31")
     assert found(sensor) is None
@@ -160,7 +166,7 @@ def test_a_tag(orders):
     assert found(sensor)["snapshot_id"] == 1
 
 
-def test_freshness(orders):
+def test_freshness(orders: TableFiles) -> None:
     now = int(time.time() * 1000)
     orders.add({"2026-01-31": 1}, time_millis=now - 3 * HOUR)
     table = FreshnessSensor(task_id="a", table="shop.orders", max_age=3600)
@@ -183,7 +189,7 @@ def test_freshness(orders):
 HISTORY_ENDS = "snapshots before 2 have expired and may have changed it"
 
 
-def test_freshness_beyond_the_retained_snapshots(orders):
+def test_freshness_beyond_the_retained_snapshots(orders: TableFiles) -> None:
     now = int(time.time() * 1000)
     orders.add({"2026-01-31": 1}, time_millis=now - 70 * HOUR // 60)
     orders.add({"2026-01-30": 1}, time_millis=now - HOUR // 2)
@@ -205,12 +211,12 @@ def test_freshness_beyond_the_retained_snapshots(orders):
     assert "expired" not in short._seen, "history reaches back further"
 
 
-def test_a_change_that_was_seen_before_its_snapshot_expired(orders):
+def test_a_change_that_was_seen_before_its_snapshot_expired(orders: TableFiles) -> None:
     now = int(time.time() * 1000)
     orders.add({"2026-01-31": 1, "2026-01-30": 1}, time_millis=now - 2 * HOUR)
     orders.add({"2026-01-31": 1}, time_millis=now - HOUR // 2)
     orders.add({"2026-01-29": 1}, time_millis=now - HOUR // 3)
-    options = {
+    options: dict[str, Any] = {
         "table": "shop.orders",
         "partition": [{"day": "2026-01-31"}, {"day": "2026-01-30"}],
         "changed_since": datetime.fromtimestamp(now / 1000 - 3600, UTC),
@@ -238,7 +244,9 @@ MODES = ["mode='poke'", "mode='reschedule'", "deferrable=True"]
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_every_mode_finds(airflow_db, orders, dag_file, mode):
+def test_every_mode_finds(
+    airflow_db: None, orders: TableFiles, dag_file: Callable[..., DagFile], mode: str
+) -> None:
     orders.add({"2026-01-31": 7})
     body = f"""{PREAMBLE}
 PartitionSensor(
@@ -255,8 +263,15 @@ PartitionSensor(
 @pytest.mark.parametrize("mode", MODES[::2])
 @pytest.mark.parametrize(("soft_fail", "state"), [(False, "failed"), (True, "skipped")])
 def test_time_out_tells_what_was_seen(
-    airflow_db, orders, dag_file, mode, soft_fail, state, capsys, caplog
-):
+    airflow_db: None,
+    orders: TableFiles,
+    dag_file: Callable[..., DagFile],
+    mode: str,
+    soft_fail: bool,
+    state: str,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     orders.add(time_millis=0)
     body = f"""{PREAMBLE}
 FreshnessSensor(
@@ -273,7 +288,12 @@ FreshnessSensor(
 
 
 @pytest.mark.parametrize("deferrable", [False, True])
-def test_a_sensor_that_skips_what_is_wrong_says_it(orders, deferrable, capsys, caplog):
+def test_a_sensor_that_skips_what_is_wrong_says_it(
+    orders: TableFiles,
+    deferrable: bool,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with DAG("d", schedule=None):
         sensor = PartitionSensor(
             task_id="t",
@@ -290,7 +310,7 @@ def test_a_sensor_that_skips_what_is_wrong_says_it(orders, deferrable, capsys, c
     assert "Skipped, as soft_fail or never_fail asks: TABLE_NOT_FOUND" in text
 
 
-def test_a_store_that_is_gone_for_a_while(orders):
+def test_a_store_that_is_gone_for_a_while(orders: TableFiles) -> None:
     orders.add()
     sensor = SnapshotSensor(task_id="t", table="shop.orders", after_id=0)
     folder = orders.folder / "snapshot"
@@ -306,7 +326,9 @@ def test_a_store_that_is_gone_for_a_while(orders):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not AIRFLOW_V_3_3_PLUS, reason="needs the state store of Airflow 3.3")
-def test_after_the_last_one(airflow_db, orders, dag_file):
+def test_after_the_last_one(
+    airflow_db: None, orders: TableFiles, dag_file: Callable[..., DagFile]
+) -> None:
     sensor = "SnapshotSensor(task_id='t', table='shop.orders', after_last=True, **now)"
     file = dag_file(f"{PREAMBLE}\nnow = {{'timeout': 1, 'poke_interval': 0.2}}\n{sensor}")
     dag = file.dag()
@@ -323,35 +345,14 @@ def test_after_the_last_one(airflow_db, orders, dag_file):
     file.path.unlink()
 
 
-def test_after_a_snapshot_that_was_rolled_back(orders):
-    for _ in range(3):
-        orders.add(time_millis=1000)
-    seen = SnapshotGate(after_id=3, after_millis=1000)
-    assert seen.observe(view(orders)).facts is None
-    orders.roll_back(1)
-    assert seen.observe(view(orders)).facts is None
-    orders.add(time_millis=2000)
-    assert seen.observe(view(orders)).facts["snapshot_id"] == 2
-    for _ in range(2):
-        orders.add(time_millis=2000)
-    newest = SnapshotGate(after_id=4, after_millis=2000)
-    assert newest.observe(view(orders)).facts is None
-    orders.add(time_millis=1500)
-    assert newest.observe(view(orders)).facts["snapshot_id"] == 5, "a clock that went back"
-
-
-def view(orders):
-    return TableView(PaimonTable(TableName("shop", orders.name), str(orders.folder)))
-
-
 @pytest.mark.skipif(AIRFLOW_V_3_3_PLUS, reason="Airflow before 3.3 has no state store")
-def test_after_the_last_one_is_refused_before_airflow_3_3(orders):
+def test_after_the_last_one_is_refused_before_airflow_3_3(orders: TableFiles) -> None:
     sensor = SnapshotSensor(task_id="t", table="shop.orders", after_last=True)
     with pytest.raises(AirflowFailException, match=r"state store of Airflow 3\.3"):
         found(sensor)
 
 
-def state_of(dag):
+def state_of(dag: DAG) -> tuple[Any, Any | None]:
     (ti,) = dag.test(logical_date=timezone.utcnow()).get_task_instances()
     value = ti.xcom_pull(task_ids="t") if ti.state == "success" else None
     return ti.state, value and value["snapshot_id"]
@@ -375,8 +376,16 @@ FINAL = {
 @pytest.mark.parametrize("mode", MODES[::2])
 @pytest.mark.parametrize(("sensor", "parameters", "message"), FINAL.values(), ids=FINAL)
 def test_final_errors_end_the_task(
-    airflow_db, orders, dag_file, mode, sensor, parameters, message, capsys, caplog
-):
+    airflow_db: None,
+    orders: TableFiles,
+    dag_file: Callable[..., DagFile],
+    mode: str,
+    sensor: str,
+    parameters: str,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     orders.add()
     body = f"{PREAMBLE}\n{sensor}(task_id='t', retries=3, {parameters}, {mode})"
     run = dag_file(body).run()

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -28,19 +29,19 @@ _OF_LOCAL_MASTERS = {
 
 
 @pytest.fixture
-def launcher(tmp_path, monkeypatch):
+def launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launcher:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     connection(monkeypatch, "spark_default", conn_type="spark", host="local[2]")
     return Launcher.make(tmp_path / "env")
 
 
-def submit(launcher, job=JOB, **settings):
+def submit(launcher: Launcher, job: SparkJob = JOB, **settings: Any) -> None:
     settings = {"spark_env": str(launcher.folder), **settings}
     SparkSubmitSubmitter(SparkSettings(**settings)).submit(job)
 
 
-def test_client_mode_names_absolute_private_files(launcher):
+def test_client_mode_names_absolute_private_files(launcher: Launcher) -> None:
     submit(launcher)
     arguments = launcher.arguments
     main, *rest = arguments[-10:]
@@ -58,28 +59,32 @@ def test_client_mode_names_absolute_private_files(launcher):
     assert launcher.option("--files") is None
 
 
-def test_a_local_master_finds_the_package_on_its_path(launcher, monkeypatch):
+def test_a_local_master_finds_the_package_on_its_path(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTHONPATH", "/mine")
     submit(launcher)
     package, mine = launcher.seen["environment"]["PYTHONPATH"].split(":")
     assert (Path(package).name, mine) == ("package", "/mine")
-    assert Path(package).parent == Path(launcher.option("--request")).parent
+    assert Path(package).parent == Path(launcher.given("--request")).parent
     assert job_package.main_file().is_file(), "the files that it links to stay"
     assert launcher.option("--py-files") is None
     assert launcher.conf["spark.python.daemon.module"] == "spark_jobs.worker_daemon"
 
 
-def test_another_master_is_sent_the_package(launcher, monkeypatch):
+def test_another_master_is_sent_the_package(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PYTHONPATH", "/mine")
     connection(monkeypatch, "spark_default", conn_type="spark", host="spark://host:7077")
     submit(launcher)
-    assert Path(launcher.option("--py-files")).name == "spark_jobs.zip"
+    assert Path(launcher.given("--py-files")).name == "spark_jobs.zip"
     assert launcher.seen["environment"]["PYTHONPATH"] == "/mine"
     assert launcher.conf.keys().isdisjoint(_OF_LOCAL_MASTERS)
 
 
 @pytest.mark.parametrize("key", _OF_LOCAL_MASTERS)
-def test_conf_wins_over_what_suits_a_local_master(launcher, key):
+def test_conf_wins_over_what_suits_a_local_master(launcher: Launcher, key: str) -> None:
     submit(launcher)
     assert launcher.conf[key] == _OF_LOCAL_MASTERS[key]
     launcher.record.unlink()
@@ -87,16 +92,20 @@ def test_conf_wins_over_what_suits_a_local_master(launcher, key):
     assert launcher.conf[key] == "mine"
 
 
-def test_workers_have_sockets_in_the_jobs_folder(launcher, monkeypatch):
+def test_workers_have_sockets_in_the_jobs_folder(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", "/tmp")
     submit(launcher)
-    folder = Path(launcher.option("--request")).parent
+    folder = Path(launcher.given("--request")).parent
     assert launcher.conf["spark.python.unix.domain.socket.enabled"] == "true"
     assert launcher.conf["spark.python.unix.domain.socket.dir"] == str(folder)
     assert launcher.seen["files"][launcher.option("--request")]["folder_mode"] == "0o700"
 
 
-def test_workers_have_none_where_the_path_would_be_too_long(launcher, monkeypatch, tmp_path):
+def test_workers_have_none_where_the_path_would_be_too_long(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     deep = tmp_path / ("x" * 60)
     deep.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(deep))
@@ -105,7 +114,7 @@ def test_workers_have_none_where_the_path_would_be_too_long(launcher, monkeypatc
 
 
 @pytest.mark.parametrize(("most", "mode"), [(1, None), (2, "FAIR")])
-def test_several_statements_go_as_one_file(launcher, most, mode):
+def test_several_statements_go_as_one_file(launcher: Launcher, most: int, mode: str | None) -> None:
     batch = JobBatch("batch-1", (example_request(), example_request()), max_parallel=most)
     submit(launcher, SparkJob("dag.task", batch))
     path = launcher.option("--batch")
@@ -115,14 +124,16 @@ def test_several_statements_go_as_one_file(launcher, most, mode):
     assert launcher.seen["environment"]["AIRFLOW_MERGE_OPERATION"] == "batch-1"
 
 
-def test_files_are_removed_afterwards(launcher, tmp_path):
+def test_files_are_removed_afterwards(launcher: Launcher, tmp_path: Path) -> None:
     submit(launcher)
     assert launcher.seen["files"]
     assert not [path for path in launcher.seen["files"] if Path(path).exists()]
     assert [path.name for path in tmp_path.iterdir()] == ["env"]
 
 
-def test_files_are_removed_after_a_failure(tmp_path, monkeypatch, launcher):
+def test_files_are_removed_after_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launcher: Launcher
+) -> None:
     failing = Launcher.make(tmp_path / "failing", then="sys.exit(3)")
     with pytest.raises(SubmissionError, match=r"^The driver ended with exit code 3\.") as caught:
         submit(failing)
@@ -147,7 +158,9 @@ def test_files_are_removed_after_a_failure(tmp_path, monkeypatch, launcher):
         ("sys.exit(143)", "4g", "(signal 15, SIGTERM)."),
     ],
 )
-def test_a_driver_that_was_killed(tmp_path, launcher, end, memory, said):
+def test_a_driver_that_was_killed(
+    tmp_path: Path, launcher: Launcher, end: str, memory: str | None, said: str
+) -> None:
     killed = Launcher.make(tmp_path / "killed", then=end)
     with pytest.raises(SubmissionError) as caught:
         submit(killed, driver_memory=memory)
@@ -155,7 +168,7 @@ def test_a_driver_that_was_killed(tmp_path, launcher, end, memory, said):
     assert ("the launcher's last words" in str(caught.value)) == ("SIGTERM" in said)
 
 
-def test_files_of_a_killed_worker_are_removed(launcher, tmp_path):
+def test_files_of_a_killed_worker_are_removed(launcher: Launcher, tmp_path: Path) -> None:
     mine = tmp_path / f"merge-job-{JOB.work.operation_id}-old"
     other = tmp_path / "merge-job-other-old"
     for folder in (mine, other):
@@ -166,12 +179,14 @@ def test_files_of_a_killed_worker_are_removed(launcher, tmp_path):
     assert other.exists()
 
 
-def test_no_credentials_no_file(launcher):
+def test_no_credentials_no_file(launcher: Launcher) -> None:
     submit(launcher, SparkJob("dag.task", example_request()))
     assert "--credentials" not in launcher.arguments
 
 
-def test_secret_is_in_no_argument_and_no_variable(launcher, capfd, caplog):
+def test_secret_is_in_no_argument_and_no_variable(
+    launcher: Launcher, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level("DEBUG")
     submit(launcher)
     seen = launcher.seen
@@ -182,7 +197,9 @@ def test_secret_is_in_no_argument_and_no_variable(launcher, capfd, caplog):
     assert PASSWORD not in repr(JOB)
 
 
-def test_python_and_home_of_the_environment(launcher, monkeypatch):
+def test_python_and_home_of_the_environment(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SPARK_HOME", "/somewhere/else")
     submit(launcher)
     python = str(launcher.folder / "bin" / "python")
@@ -191,7 +208,7 @@ def test_python_and_home_of_the_environment(launcher, monkeypatch):
     assert launcher.seen["environment"]["SPARK_HOME"].startswith(str(launcher.folder))
 
 
-def test_what_people_tune(launcher):
+def test_what_people_tune(launcher: Launcher) -> None:
     submit(
         launcher,
         conf={"spark.pyspark.python": "./env/bin/python", "spark.sql.shuffle.partitions": "7"},
@@ -220,7 +237,7 @@ def test_what_people_tune(launcher):
     assert launcher.conf["spark.log.level"] == "WARN"
 
 
-def test_all_of_the_connection(launcher, monkeypatch):
+def test_all_of_the_connection(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
     extra = {"queue": "root.etl", "principal": "etl@EXAMPLE", "deploy-mode": "client"}
     connection(monkeypatch, "spark_yarn", conn_type="spark", host="yarn", extra=extra)
     submit(launcher, spark_conn_id="spark_yarn")
@@ -231,7 +248,9 @@ def test_all_of_the_connection(launcher, monkeypatch):
 
 
 @pytest.mark.parametrize("master", ["yarn", "k8s://https://host:6443"])
-def test_cluster_mode_ships_the_files(launcher, monkeypatch, master):
+def test_cluster_mode_ships_the_files(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch, master: str
+) -> None:
     connection(monkeypatch, "spark_cluster", conn_type="spark", host=master)
     if master.startswith("k8s"):
         # The provider takes the exit code of the driver from the launcher's log.
@@ -250,40 +269,50 @@ def test_cluster_mode_ships_the_files(launcher, monkeypatch, master):
 
 
 @pytest.mark.parametrize("master", ["spark://host:7077", "local[*]"])
-def test_cluster_mode_needs_yarn_or_kubernetes(launcher, monkeypatch, master):
+def test_cluster_mode_needs_yarn_or_kubernetes(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch, master: str
+) -> None:
     connection(monkeypatch, "spark_cluster", conn_type="spark", host=master)
     with pytest.raises(RequestError, match=r"deploy_mode: Spark runs no Python .*client"):
         submit(launcher, spark_conn_id="spark_cluster", deploy_mode="cluster")
     assert not launcher.record.exists()
 
 
-def test_cluster_mode_of_the_connection_is_seen(launcher, monkeypatch):
+def test_cluster_mode_of_the_connection_is_seen(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     extra = {"deploy-mode": "cluster"}
     connection(monkeypatch, "spark_ha", conn_type="spark", host="spark://a:1,b:1", extra=extra)
     with pytest.raises(RequestError, match="deploy_mode"):
         submit(launcher, spark_conn_id="spark_ha")
 
 
-def test_unknown_deploy_mode_of_the_connection(launcher, monkeypatch):
+def test_unknown_deploy_mode_of_the_connection(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     extra = {"deploy-mode": "remote"}
     connection(monkeypatch, "spark_odd", conn_type="spark", host="yarn", extra=extra)
     with pytest.raises(RequestError, match="connection 'spark_odd', deploy-mode: 'remote'"):
         submit(launcher, spark_conn_id="spark_odd")
 
 
-def test_kubernetes_without_its_provider(launcher, monkeypatch):
+def test_kubernetes_without_its_provider(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     connection(monkeypatch, "spark_k8s", conn_type="spark", host="k8s://https://host:6443")
     with pytest.raises(RequestError, match="apache-airflow-providers-cncf-kubernetes"):
         submit(launcher, spark_conn_id="spark_k8s")
 
 
-def test_missing_connection_is_not_yarn(launcher):
+def test_missing_connection_is_not_yarn(launcher: Launcher) -> None:
     with pytest.raises(RequestError, match="spark_conn_id: there is no connection 'nowhere'"):
         submit(launcher, spark_conn_id="nowhere")
     assert not launcher.record.exists()
 
 
-def test_the_first_compiler_works_alone(launcher, monkeypatch):
+def test_the_first_compiler_works_alone(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=4")
     submit(launcher)
     options = launcher.seen["environment"]["SPARK_SUBMIT_OPTS"].split()
@@ -293,7 +322,9 @@ def test_the_first_compiler_works_alone(launcher, monkeypatch):
     assert options[-1] == "-XX:TieredStopAtLevel=4", "what the user says wins"
 
 
-def test_both_compilers_wait_longer_unless_somebody_says_else(launcher, monkeypatch):
+def test_both_compilers_wait_longer_unless_somebody_says_else(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-XX:Tier4BackEdgeThreshold=40000")
     submit(launcher, SparkJob("dag.task", example_request(), both_compilers=True))
     options = launcher.seen["environment"]["SPARK_SUBMIT_OPTS"].split()
@@ -303,39 +334,47 @@ def test_both_compilers_wait_longer_unless_somebody_says_else(launcher, monkeypa
     assert options[-1] == "-XX:Tier4BackEdgeThreshold=40000"
 
 
-def test_compilers_of_drivers_elsewhere_are_left_alone(launcher, monkeypatch):
+def test_compilers_of_drivers_elsewhere_are_left_alone(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("SPARK_SUBMIT_OPTS", raising=False)
     connection(monkeypatch, "spark_default", conn_type="spark", host="yarn")
     submit(launcher, deploy_mode="cluster")
     assert "SPARK_SUBMIT_OPTS" not in launcher.seen["environment"]
 
 
-def test_environment_from_the_connection(launcher, monkeypatch):
+def test_environment_from_the_connection(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     extra = {"spark-env": str(launcher.folder)}
     connection(monkeypatch, "spark_default", conn_type="spark", host="local", extra=extra)
     submit(launcher, spark_env=None)
     assert launcher.record.exists()
 
 
-def test_environment_from_the_configuration(launcher, monkeypatch):
+def test_environment_from_the_configuration(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AIRFLOW__MERGE__SPARK_ENV", str(launcher.folder))
     submit(launcher, spark_env=None)
     assert launcher.record.exists()
 
 
-def test_environment_without_pyspark(launcher, tmp_path):
+def test_environment_without_pyspark(launcher: Launcher, tmp_path: Path) -> None:
     with pytest.raises(RequestError, match=r"^REQUEST_INVALID: spark_env: .* does not exist"):
         submit(launcher, spark_env=str(tmp_path))
 
 
-def test_no_spark_submit_anywhere(launcher, monkeypatch, tmp_path):
+def test_no_spark_submit_anywhere(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("AIRFLOW__MERGE__SPARK_ENV", raising=False)
     with pytest.raises(RequestError, match="spark_env: there is no spark-submit on this worker"):
         submit(launcher, spark_env=None)
 
 
-def test_mark_is_set_for_the_job_only(launcher):
+def test_mark_is_set_for_the_job_only(launcher: Launcher) -> None:
     submit(launcher)
     assert launcher.seen["environment"]["AIRFLOW_MERGE_OPERATION"] == JOB.work.operation_id
     assert "AIRFLOW_MERGE_OPERATION" not in os.environ

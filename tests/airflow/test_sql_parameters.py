@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from airflow_provider_merge.assets import table_asset
@@ -20,7 +22,9 @@ FILE = file_source("/data/{{ ds }}", "parquet")
 MERGE = "MERGE INTO shop.orders USING shop.updates s ON orders.id = s.id WHEN MATCHED THEN DELETE"
 
 
-def asked(operator):
+def asked(
+    operator: MergeIntoOperator | DeleteFromOperator | UpdateOperator,
+) -> tuple[Any, Any, Any]:
     """What the job would be asked for."""
     return operator.target_table(), operator.statement(), operator.request_sources()
 
@@ -131,7 +135,10 @@ EQUAL = {
 
 
 @pytest.mark.parametrize(("text", "parts"), EQUAL.values(), ids=EQUAL)
-def test_text_and_parts_ask_for_the_same(text, parts):
+def test_text_and_parts_ask_for_the_same(
+    text: MergeIntoOperator | DeleteFromOperator | UpdateOperator,
+    parts: MergeIntoOperator | DeleteFromOperator | UpdateOperator,
+) -> None:
     assert asked(text) == asked(parts)
 
 
@@ -284,12 +291,16 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("operator", "parameters", "message"), WRONG.values(), ids=WRONG)
-def test_found_at_parse(operator, parameters, message):
+def test_found_at_parse(
+    operator: type[MergeIntoOperator | UpdateOperator | DeleteFromOperator],
+    parameters: dict[str, Any],
+    message: str,
+) -> None:
     with pytest.raises(JobError, match=f"^[A-Z_]+: task '[a-z]+': {message}"):
         operator(task_id="wrong", **parameters)
 
 
-def test_codes():
+def test_codes() -> None:
     for sql, code in {
         "DELETE FROM": "SYNTAX_ERROR",
         "DELETE FROM c.n.d.t": "REQUEST_INVALID",
@@ -326,16 +337,19 @@ LEGAL = {
 
 
 @pytest.mark.parametrize(("operator", "parameters"), LEGAL.values(), ids=LEGAL)
-def test_never_rejected_at_parse(operator, parameters):
+def test_never_rejected_at_parse(
+    operator: type[MergeIntoOperator | DeleteFromOperator | UpdateOperator],
+    parameters: dict[str, Any],
+) -> None:
     operator(task_id="later", **parameters)
 
 
-def test_a_text_is_checked_beside_templates_in_its_sources():
+def test_a_text_is_checked_beside_templates_in_its_sources() -> None:
     with pytest.raises(JobError, match="line 1, column 23: expected ON"):
         MergeIntoOperator(task_id="m", sql="MERGE INTO a.b USING x", sources={"x": FILE})
 
 
-def test_the_target_of_a_text_is_an_outlet():
+def test_the_target_of_a_text_is_an_outlet() -> None:
     operator = DeleteFromOperator(task_id="d", sql="DELETE FROM shop.`a.b`")
     assert operator.outlets == [table_asset("paimon_default", "shop.`a.b`")]
     assert DeleteFromOperator(task_id="e", sql="DELETE FROM {{ x }}").outlets == []

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pytest
 from airflow.sdk import DAG
 from hypothesis import given
@@ -48,17 +52,17 @@ NAMES = ["x", "merge", "SELECT", "insert_1", "a b", "{{ params.name }}", "set-up
     st.sampled_from(BEGINNINGS),
     st.sampled_from(ENDS),
 )
-def test_statements_are_text(before, comment, beginning, end):
+def test_statements_are_text(before: str, comment: str, beginning: str, end: str) -> None:
     assert not names_sql_file(f"{before}{comment}{beginning}{end}")
 
 
 @given(st.sampled_from(BEFORE[:-1]), st.sampled_from(COMMENTS), st.sampled_from(NAMES))
-def test_comments_are_text(before, comment, name):
+def test_comments_are_text(before: str, comment: str, name: str) -> None:
     assert not names_sql_file(f"{before}{comment}{name}.sql")
 
 
 @given(st.lists(st.sampled_from(FOLDERS), max_size=3), st.sampled_from(NAMES))
-def test_paths_are_files(folders, name):
+def test_paths_are_files(folders: list[str], name: str) -> None:
     assert names_sql_file(f"{''.join(folders)}{name}.sql")
 
 
@@ -77,20 +81,20 @@ READS = {
 
 
 @pytest.mark.parametrize("text", READS.values(), ids=READS)
-def test_what_is_read_is_no_path(text):
-    assert parse_statement(text)
+def test_what_is_read_is_no_path(text: str) -> None:
+    assert parse_statement(text)  # type: ignore[truthy-bool]
     assert not names_sql_file(text)
 
 
 @pytest.mark.parametrize(
     "text", ["SELECT*FROM a.sql", "SELECT(1)FROM a.sql", "(SELECT 1) UNION(SELECT 2) -- x.sql"]
 )
-def test_queries_are_no_paths(text):
+def test_queries_are_no_paths(text: str) -> None:
     assert parse_query(text)
     assert not names_sql_file(text)
 
 
-def accepts(read, text):
+def accepts(read: Callable[..., Any], text: str) -> bool:
     """Whether ``read`` takes the first word of the text as the beginning of something."""
     try:
         read(text)
@@ -101,7 +105,7 @@ def accepts(read, text):
     return True
 
 
-def test_the_first_words_are_those_that_are_read():
+def test_the_first_words_are_those_that_are_read() -> None:
     from sqlglot.dialects.spark import Spark
 
     words = {each for each in Spark.Tokenizer.KEYWORDS if each.isalpha()}
@@ -111,7 +115,7 @@ def test_the_first_words_are_those_that_are_read():
     assert read <= FIRST_WORDS
 
 
-def test_a_text_stays_what_it_is_in_a_task(tmp_path):
+def test_a_text_stays_what_it_is_in_a_task(tmp_path: Path) -> None:
     texts = ["{# daily #}UPDATE a.b SET n=b.sql", "{% set t = 'a.b' %}UPDATE {{ t }} SET n=b.sql"]
     with DAG("d", schedule=None, start_date=DAY, template_searchpath=str(tmp_path)) as dag:
         for number, text in enumerate(texts):
@@ -123,7 +127,7 @@ def test_a_text_stays_what_it_is_in_a_task(tmp_path):
     assert dag.task_dict["q"].sql_file == ""
 
 
-def test_a_file_that_is_not_there_is_told_with_the_remedy(tmp_path):
+def test_a_file_that_is_not_there_is_told_with_the_remedy(tmp_path: Path) -> None:
     with DAG("d", schedule=None, start_date=DAY, template_searchpath=str(tmp_path)) as dag:
         UpdateOperator(task_id="t", sql="SELECT-1 FROM a.sql")
     with pytest.raises(JobError, match=r"task 't': sql: there is no file .* a blank behind its"):

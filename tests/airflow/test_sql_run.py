@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
+from airflow.models.asset import AssetEvent
+from airflow.models.dagrun import DagRun
 
 from spark_jobs.contract.request import FileSource, SqlSource, TableName, TableSource
 from spark_jobs.contract.statements import DeleteSpec, UpdateSpec
+from tests.airflow.support import DagFile, FakeSubmitter
 
 pytestmark = pytest.mark.usefixtures("airflow_db", "warehouse")
 
@@ -30,11 +37,11 @@ ARGUMENTS = 'params={"day": "2024-05-06"}'
 
 
 @pytest.fixture
-def sql_file(dag_file):
+def sql_file(dag_file: Callable[..., DagFile]) -> Iterator[Callable[..., DagFile]]:
     """Writes a DAG file and, beside it, the SQL file that it names."""
-    written = []
+    written: list[Path] = []
 
-    def write(text, body=FILE_MERGE, **options):
+    def write(text: str, body: str = FILE_MERGE, **options: Any) -> DagFile:
         name = f"statement_{len(written)}.sql"
         file = dag_file(body.format(file=name), **options)
         (file.path.parent / name).write_text(text)
@@ -46,7 +53,7 @@ def sql_file(dag_file):
         path.unlink()
 
 
-def test_a_file_is_rendered(sql_file, submitter):
+def test_a_file_is_rendered(sql_file: Callable[..., DagFile], submitter: FakeSubmitter) -> None:
     run = sql_file(TEXT, arguments=ARGUMENTS).run()
 
     assert run.state == "success"
@@ -61,7 +68,9 @@ def test_a_file_is_rendered(sql_file, submitter):
     assert request.statement.source == "merge_source"
 
 
-def test_the_rendered_text_is_shown_as_sql(sql_file, submitter):
+def test_the_rendered_text_is_shown_as_sql(
+    sql_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     from airflow.models.renderedtifields import RenderedTaskInstanceFields
 
     file = sql_file(TEXT, arguments=ARGUMENTS)
@@ -71,7 +80,9 @@ def test_the_rendered_text_is_shown_as_sql(sql_file, submitter):
     assert shown == TEXT.replace("{{ params.day }}", "2024-05-06")
 
 
-def test_a_rendered_file_gives_an_asset_event_where_the_asset_is_an_outlet(sql_file, submitter):
+def test_a_rendered_file_gives_an_asset_event_where_the_asset_is_an_outlet(
+    sql_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     outlet = 'outlets=[table_asset("paimon_default", "shop.orders")], sources='
     body = FILE_MERGE.replace("sources=", outlet)
     run = sql_file(TEXT, body, arguments=ARGUMENTS).run()
@@ -79,7 +90,9 @@ def test_a_rendered_file_gives_an_asset_event_where_the_asset_is_an_outlet(sql_f
     assert [event.extra["table"] for event in _asset_events(run)] == ["shop.orders"]
 
 
-def test_a_file_without_templates_names_the_outlet_itself(sql_file, submitter):
+def test_a_file_without_templates_names_the_outlet_itself(
+    sql_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     file = sql_file(TEXT.replace("{{ params.day }}", "2024-05-06"), arguments=ARGUMENTS)
     dag = file.dag()
     dag.resolve_template_files()
@@ -89,7 +102,9 @@ def test_a_file_without_templates_names_the_outlet_itself(sql_file, submitter):
     file.path.unlink()
 
 
-def test_a_wrong_file_without_templates_is_an_import_error(sql_file):
+def test_a_wrong_file_without_templates_is_an_import_error(
+    sql_file: Callable[..., DagFile],
+) -> None:
     from airflow.dag_processing.dagbag import DagBag
 
     file = sql_file("MERGE INTO shop.orders\nUSNG updates ON true", arguments=ARGUMENTS)
@@ -112,7 +127,13 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("using", "message"), WRONG.values(), ids=WRONG)
-def test_a_rendered_text_is_checked_before_spark(dag_file, submitter, capsys, using, message):
+def test_a_rendered_text_is_checked_before_spark(
+    dag_file: Callable[..., DagFile],
+    submitter: FakeSubmitter,
+    capsys: pytest.CaptureFixture[str],
+    using: str,
+    message: str,
+) -> None:
     body = """
     MergeIntoOperator(
         task_id="merge",
@@ -127,7 +148,7 @@ def test_a_rendered_text_is_checked_before_spark(dag_file, submitter, capsys, us
     assert message in capsys.readouterr().out.replace("\\'", "'")
 
 
-def test_delete_with_a_source(dag_file, submitter):
+def test_delete_with_a_source(dag_file: Callable[..., DagFile], submitter: FakeSubmitter) -> None:
     body = """
     DeleteFromOperator(
         task_id="forget",
@@ -147,7 +168,7 @@ def test_delete_with_a_source(dag_file, submitter):
     assert request.sources == (FileSource("gone", "/gone", "csv"),)
 
 
-def test_update_reads_a_table(dag_file, submitter):
+def test_update_reads_a_table(dag_file: Callable[..., DagFile], submitter: FakeSubmitter) -> None:
     body = """
     UpdateOperator(
         task_id="settle",
@@ -170,7 +191,7 @@ def test_update_reads_a_table(dag_file, submitter):
     )
 
 
-def test_mapped_over_texts(dag_file, submitter):
+def test_mapped_over_texts(dag_file: Callable[..., DagFile], submitter: FakeSubmitter) -> None:
     run = dag_file(
         """
         DeleteFromOperator.partial(task_id="clean").expand(
@@ -182,13 +203,13 @@ def test_mapped_over_texts(dag_file, submitter):
     assert {str(job.work.target) for job in submitter.jobs} == {"shop.a", "shop.b"}
 
 
-def _day(text):
+def _day(text: str) -> datetime:
     from datetime import UTC, datetime
 
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-def _asset_events(run):
+def _asset_events(run: DagRun) -> Sequence[AssetEvent]:
     from airflow.models.asset import AssetEvent
     from airflow.utils.session import create_session
     from sqlalchemy import select
@@ -198,7 +219,9 @@ def _asset_events(run):
         return session.scalars(query.where(AssetEvent.source_dag_id == run.dag_id)).all()
 
 
-def test_a_table_is_made_from_a_file(sql_file, submitter):
+def test_a_table_is_made_from_a_file(
+    sql_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     body = 'CreateTableOperator(task_id="create", sql="{file}", database="shop")'
     text = "CREATE TABLE {{ params.table }} (id INT, day DATE) PARTITIONED BY (day)"
 

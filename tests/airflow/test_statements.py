@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from airflow.models.dagrun import DagRun
 
+from airflow_provider_merge.submit.submitter import SparkJob
 from spark_jobs.contract.inserts import InsertOverwriteSpec
-from spark_jobs.contract.result import ErrorInfo
+from spark_jobs.contract.result import ErrorInfo, JobResult
 from spark_jobs.contract.statements import CreateTableSpec, DeleteSpec, MergeSpec, UpdateSpec
 from spark_jobs.errors import JobError
-from tests.airflow.support import committed, failed
+from tests.airflow.support import DagFile, FakeSubmitter, committed, failed
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("airflow_db", "warehouse")]
 
@@ -34,12 +39,12 @@ def three(arguments: str = "") -> str:
     return THREE.replace("{arguments}", arguments)
 
 
-def xcom(run):
+def xcom(run: DagRun) -> Any:
     (ti,) = run.get_task_instances()
     return ti.xcom_pull(task_ids=ti.task_id)
 
 
-def events(run):
+def events(run: DagRun) -> dict[str, Any]:
     from airflow.models.asset import AssetEvent
     from airflow.utils.session import create_session
 
@@ -48,11 +53,13 @@ def events(run):
         return {each.asset.uri: each.extra for each in found}
 
 
-def with_error(error):
+def with_error(error: ErrorInfo) -> Callable[[Any], JobResult]:
     return lambda request: failed(request, error)
 
 
-def test_the_job_gets_all_of_them_rendered(dag_file, submitter):
+def test_the_job_gets_all_of_them_rendered(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     run = dag_file(three("max_parallel='2', on_failure='continue'"), arguments=PARAMS).run()
 
     assert run.state == "success"
@@ -69,12 +76,12 @@ def test_the_job_gets_all_of_them_rendered(dag_file, submitter):
     assert len({job.work.operation_id, *(each.operation_id for each in job.work.requests)}) == 4
 
 
-def test_a_task_of_the_dag_is_the_list_only(dag_file):
+def test_a_task_of_the_dag_is_the_list_only(dag_file: Callable[..., DagFile]) -> None:
     dag = dag_file(three(), arguments=PARAMS).dag()
     assert list(dag.task_dict) == ["many"]
 
 
-def test_each_has_its_result(dag_file, submitter):
+def test_each_has_its_result(dag_file: Callable[..., DagFile], submitter: FakeSubmitter) -> None:
     submitter.outcomes = [
         lambda request: committed(request, new_snapshot_id=8),
         lambda request: committed(request, new_snapshot_id=3),
@@ -90,7 +97,9 @@ def test_each_has_its_result(dag_file, submitter):
     assert results["old"]["metrics"]["inserted"] == 1
 
 
-def test_each_table_has_its_event(dag_file, submitter):
+def test_each_table_has_its_event(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     snapshots = iter((8, 3, 9))
     submitter.outcomes = [lambda request: committed(request, new_snapshot_id=next(snapshots))]
     found = events(dag_file(three(), arguments=PARAMS).run())
@@ -107,7 +116,9 @@ def test_each_table_has_its_event(dag_file, submitter):
     assert "statements" not in parcels
 
 
-def test_what_failed_and_what_was_not_run_is_named(dag_file, submitter, capsys):
+def test_what_failed_and_what_was_not_run_is_named(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, capsys: pytest.CaptureFixture[str]
+) -> None:
     submitter.outcomes = [committed, with_error(WRONG_ROW), lambda _: None]
     submitter.process_fails = True
 
@@ -123,7 +134,9 @@ def test_what_failed_and_what_was_not_run_is_named(dag_file, submitter, capsys):
     assert events(run) == {}
 
 
-def test_a_retry_runs_the_same_operations(dag_file, submitter):
+def test_a_retry_runs_the_same_operations(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     submitter.outcomes = [
         *(committed, with_error(CONFLICT), lambda _: None),
         # Of the second try: the first statement is found committed, and left alone.
@@ -132,11 +145,11 @@ def test_a_retry_runs_the_same_operations(dag_file, submitter):
     process_ends = iter((True, False))
     submit = submitter.submit
 
-    def play(job):
+    def play(job: SparkJob) -> None:
         submitter.process_fails = next(process_ends)
         submit(job)
 
-    submitter.submit = play
+    submitter.submit = play  # type: ignore[method-assign]
     arguments = "retries=1, retry_delay=__import__('datetime').timedelta(0)"
     run = dag_file(three(arguments), arguments=PARAMS).run()
 
@@ -149,7 +162,9 @@ def test_a_retry_runs_the_same_operations(dag_file, submitter):
     assert list(xcom(run)["statements"]) == ["old", "done", "gone"]
 
 
-def test_a_driver_that_died_without_a_word_is_told(dag_file, submitter, capsys):
+def test_a_driver_that_died_without_a_word_is_told(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, capsys: pytest.CaptureFixture[str]
+) -> None:
     submitter.outcomes = [lambda _: None]
     submitter.process_fails = True
     run = dag_file(three(), arguments=PARAMS).run()
@@ -160,7 +175,9 @@ def test_a_driver_that_died_without_a_word_is_told(dag_file, submitter, capsys):
     assert "No result: old, done, gone. Done, and not repeated by a retry: none." in said
 
 
-def test_a_dry_run_is_one_of_each(dag_file, submitter, warehouse):
+def test_a_dry_run_is_one_of_each(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, warehouse: Path
+) -> None:
     submitter.outcomes = [
         lambda request: committed(request, status="dry_run", new_snapshot_id=None)
     ]
@@ -172,7 +189,9 @@ def test_a_dry_run_is_one_of_each(dag_file, submitter, warehouse):
     assert list(warehouse.iterdir()) == []
 
 
-def test_texts_and_files_are_statements(dag_file, submitter, tmp_path):
+def test_texts_and_files_are_statements(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, tmp_path: Path
+) -> None:
     (tmp_path / "cleanup.sql").write_text("DELETE FROM shop.a WHERE day < '{{ params.day }}'")
     (tmp_path / "days.sql").write_text("INSERT OVERWRITE shop.c SELECT * FROM shop.b")
     body = """
@@ -201,7 +220,9 @@ def test_texts_and_files_are_statements(dag_file, submitter, tmp_path):
     assert requests[0].statement.where == "day < '2026-01-31'"
 
 
-def test_lists_of_other_tasks_are_mapped(dag_file, submitter):
+def test_lists_of_other_tasks_are_mapped(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
     body = """
         @task
         def lists():
@@ -271,13 +292,17 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("arguments", "message"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_named_when_the_dag_is_parsed(dag_file, arguments, message):
+def test_what_is_wrong_is_named_when_the_dag_is_parsed(
+    dag_file: Callable[..., DagFile], arguments: str, message: str
+) -> None:
     with pytest.raises(JobError) as raised:
         dag_file(f'StatementsOperator(task_id="many", {arguments})').dag()
     assert message in str(raised.value)
 
 
-def test_a_wrong_statement_of_a_template_starts_no_job(dag_file, submitter, capsys):
+def test_a_wrong_statement_of_a_template_starts_no_job(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, capsys: pytest.CaptureFixture[str]
+) -> None:
     body = three().replace("shop.parcels", "{{ params.day }}")
     run = dag_file(body, arguments=PARAMS).run()
 
@@ -286,7 +311,7 @@ def test_a_wrong_statement_of_a_template_starts_no_job(dag_file, submitter, caps
     assert "statement 'done': target: " in capsys.readouterr().out
 
 
-def test_it_stands_between_setup_and_teardown(dag_file):
+def test_it_stands_between_setup_and_teardown(dag_file: Callable[..., DagFile]) -> None:
     body = """
         from airflow.sdk import setup, teardown
         @setup

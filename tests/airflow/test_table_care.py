@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import jinja2
 import pytest
 
 from airflow_provider_merge.care.steps import Step, document_of, steps_in
 from airflow_provider_merge.hooks.paimon import PaimonHook
+from airflow_provider_merge.metadata.paimon.table import PaimonTable
 from airflow_provider_merge.operators.lakehouse_care import lakehouse_care
-from dags_examples import lakehouse_care as lakehouse_example
 from spark_jobs.contract.compaction import CompactionReport, CompactSpec
 from spark_jobs.contract.maintenance import (
     ExpireSnapshotsSpec,
     MaintenanceReport,
     RemoveOrphanFilesSpec,
 )
-from spark_jobs.contract.result import ErrorInfo, Metrics
+from spark_jobs.contract.request import JobRequest, TableName
+from spark_jobs.contract.result import ErrorInfo, JobResult, Metrics
 from spark_jobs.errors import ErrorCode, InternalError, JobError, RequestError
 from tests.airflow.cared_tables import Tries, table, told
-from tests.airflow.support import committed, failed
+from tests.airflow.support import DagFile, FakeSubmitter, committed, failed
 from tests.support.iceberg_tables import IcebergTable
 
 BROKEN = ErrorInfo("METADATA_UNREADABLE", "a manifest is gone", "Look.", retryable=False)
@@ -30,13 +34,14 @@ LATE = ErrorInfo("TIME_LIMIT_REACHED", "not begun", "", retryable=True)
 
 
 @pytest.fixture
-def lake(warehouse):
+def lake(warehouse: Path) -> Path:
     """Tables with and without something to do, one that is broken, a folder that is no table."""
     table(warehouse, "small", files=6)
     table(warehouse, "many", files=20)
     table(warehouse, "old", files=15, old=15, **{"compaction.min.file-num": "50"})
     table(warehouse, "calm")
-    table(warehouse, "evolving", files=6, **{"data-evolution.enabled": "true"})
+    options: dict[str, Any] = {"data-evolution.enabled": "true"}
+    table(warehouse, "evolving", files=6, **options)
     broken = table(warehouse, "broken", files=6)
     for each in (broken.folder / "manifest").iterdir():
         each.unlink()
@@ -44,7 +49,7 @@ def lake(warehouse):
     return warehouse
 
 
-def reported(request):
+def reported(request: JobRequest) -> JobResult:
     """The result of a job."""
     common = {"metrics": Metrics(), "new_snapshot_id": None}
     if isinstance(request.statement, CompactSpec):
@@ -55,7 +60,7 @@ def reported(request):
     )
 
 
-def requests(submitter, job=0):
+def requests(submitter: FakeSubmitter, job: int = 0) -> list[tuple[str, str]]:
     return [(each.statement.kind, str(each.target)) for each in submitter.jobs[job].work.requests]
 
 
@@ -69,7 +74,7 @@ PLANNED = {
 }
 
 
-def test_a_dry_run_is_a_plan_from_metadata(lake, submitter):
+def test_a_dry_run_is_a_plan_from_metadata(lake: Path, submitter: FakeSubmitter) -> None:
     result = Tries().run(dry_run=True)
 
     assert told(result) == PLANNED
@@ -91,7 +96,9 @@ def test_a_dry_run_is_a_plan_from_metadata(lake, submitter):
     assert not (lake / "_operations").exists()
 
 
-def test_a_plan_of_both_formats(warehouse, iceberg_catalog, submitter):
+def test_a_plan_of_both_formats(
+    warehouse: Path, iceberg_catalog: Any, submitter: FakeSubmitter
+) -> None:
     table(warehouse, "small", files=6)
     other = IcebergTable.create(iceberg_catalog, ("shop", "days"))
     for _ in range(6):
@@ -118,7 +125,7 @@ def test_a_plan_of_both_formats(warehouse, iceberg_catalog, submitter):
     assert secret.endswith(".custom.secret-key")
 
 
-def test_what_is_done_by_whom(lake, submitter):
+def test_what_is_done_by_whom(lake: Path, submitter: FakeSubmitter) -> None:
     submitter.outcomes = [reported]
     tries = Tries()
     with pytest.raises(Exception, match=r"1 of 6 steps .*\n.*METADATA_UNREADABLE") as raised:
@@ -141,7 +148,7 @@ def test_what_is_done_by_whom(lake, submitter):
     assert result["counts"] == {"done": 3, "nothing": 1, "refused": 1, "failed": 1}
 
 
-def test_a_failure_may_be_a_warning(lake, submitter):
+def test_a_failure_may_be_a_warning(lake: Path, submitter: FakeSubmitter) -> None:
     submitter.outcomes = [reported]
     result = Tries().run(on_failure="warn", exclude=["*.many"])
 
@@ -151,7 +158,7 @@ def test_a_failure_may_be_a_warning(lake, submitter):
     assert list((lake / "_operations").glob("*.plan")) == []
 
 
-def test_bytes_are_cut_by_what_is_worth_most(lake, submitter):
+def test_bytes_are_cut_by_what_is_worth_most(lake: Path, submitter: FakeSubmitter) -> None:
     submitter.outcomes = [reported]
     cut = Tries().run(dry_run=True, max_bytes="2100 b")
     assert told(cut)["compact shop.many"] == "planned"
@@ -167,9 +174,12 @@ def test_bytes_are_cut_by_what_is_worth_most(lake, submitter):
     assert (work.max_seconds, work.max_parallel) == (60, 3)
 
 
-def test_actions_are_chosen(lake, submitter):
+def test_actions_are_chosen(lake: Path, submitter: FakeSubmitter) -> None:
     submitter.outcomes = [reported]
-    chosen = {"actions": ["remove_orphan_files", "expire_snapshots"], "tables": ["shop.old"]}
+    chosen: dict[str, Any] = {
+        "actions": ["remove_orphan_files", "expire_snapshots"],
+        "tables": ["shop.old"],
+    }
     result = Tries().run(**chosen, older_than="3 h", orphans_older_than="2 d", retain_min=3)
 
     statements = [each.statement for each in submitter.jobs[0].work.requests]
@@ -180,21 +190,21 @@ def test_actions_are_chosen(lake, submitter):
     assert (expiry["free"], expiry["snapshots"]) == (70, 4)
 
 
-def test_nothing_to_do_starts_nothing(warehouse, submitter):
+def test_nothing_to_do_starts_nothing(warehouse: Path, submitter: FakeSubmitter) -> None:
     table(warehouse, "calm")
     assert told(Tries().run()) == {"shop.calm": "nothing"}
     assert Tries().run(exclude="shop.*")["tables"] == []
     assert submitter.jobs == []
 
 
-def test_an_empty_catalog_has_nothing(warehouse, submitter):
+def test_an_empty_catalog_has_nothing(warehouse: Path, submitter: FakeSubmitter) -> None:
     assert Tries().run()["tables"] == []
 
 
-def by_table(**outcomes):
+def by_table(**outcomes: Any) -> Callable[[JobRequest], JobResult | None]:
     """Results by the table's name; others are done, and None leaves none."""
 
-    def outcome(request):
+    def outcome(request: JobRequest) -> JobResult | None:
         error = outcomes.get(request.table.table, reported)
         if error is None or error is reported:
             return None if error is None else reported(request)
@@ -203,7 +213,9 @@ def by_table(**outcomes):
     return outcome
 
 
-def test_a_refusal_by_the_job_and_want_of_time_are_no_failures(lake, submitter):
+def test_a_refusal_by_the_job_and_want_of_time_are_no_failures(
+    lake: Path, submitter: FakeSubmitter
+) -> None:
     submitter.outcomes = [by_table(many=REFUSED, small=LATE)]
     result = Tries().run(exclude="*.broken")
 
@@ -213,7 +225,7 @@ def test_a_refusal_by_the_job_and_want_of_time_are_no_failures(lake, submitter):
     assert (many["code"], many["reason"]) == ("NOT_SUPPORTED", "not this one")
 
 
-def test_a_retry_does_what_is_left(lake, submitter):
+def test_a_retry_does_what_is_left(lake: Path, submitter: FakeSubmitter) -> None:
     submitter.outcomes = [by_table(small=CONFLICT)]
     tries = Tries()
     with pytest.raises(Exception, match="COMMIT_CONFLICT: somebody was there") as raised:
@@ -235,7 +247,7 @@ def test_a_retry_does_what_is_left(lake, submitter):
     assert list((lake / "_operations").glob("*.plan")) == []
 
 
-def test_a_retry_after_a_kill_does_the_rest(lake, submitter):
+def test_a_retry_after_a_kill_does_the_rest(lake: Path, submitter: FakeSubmitter) -> None:
     submitter.outcomes = [by_table(small=None, old=None)]
     submitter.process_fails = True
     tries = Tries()
@@ -249,7 +261,7 @@ def test_a_retry_after_a_kill_does_the_rest(lake, submitter):
     assert requests(submitter, 1) == [("compact", "shop.small"), ("expire_snapshots", "shop.old")]
 
 
-def test_a_retry_of_what_is_done_starts_nothing(lake, submitter):
+def test_a_retry_of_what_is_done_starts_nothing(lake: Path, submitter: FakeSubmitter) -> None:
     submitter.outcomes = [reported]
     tries = Tries()
     with pytest.raises(Exception, match="METADATA_UNREADABLE"):
@@ -259,8 +271,10 @@ def test_a_retry_of_what_is_done_starts_nothing(lake, submitter):
     assert len(submitter.jobs) == 1
 
 
-def test_what_could_not_be_planned_is_no_reason_to_try_again(lake, submitter, monkeypatch):
-    def no_answer(hook, name):
+def test_what_could_not_be_planned_is_no_reason_to_try_again(
+    lake: Path, submitter: FakeSubmitter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_answer(hook: PaimonHook, name: TableName) -> PaimonTable:
         if str(name) == "shop.small":
             raise InternalError(ErrorCode.STORAGE_UNAVAILABLE, "no answer", "Look.")
         return read(hook, name)
@@ -273,13 +287,17 @@ def test_what_could_not_be_planned_is_no_reason_to_try_again(lake, submitter, mo
     assert type(raised.value).__name__ == "FinalFailure"
 
 
-def test_what_nobody_expects_is_an_error_of_its_table(lake, submitter, monkeypatch):
+def test_what_nobody_expects_is_an_error_of_its_table(
+    lake: Path, submitter: FakeSubmitter, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(PaimonHook, "page_facts", lambda *_: {}["x"])
     found = Tries().run(dry_run=True, tables="shop.calm")["tables"]
     assert [(each["status"], each["code"]) for each in found] == [("failed", "INTERNAL_ERROR")]
 
 
-def test_an_approved_plan_is_done_as_far_as_it_still_holds(lake, submitter):
+def test_an_approved_plan_is_done_as_far_as_it_still_holds(
+    lake: Path, submitter: FakeSubmitter
+) -> None:
     plan = Tries().run(dry_run=True, exclude="*.broken")
     # Meanwhile, one table is gone, another was compacted, a third has work that nobody approved.
     (lake / "shop.db" / "many").rename(lake / "shop.db" / ".gone")
@@ -302,7 +320,9 @@ def test_an_approved_plan_is_done_as_far_as_it_still_holds(lake, submitter):
             each.unlink()
 
 
-def test_a_folder_that_nobody_may_write_is_the_job_s_to_tell(lake, submitter, monkeypatch):
+def test_a_folder_that_nobody_may_write_is_the_job_s_to_tell(
+    lake: Path, submitter: FakeSubmitter, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from airflow_provider_merge.operators._shared import rights
 
     monkeypatch.setattr(rights, "_published_folders", lambda *_: pytest.fail("was looked at"))
@@ -311,7 +331,7 @@ def test_a_folder_that_nobody_may_write_is_the_job_s_to_tell(lake, submitter, mo
     submitter.jobs[0].require_rights()
 
 
-def test_steps_come_back_from_their_document():
+def test_steps_come_back_from_their_document() -> None:
     steps = [
         Step("lake", "a.b", "compact", read=5, write=4, free=1, files=3),
         Step("lake", "a.b", "remove_orphan_files", free=None),
@@ -326,7 +346,9 @@ def test_steps_come_back_from_their_document():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("airflow_db")
-def test_the_plan_of_one_task_is_done_by_another(lake, submitter, dag_file):
+def test_the_plan_of_one_task_is_done_by_another(
+    lake: Path, submitter: FakeSubmitter, dag_file: Callable[..., DagFile]
+) -> None:
     submitter.outcomes = [reported]
     body = """
         from airflow_provider_merge.operators.table_care import TableCareOperator
@@ -347,7 +369,7 @@ def test_the_plan_of_one_task_is_done_by_another(lake, submitter, dag_file):
     ]
 
 
-def test_the_group_asks_before_it_starts_anything(lake, submitter):
+def test_the_group_asks_before_it_starts_anything(lake: Path, submitter: FakeSubmitter) -> None:
     from airflow.sdk import DAG
 
     with DAG("care", schedule=None) as dag:
@@ -365,7 +387,7 @@ def test_the_group_asks_before_it_starts_anything(lake, submitter):
     asked = {}
 
     class Pulled:
-        def xcom_pull(self, task_ids):
+        def xcom_pull(self, task_ids: str) -> dict[str, Any]:
             asked["of"] = task_ids
             return found
 
@@ -376,9 +398,3 @@ def test_the_group_asks_before_it_starts_anything(lake, submitter):
     assert "- shop.many of paimon_default: compact planned,\n  2,000 bytes to read" in text
     assert "- shop.broken of paimon_default: compact failed," in text
     assert "shop.calm" not in text
-
-
-def test_the_example_is_a_group_for_two_catalogs():
-    plan = lakehouse_example.dag.task_dict["lakehouse_care.plan"]
-    assert plan.more_catalogs == ["iceberg_default"]
-    assert "tables" not in plan.given

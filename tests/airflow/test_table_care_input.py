@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from airflow_provider_merge.operators.table_care import TableCareOperator
 from spark_jobs.errors import RequestError
 from tests.airflow.cared_tables import Tries, table
+from tests.airflow.support import FakeSubmitter
 
 WRONG = {
     "no pattern": ({"tables": "orders"}, "tables: 'orders' is not a pattern of tables"),
@@ -56,7 +59,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("given", "problem"), WRONG.values(), ids=WRONG)
-def test_wrong_input_is_named_when_the_dag_is_parsed(given, problem):
+def test_wrong_input_is_named_when_the_dag_is_parsed(given: dict[str, Any], problem: str) -> None:
     with pytest.raises(RequestError, match=problem) as raised:
         TableCareOperator(task_id="t", **given)
     assert raised.value.places[0] == "task 't'"
@@ -80,7 +83,9 @@ LATER = {
 
 
 @pytest.mark.parametrize(("given", "problem"), LATER.values(), ids=LATER)
-def test_wrong_input_that_only_a_run_shows(warehouse, submitter, given, problem):
+def test_wrong_input_that_only_a_run_shows(
+    warehouse: Path, submitter: FakeSubmitter, given: dict[str, Any], problem: str
+) -> None:
     table(warehouse, "small", files=6)
     with pytest.raises(Exception, match=problem) as raised:
         Tries().run(**given)
@@ -88,7 +93,9 @@ def test_wrong_input_that_only_a_run_shows(warehouse, submitter, given, problem)
     assert submitter.jobs == []
 
 
-def test_one_catalog_by_two_names_is_one(warehouse, submitter, monkeypatch):
+def test_one_catalog_by_two_names_is_one(
+    warehouse: Path, submitter: FakeSubmitter, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_OTHER", os.environ["AIRFLOW_CONN_PAIMON_DEFAULT"])
     with pytest.raises(
         Exception, match="more_catalogs: 'other' is the catalog of 'paimon_default'"
@@ -96,7 +103,9 @@ def test_one_catalog_by_two_names_is_one(warehouse, submitter, monkeypatch):
         Tries().run(more_catalogs=["other"])
 
 
-def test_a_catalog_that_cannot_be_read_is_an_error_at_once(warehouse, submitter):
+def test_a_catalog_that_cannot_be_read_is_an_error_at_once(
+    warehouse: Path, submitter: FakeSubmitter
+) -> None:
     warehouse.rmdir()
     with pytest.raises(Exception, match="WAREHOUSE_NOT_FOUND"):
         Tries().run(dry_run=True)

@@ -7,14 +7,19 @@ import contextlib
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_3_PLUS
 
+from airflow_provider_merge.metadata.paimon.snapshots import PaimonSnapshot
 from airflow_provider_merge.metadata.paimon.table import PaimonTable
 from airflow_provider_merge.triggers.compaction_gate import CompactionGate
 from airflow_provider_merge.triggers.gates import (
     FreshnessGate,
+    Gate,
     PartitionGate,
     SnapshotGate,
     TagGate,
@@ -34,11 +39,11 @@ AFTER_1 = gate_arguments(SnapshotGate(after_id=1))
 
 
 @pytest.fixture
-def orders(warehouse):
+def orders(warehouse: Path) -> TableFiles:
     return TableFiles(warehouse).create()
 
 
-async def first(trigger):
+async def first(trigger: TableTrigger) -> Any:
     """The payload of the trigger's first event."""
     async with contextlib.aclosing(trigger.run()) as events:
         async for event in events:
@@ -46,7 +51,9 @@ async def first(trigger):
     return None
 
 
-async def told(poll, start, count, then=lambda: None):
+async def told(
+    poll: Poll, start: StreamPosition | None, count: int, then: Callable[..., Any] = lambda: None
+) -> list[int]:
     """The ids of so many snapshots after a position; ``then`` runs once it is under way."""
     found = []
     async with contextlib.aclosing(new_snapshots(poll, start)) as snapshots:
@@ -71,7 +78,9 @@ async def told(poll, start, count, then=lambda: None):
         CompactionGate(5, 7, 0.2, {"day": None}, 0.5, "1 mb", include_pending=True),
     ],
 )
-def test_what_is_serialised_comes_back(gate):
+def test_what_is_serialised_comes_back(
+    gate: Gate,
+) -> None:
     trigger = TableTrigger(
         "shop.orders", gate=gate_arguments(gate), deadline=5.0, seen="snapshot 7"
     )
@@ -79,13 +88,14 @@ def test_what_is_serialised_comes_back(gate):
     assert path == "airflow_provider_merge.triggers.table.TableTrigger"
     again = TableTrigger(**arguments)
     assert again.serialize() == (path, arguments)
+    assert again.gate is not None
     assert gate_of(again.gate) == gate
 
 
-def test_a_gate_opens(orders):
+def test_a_gate_opens(orders: TableFiles) -> None:
     orders.add()
 
-    async def story():
+    async def story() -> Any:
         trigger = TableTrigger("shop.orders", poll_interval=FAST, gate=AFTER_1)
         waiting = asyncio.create_task(first(trigger))
         await asyncio.sleep(4 * FAST)
@@ -99,26 +109,28 @@ def test_a_gate_opens(orders):
     assert event["seen"].startswith("snapshot 2 (APPEND")
 
 
-def at_each_poll(monkeypatch, act):
+def at_each_poll(monkeypatch: pytest.MonkeyPatch, act: Callable[..., Any]) -> None:
     """``act`` is called with the table whenever the newest snapshot is looked up."""
     latest = PaimonTable.latest
 
-    def acting(table):
+    def acting(table: PaimonTable) -> PaimonSnapshot | None:
         act(table)
         return latest(table)
 
     monkeypatch.setattr(PaimonTable, "latest", acting)
 
 
-def test_what_a_gate_waits_for_is_logged_once(orders, caplog, monkeypatch):
+def test_what_a_gate_waits_for_is_logged_once(
+    orders: TableFiles, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     caplog.set_level("INFO")
     gate = gate_arguments(PartitionGate(({"day": "2026-01-31"},), min_rows=3))
     waits = "day=2026-01-31 has 2 rows, expected at least 3"
-    polls = []
+    polls: list[object] = []
     at_each_poll(monkeypatch, polls.append)
     orders.add({"2026-01-31": 2})
 
-    async def story():
+    async def story() -> Any:
         trigger = TableTrigger("shop.orders", poll_interval=FAST, gate=gate)
         waiting = asyncio.create_task(first(trigger))
         while waits not in caplog.text:
@@ -134,7 +146,7 @@ def test_what_a_gate_waits_for_is_logged_once(orders, caplog, monkeypatch):
     assert caplog.text.count(waits) == 1
 
 
-def test_a_gate_is_given_up(orders, monkeypatch):
+def test_a_gate_is_given_up(orders: TableFiles, monkeypatch: pytest.MonkeyPatch) -> None:
     orders.add()
     trigger = TableTrigger(
         "shop.orders", poll_interval=FAST, gate=AFTER_1, deadline=time.time() + 3600
@@ -145,7 +157,7 @@ def test_a_gate_is_given_up(orders, monkeypatch):
     assert event["seen"].startswith("newest: snapshot 1 (APPEND")
 
 
-def test_a_gate_that_was_never_polled(orders):
+def test_a_gate_that_was_never_polled(orders: TableFiles) -> None:
     trigger = TableTrigger("shop.orders", gate=AFTER_1, deadline=0.0, seen="newest: snapshot 1")
     arguments = trigger.serialize()[1]
     assert asyncio.run(first(TableTrigger(**arguments)))["seen"] == "newest: snapshot 1"
@@ -153,19 +165,21 @@ def test_a_gate_that_was_never_polled(orders):
     assert asyncio.run(first(TableTrigger(**arguments)))["seen"] == "nothing yet"
 
 
-def test_an_error_ends_the_wait(warehouse):
+def test_an_error_ends_the_wait(warehouse: Path) -> None:
     trigger = TableTrigger("shop.nothing", poll_interval=FAST, gate=AFTER_1)
     event = asyncio.run(first(trigger))
     assert event["status"] == "error"
     assert event["error"]["code"] == "TABLE_NOT_FOUND"
 
 
-def test_a_connection_that_is_changed_while_a_gate_waits(orders, tmp_path, monkeypatch):
+def test_a_connection_that_is_changed_while_a_gate_waits(
+    orders: TableFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     orders.add()
     looked, moved = threading.Event(), tmp_path / "moved"
     at_each_poll(monkeypatch, lambda _: looked.set())
 
-    async def story():
+    async def story() -> Any:
         trigger = TableTrigger("shop.orders", poll_interval=FAST, gate=AFTER_1)
         waiting = asyncio.create_task(first(trigger))
         assert await asyncio.to_thread(looked.wait, 60)
@@ -180,13 +194,13 @@ def test_a_connection_that_is_changed_while_a_gate_waits(orders, tmp_path, monke
     assert asyncio.run(story())["status"] == "open"
 
 
-def test_a_store_that_is_away_for_a_while(orders):
+def test_a_store_that_is_away_for_a_while(orders: TableFiles) -> None:
     orders.add()
     folder = orders.folder / "snapshot"
     folder.rename(folder.with_name("away"))
     folder.symlink_to(folder)
 
-    async def story():
+    async def story() -> Any:
         gate = gate_arguments(SnapshotGate())
         waiting = asyncio.create_task(
             first(TableTrigger("shop.orders", "paimon_default", FAST, gate))
@@ -200,14 +214,16 @@ def test_a_store_that_is_away_for_a_while(orders):
     assert asyncio.run(story())["status"] == "open"
 
 
-def test_triggers_of_a_table_share_their_polls(orders, monkeypatch):
+def test_triggers_of_a_table_share_their_polls(
+    orders: TableFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
     triggers = [
         TableTrigger("shop.orders", poll_interval=FAST, gate=AFTER_1, deadline=time.time() + 3600)
         for _ in range(50)
     ]
-    polls = Counter()
+    polls: Counter[str] = Counter()
 
-    def counted(table):
+    def counted(table: PaimonTable) -> None:
         polls[table.location] += 1
         if polls[table.location] == 3:
             for trigger in triggers:
@@ -215,7 +231,7 @@ def test_triggers_of_a_table_share_their_polls(orders, monkeypatch):
 
     at_each_poll(monkeypatch, counted)
 
-    async def story():
+    async def story() -> list[Any]:
         return await asyncio.gather(*map(first, triggers))
 
     events = asyncio.run(story())
@@ -224,7 +240,9 @@ def test_triggers_of_a_table_share_their_polls(orders, monkeypatch):
     assert 3 <= sum(polls.values()) <= 6
 
 
-def test_a_store_that_hangs_holds_up_no_other_connection(orders, tmp_path, monkeypatch):
+def test_a_store_that_hangs_holds_up_no_other_connection(
+    orders: TableFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     connection(monkeypatch, "dead", conn_type="paimon", extra={"warehouse": str(tmp_path)})
     names = [f"t{number}" for number in range(20)]
     for name in names:
@@ -233,7 +251,7 @@ def test_a_store_that_hangs_holds_up_no_other_connection(orders, tmp_path, monke
     hanging, over = threading.Semaphore(0), threading.Event()
     latest = PaimonTable.latest
 
-    def hangs(table):
+    def hangs(table: PaimonTable) -> PaimonSnapshot | None:
         if table.name.table in names:
             hanging.release()
             over.wait(60)
@@ -242,7 +260,7 @@ def test_a_store_that_hangs_holds_up_no_other_connection(orders, tmp_path, monke
     monkeypatch.setattr(PaimonTable, "latest", hangs)
     gate = gate_arguments(SnapshotGate())
 
-    async def story():
+    async def story() -> Any:
         waiting = [
             asyncio.create_task(first(TableTrigger(f"shop.{name}", "dead", FAST, gate)))
             for name in names
@@ -260,18 +278,18 @@ def test_a_store_that_hangs_holds_up_no_other_connection(orders, tmp_path, monke
     assert asyncio.run(story())["status"] == "open"
 
 
-def test_a_watcher_tells_every_snapshot_of_a_burst(orders):
+def test_a_watcher_tells_every_snapshot_of_a_burst(orders: TableFiles) -> None:
     orders.add()
     poll = Poll("paimon_default", "shop.orders", FAST)
 
-    def burst():
+    def burst() -> None:
         for _ in range(40):
             orders.add()
 
     assert asyncio.run(told(poll, None, 40, burst)) == list(range(2, 42))
 
 
-def test_a_watcher_goes_on_where_it_was(orders):
+def test_a_watcher_goes_on_where_it_was(orders: TableFiles) -> None:
     for _ in range(5):
         orders.add()
     poll = Poll("paimon_default", "shop.orders", FAST)
@@ -279,16 +297,18 @@ def test_a_watcher_goes_on_where_it_was(orders):
     assert asyncio.run(told(poll, position, 3)) == [3, 4, 5]
 
 
-def _snapshot(orders, snapshot_id):
+def _snapshot(orders: TableFiles, snapshot_id: int) -> PaimonSnapshot | None:
     return PaimonTable(TableName("shop", orders.name), str(orders.folder)).snapshot(snapshot_id)
 
 
-def test_a_watcher_of_a_table_that_has_no_snapshot_yet(orders):
+def test_a_watcher_of_a_table_that_has_no_snapshot_yet(orders: TableFiles) -> None:
     poll = Poll("paimon_default", "shop.orders", FAST)
     assert asyncio.run(told(poll, None, 2, lambda: [orders.add(), orders.add()])) == [1, 2]
 
 
-def test_snapshots_that_expired_unseen_are_named(orders, caplog):
+def test_snapshots_that_expired_unseen_are_named(
+    orders: TableFiles, caplog: pytest.LogCaptureFixture
+) -> None:
     for _ in range(5):
         orders.add()
     position = StreamPosition.of(_snapshot(orders, 1))
@@ -299,7 +319,7 @@ def test_snapshots_that_expired_unseen_are_named(orders, caplog):
     assert "snapshots 2 to 3 expired before they were seen" in caplog.text
 
 
-def test_a_table_that_was_made_anew(orders):
+def test_a_table_that_was_made_anew(orders: TableFiles) -> None:
     old = TableFiles(orders.warehouse, "old").create()
     old.add(time_millis=1000)
     old.add(time_millis=2000)
@@ -311,17 +331,17 @@ def test_a_table_that_was_made_anew(orders):
     assert asyncio.run(told(poll, position, 3)) == [1, 2, 3]
 
 
-class Store(dict):
+class Store(dict[str, Any]):
     """The state of an asset, in memory."""
 
-    async def aget(self, key):
+    async def aget(self, key: str) -> object:
         return self.get(key)
 
-    async def aset(self, key, value):
+    async def aset(self, key: str, value: object) -> None:
         self[key] = value
 
 
-async def stored(store, seconds, count):
+async def stored(store: Store, seconds: float, count: int) -> list[Any]:
     """The ids of so many snapshots that a watcher with this interval tells and Airflow stores."""
     from airflow.triggers.shared_stream import AdvanceItem, AdvanceOutcome
 
@@ -339,10 +359,10 @@ async def stored(store, seconds, count):
 
 
 @pytest.mark.skipif(not AIRFLOW_V_3_3_PLUS, reason="needs the state store of Airflow 3.3")
-def test_a_watcher_with_another_interval_goes_on_where_it_was(orders):
+def test_a_watcher_with_another_interval_goes_on_where_it_was(orders: TableFiles) -> None:
     store = Store()
 
-    async def story():
+    async def story() -> tuple[Any, Any]:
         watcher = asyncio.create_task(stored(store, FAST, 1))
         while not store:
             await asyncio.sleep(FAST)
@@ -363,6 +383,6 @@ def test_a_watcher_with_another_interval_goes_on_where_it_was(orders):
         ({"table": "a.b", "poll_interval": "2 min"}, r"Write timedelta\(minutes=2\) or 120"),
     ],
 )
-def test_wrong_arguments(arguments, message):
+def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(RequestError, match=message):
         TableTrigger(**arguments)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 from datetime import date
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +26,8 @@ from spark_jobs.contract.request import TableName
 from tests.airflow.tables_ui_client import Caller
 from tests.support.iceberg_tables import IcebergTable
 from tests.support.paimon_metadata import TableFiles
+
+OLD_AT_ONCE: dict[str, Any] = {"history.expire.max-snapshot-age-ms": "1"}
 
 BEGIN = 1_700_000_000_000
 DAY = (date(2026, 1, 31) - date(1970, 1, 1)).days
@@ -49,12 +53,12 @@ MADE = {
 
 
 @pytest.fixture
-def admin(users) -> Caller:
+def admin(users: dict[str, Any]) -> Caller:
     return users["ADMIN"]
 
 
 @pytest.fixture
-def orders(warehouse) -> TableFiles:
+def orders(warehouse: Path) -> TableFiles:
     table = TableFiles(warehouse).create()
     table.add({"2026-01-30": 5}, time_millis=BEGIN)
     table.add({"2026-01-30": 1, "2026-01-31": 2}, time_millis=BEGIN + 100_000, properties=MADE)
@@ -63,13 +67,13 @@ def orders(warehouse) -> TableFiles:
     return table
 
 
-def test_a_table(orders, admin):
+def test_a_table(orders: TableFiles, admin: Caller) -> None:
     told = admin.told("table")
     assert (told["snapshots"], told["partition_keys"]) == (3, ["day"])
     assert (told["latest"]["snapshot_id"], told["latest"]["writer"]) == ("3", "user")
 
 
-def test_snapshots_tell_who_made_them(orders, admin):
+def test_snapshots_tell_who_made_them(orders: TableFiles, admin: Caller) -> None:
     newest, made, first = admin.told("snapshots")["snapshots"]
     assert newest["run"] is None
     assert made["run"] == {
@@ -86,7 +90,7 @@ def test_snapshots_tell_who_made_them(orders, admin):
     assert first["refs"] == ["tag first"]
 
 
-def test_snapshots_come_in_pages(orders, admin):
+def test_snapshots_come_in_pages(orders: TableFiles, admin: Caller) -> None:
     first = admin.told("snapshots", limit=2)
     assert [each["snapshot_id"] for each in first["snapshots"]] == ["3", "2"]
     second = admin.told("snapshots", limit=2, at=first["next"])
@@ -96,12 +100,12 @@ def test_snapshots_come_in_pages(orders, admin):
     assert admin.get("snapshots", at=7)[0] == 404
 
 
-def test_sizes_are_counted_back(orders, admin):
+def test_sizes_are_counted_back(orders: TableFiles, admin: Caller) -> None:
     found = admin.told("sizes")["sizes"]
     assert [(each["files"], each["size"]) for each in found] == [(4, 400), (3, 300), (1, 100)]
 
 
-def test_partitions_by_what_they_hold(orders, admin):
+def test_partitions_by_what_they_hold(orders: TableFiles, admin: Caller) -> None:
     told = admin.told("partitions", sort="rows", descending=True, limit=1)
     assert (told["total"], told["rows"], told["files"], told["small_files"]) == (2, 12, 4, 4)
     (most,) = told["partitions"]
@@ -111,7 +115,7 @@ def test_partitions_by_what_they_hold(orders, admin):
     ]
 
 
-def test_partitions_are_in_the_order_of_their_type(warehouse, admin):
+def test_partitions_are_in_the_order_of_their_type(warehouse: Path, admin: Caller) -> None:
     table = TableFiles(warehouse, day_type="INT").create()
     table.add({"10": 1, "9": 1, "-2": 1, None: 1})
     told = admin.told("partitions")["partitions"]
@@ -120,7 +124,7 @@ def test_partitions_are_in_the_order_of_their_type(warehouse, admin):
     ]  # fmt: skip
 
 
-def test_days_are_found_in_partitions(orders, admin):
+def test_days_are_found_in_partitions(orders: TableFiles, admin: Caller) -> None:
     told = admin.told("days")
     assert told["column"] == "day"
     assert [(each["day"], each["rows"]) for each in told["days"]] == [
@@ -129,7 +133,7 @@ def test_days_are_found_in_partitions(orders, admin):
     ]
 
 
-def test_two_snapshots(orders, admin):
+def test_two_snapshots(orders: TableFiles, admin: Caller) -> None:
     told = admin.told("compare", before=1, after=3)
     assert (told["total"], told["files_added"]) == (2, 3)
     assert (told["after"]["snapshot_id"], told["sample"]) == ("3", False)
@@ -137,7 +141,7 @@ def test_two_snapshots(orders, admin):
     assert admin.get("compare", before=1, after=9)[1]["code"] == "SNAPSHOT_NOT_FOUND"
 
 
-def test_schemas_tell_what_changed(orders, admin):
+def test_schemas_tell_what_changed(orders: TableFiles, admin: Caller) -> None:
     path = orders.folder / "schema" / "schema-0"
     schema = json.loads(path.read_text()) | {"id": 1}
     schema["fields"] = [
@@ -155,7 +159,7 @@ def test_schemas_tell_what_changed(orders, admin):
     assert first["dropped"] == []
 
 
-def test_table_care(warehouse, users, admin):
+def test_table_care(warehouse: Path, users: dict[str, Any], admin: Caller) -> None:
     table = TableFiles(warehouse).create(**{"snapshot.num-retained.min": "2"})
     for number in range(5):
         table.add(time_millis=BEGIN + number)
@@ -179,7 +183,9 @@ def test_table_care(warehouse, users, admin):
     assert (told["holds"], told["expiry"]["first_retained"]) == ([], "4")
 
 
-def test_many_snapshots_that_would_expire(warehouse, admin, monkeypatch):
+def test_many_snapshots_that_would_expire(
+    warehouse: Path, admin: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("airflow_provider_merge.metadata.paimon.page_facts._MOST_EXPIRING", 4)
     table = TableFiles(warehouse).create(**{"snapshot.num-retained.min": "2"})
     for _ in range(9):
@@ -194,7 +200,7 @@ def test_many_snapshots_that_would_expire(warehouse, admin, monkeypatch):
     assert not told["size_complete"]
 
 
-def test_a_list_of_tables(orders, warehouse, admin):
+def test_a_list_of_tables(orders: TableFiles, warehouse: Path, admin: Caller) -> None:
     (warehouse / "shop.db" / "broken" / "schema").mkdir(parents=True)
     (warehouse / "shop.db" / "broken" / "schema" / "schema-0").write_text("{}")
     (warehouse / "shop.db" / "broken" / "snapshot").mkdir()
@@ -206,7 +212,7 @@ def test_a_list_of_tables(orders, warehouse, admin):
     assert admin.told("tables", search="nothing")["tables"] == []
 
 
-def test_tables_by_age_and_writer(warehouse, admin):
+def test_tables_by_age_and_writer(warehouse: Path, admin: Caller) -> None:
     for number in range(60):
         TableFiles(warehouse, f"new_{number:02}").create().add()
     TableFiles(warehouse, "old").create().add(time_millis=BEGIN, properties=MADE)
@@ -224,10 +230,12 @@ def test_tables_by_age_and_writer(warehouse, admin):
     assert [each["table"] for each in second["tables"]] == ["new_02", "new_03"]
 
 
-def test_what_was_read_is_not_kept_for_long(orders, warehouse, admin, monkeypatch):
+def test_what_was_read_is_not_kept_for_long(
+    orders: TableFiles, warehouse: Path, admin: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
     TableFiles(warehouse, "other").create().add()
     admin.told("table")
-    opened = admin.client.app.state.service.tables
+    opened = admin.app.state.service.tables
     kept = opened.table("paimon_default", TableName("shop", "orders"))
     assert {"view", "facts"} < vars(kept).keys()
     monkeypatch.setattr("airflow_provider_merge.ui.opened._FRESH", 0.0)
@@ -236,7 +244,7 @@ def test_what_was_read_is_not_kept_for_long(orders, warehouse, admin, monkeypatc
     assert admin.told("table")["snapshots"] == 3
 
 
-def test_errors_have_a_code(warehouse, admin):
+def test_errors_have_a_code(warehouse: Path, admin: Caller) -> None:
     assert admin.get("table")[1]["code"] == "TABLE_NOT_FOUND"
     assert admin.get("table", database="a/b")[0] == 400
     assert admin.get("snapshots", limit=100_000)[1]["message"].startswith("limit: ")
@@ -244,8 +252,8 @@ def test_errors_have_a_code(warehouse, admin):
     assert (status, told["code"]) == (400, "REQUEST_INVALID")
 
 
-def test_an_iceberg_table(iceberg_catalog, admin):
-    table = IcebergTable.create(iceberg_catalog, **{"history.expire.max-snapshot-age-ms": "1"})
+def test_an_iceberg_table(iceberg_catalog: Any, admin: Caller) -> None:
+    table = IcebergTable.create(iceberg_catalog, **OLD_AT_ONCE)
     engine = {"engine-name": "spark", "engine-version": "4.1"}
     table.properties = {**engine, "total-data-files": "1", "total-files-size": "50"}
     first = table.append(DAY, "Oslo", rows=5)
@@ -270,22 +278,24 @@ def test_an_iceberg_table(iceberg_catalog, admin):
     assert admin.told("care", **asked)["expiry"]["snapshots"] == 1
 
 
-def test_what_keeps_snapshots_of_an_iceberg_table(iceberg_catalog, tmp_path, admin):
-    table = IcebergTable.create(iceberg_catalog, **{"history.expire.max-snapshot-age-ms": "1"})
+def test_what_keeps_snapshots_of_an_iceberg_table(
+    iceberg_catalog: Any, tmp_path: Path, admin: Caller
+) -> None:
+    table = IcebergTable.create(iceberg_catalog, **OLD_AT_ONCE)
     _, second, third, _ = (table.append(DAY, "Oslo") for _ in range(4))
     asked = {"connection": "iceberg_default"}
     assert admin.told("care", **asked)["expiry"]["snapshots"] == 3
     workspace = tmp_path / "warehouse" / "_operations"
     workspace.mkdir()
 
-    def note(name, **fields):
+    def note(name: str, **fields: Any) -> Path:
         base = {"table": str(table.table.metadata.table_uuid), "sequence_number": 2}
         path = workspace / f"{name}.base"
         path.write_text(json.dumps({**base, "snapshot_id": second, **fields}))
         return path
 
-    def care():
-        admin.client.app.state.service = Service()
+    def care() -> Any:
+        admin.app.state.service = Service()
         return admin.told("care", **asked)
 
     own = note("merge-1")
@@ -311,7 +321,7 @@ def test_what_keeps_snapshots_of_an_iceberg_table(iceberg_catalog, tmp_path, adm
     }
 
 
-def test_partitions_of_an_older_spec(iceberg_catalog, admin):
+def test_partitions_of_an_older_spec(iceberg_catalog: Any, admin: Caller) -> None:
     table = IcebergTable.create(iceberg_catalog)
     for city in ("Oslo", "Oslo", "Rome"):
         table.append(DAY, city, rows=2)
@@ -331,8 +341,10 @@ def test_partitions_of_an_older_spec(iceberg_catalog, admin):
     ]
 
 
-def test_what_a_compaction_of_an_iceberg_table_would_find(iceberg_catalog, admin):
-    target = {"write.target-file-size-bytes": "1200"}
+def test_what_a_compaction_of_an_iceberg_table_would_find(
+    iceberg_catalog: Any, admin: Caller
+) -> None:
+    target: dict[str, Any] = {"write.target-file-size-bytes": "1200"}
     table = IcebergTable.create(iceberg_catalog, **target)
     for _ in range(5):
         table.append(DAY, "Oslo", rows=10)
@@ -343,7 +355,7 @@ def test_what_a_compaction_of_an_iceberg_table_would_find(iceberg_catalog, admin
     assert admin.told("care", **asked)["compaction"]["small_files"] == 0
     with table.table.transaction() as change:
         change.set_properties({"write.target-file-size-bytes": "2000"})
-    admin.client.app.state.service = Service()
+    admin.app.state.service = Service()
     care = admin.told("care", **asked)
     assert care["problems"] == {}
     assert care["compaction"] == {

@@ -12,6 +12,8 @@ from airflow_provider_merge.ui import answers
 from tests.airflow.tables_ui_client import Caller
 from tests.support.iceberg_tables import IcebergTable
 
+OLD_AT_ONCE: dict[str, Any] = {"history.expire.max-snapshot-age-ms": "1"}
+
 _EXACT = 2**53 - 1
 _MODELS = [
     each
@@ -23,7 +25,7 @@ _IDS = ("snapshot_id", "base_snapshot_id", "first_retained")
 
 @pytest.fixture
 def table(iceberg_catalog: Any) -> IcebergTable:
-    table = IcebergTable.create(iceberg_catalog, **{"history.expire.max-snapshot-age-ms": "1"})
+    table = IcebergTable.create(iceberg_catalog, **OLD_AT_ONCE)
     for rows in (1, 2, 3):
         while table.append(20_484, "x", rows=rows) <= _EXACT:
             pass  # one in a thousand
@@ -58,9 +60,9 @@ def test_no_answer_about_a_table_has_a_number_that_browsers_round(
 ) -> None:
     admin, head = users["ADMIN"], str(table.head)
     asked: dict[str, dict[str, Any]] = {
-        each.path.removeprefix("/v1/"): {}
-        for each in admin.client.app.routes
-        if getattr(each, "path", "").startswith("/v1/") and "{" not in each.path
+        path.removeprefix("/v1/"): {}
+        for path in (getattr(each, "path", "") for each in admin.app.routes)
+        if path.startswith("/v1/") and "{" not in path
     }
     first = admin.told("snapshots", connection="iceberg_default")["snapshots"][-1]["snapshot_id"]
     for name in ("compare", "sample"):

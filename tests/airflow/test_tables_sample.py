@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -21,28 +24,32 @@ OTHER_DAY = "2026-01-30"
 
 
 @pytest.fixture
-def admin(users, monkeypatch) -> Caller:
+def admin(users: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Caller:
     monkeypatch.setenv("AIRFLOW__MERGE__UI_SAMPLES", "paimon_default, iceberg_default")
     return users["ADMIN"]
 
 
 @pytest.fixture
-def table(warehouse) -> TableRows:
+def table(warehouse: Path) -> TableRows:
     return TableRows(warehouse, more_columns={"city": "STRING", "tags": "ARRAY<STRING>"})
 
 
-def changed(table: TableRows, before: dict, after: dict, day: str = DAY) -> None:
+def changed(
+    table: TableRows, before: dict[str, Any], after: dict[str, Any], day: str = DAY
+) -> None:
     """Two snapshots, of which the second has a file in the place of another."""
     old, new = table.file(day, before), table.file(day, after)
     table.commit([old])
     table.commit([without(old), new], kind="OVERWRITE")
 
 
-def sample_of(caller: Caller, before: object = 1, after: object = 2, **query: str) -> dict:
+def sample_of(
+    caller: Caller, before: object = 1, after: object = 2, **query: str
+) -> dict[str, Any]:
     return caller.told("sample", before=before, after=after, **query)
 
 
-def test_rows_that_a_rewritten_file_carries_do_not_differ(table, admin):
+def test_rows_that_a_rewritten_file_carries_do_not_differ(table: TableRows, admin: Caller) -> None:
     table.create()
     rows = {"tags": [["x"]] * 3}
     before = {"id": [1, 2, 3], "city": ["Oslo", None, "Rome"], **rows}
@@ -55,7 +62,7 @@ def test_rows_that_a_rewritten_file_carries_do_not_differ(table, admin):
     assert part["added"] == [["2", DAY, "Bern"], ["4", DAY, "Rome"]]
 
 
-def test_of_many_new_rows_the_first_are_there(table, admin):
+def test_of_many_new_rows_the_first_are_there(table: TableRows, admin: Caller) -> None:
     table.create()
     columns = {"id": range(1000), "city": ["Oslo"] * 1000, "tags": [None] * 1000}
     table.commit([table.file(OTHER_DAY, columns)])
@@ -65,7 +72,7 @@ def test_of_many_new_rows_the_first_are_there(table, admin):
     assert part["added"] == [[str(number), DAY, "Oslo"] for number in range(20)]
 
 
-def test_hostile_values_are_cut_off_and_nothing_else(table, admin):
+def test_hostile_values_are_cut_off_and_nothing_else(table: TableRows, admin: Caller) -> None:
     table.create()
     texts = hostile_texts(500)
     columns = {"id": range(500), "city": texts, "tags": [None] * 500}
@@ -76,7 +83,7 @@ def test_hostile_values_are_cut_off_and_nothing_else(table, admin):
     assert part["added_count"] == 500
 
 
-def test_what_is_no_text_is_shown(table, admin):
+def test_what_is_no_text_is_shown(table: TableRows, admin: Caller) -> None:
     table.create()
     texts = pa.array([b"\xff\xfe", b"fine"], pa.binary()).view(pa.string())
     table.commit([table.file(OTHER_DAY, {"id": [0]})])
@@ -92,10 +99,12 @@ def test_what_is_no_text_is_shown(table, admin):
         (lambda path: path.unlink(), "A file cannot be read (FileNotFoundError)."),
     ],
 )
-def test_a_broken_file_breaks_only_its_partition(damage, problem, table, admin):
+def test_a_broken_file_breaks_only_its_partition(
+    damage: Callable[[Any], Any], problem: str, table: TableRows, admin: Caller
+) -> None:
     table.create()
     table.commit([table.file(OTHER_DAY, {"id": [0]})])
-    columns = {"id": [1], "city": ["Oslo"], "tags": [None]}
+    columns: dict[str, Sequence[Any]] = {"id": [1], "city": ["Oslo"], "tags": [None]}
     table.commit([table.file(DAY, columns, "data-1.parquet"), table.file(OTHER_DAY, columns)])
     damage(next(table.folder.rglob("data-1.parquet")))
     good, bad = sorted(sample_of(admin)["partitions"], key=lambda each: each["problem"])
@@ -111,7 +120,9 @@ def test_a_broken_file_breaks_only_its_partition(damage, problem, table, admin):
         ("data-1.parquet", {"_ROW_COUNT": 5}, "A file does not have the rows"),
     ],
 )
-def test_files_that_do_not_tell_their_rows(name, entry, problem, table, admin):
+def test_files_that_do_not_tell_their_rows(
+    name: str, entry: dict[str, int], problem: str, table: TableRows, admin: Caller
+) -> None:
     table.create()
     schema = json.loads((table.folder / "schema" / "schema-0").read_text()) | {"id": 1}
     schema["fields"] = schema["fields"][:2]
@@ -125,7 +136,7 @@ def test_files_that_do_not_tell_their_rows(name, entry, problem, table, admin):
     assert part["added"] == []
 
 
-def test_rows_that_are_merged_from_files_are_not_told(table, admin):
+def test_rows_that_are_merged_from_files_are_not_told(table: TableRows, admin: Caller) -> None:
     table.create()
     path = table.folder / "schema" / "schema-0"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"primaryKeys": ["id", "day"]}))
@@ -135,7 +146,7 @@ def test_rows_that_are_merged_from_files_are_not_told(table, admin):
     assert "primary key" in told["message"]
 
 
-def test_an_iceberg_table(iceberg_catalog, admin):
+def test_an_iceberg_table(iceberg_catalog: Any, admin: Caller) -> None:
     from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 
     table = IcebergTable.create(iceberg_catalog, spec=UNPARTITIONED_PARTITION_SPEC)
@@ -156,18 +167,20 @@ def test_an_iceberg_table(iceberg_catalog, admin):
     with table.table.update_schema() as change:
         change.rename_column("city", "town")
     table.table.append(rows(4).rename_columns(["id", "ts", "town"]))
-    admin.client.app.state.service = Service()
+    admin.app.state.service = Service()
     told = sample_of(admin, first, table.head, **asked)
     assert told["columns"] == ["id", "ts", "town"]
     assert sorted(row[0] for row in told["partitions"][0]["added"]) == ["3", "4"]
     second, (path,) = table.head, table.paths()[-1:]
     table.mark(rows=1, of=path)
-    admin.client.app.state.service = Service()
+    admin.app.state.service = Service()
     (part,) = sample_of(admin, second, table.head, **asked)["partitions"]
     assert "Files of deletes" in part["problem"]
 
 
-def test_a_file_elsewhere_is_not_opened(iceberg_catalog, admin, tmp_path):
+def test_a_file_elsewhere_is_not_opened(
+    iceberg_catalog: Any, admin: Caller, tmp_path: Path
+) -> None:
     import pyarrow.parquet as pq
     from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 
@@ -185,7 +198,9 @@ def test_a_file_elsewhere_is_not_opened(iceberg_catalog, admin, tmp_path):
     assert part["problem"] == "A file lies outside of the table's folder."
 
 
-def test_rows_are_for_those_who_may_change_the_connection(table, users, admin, monkeypatch):
+def test_rows_are_for_those_who_may_change_the_connection(
+    table: TableRows, users: dict[str, Any], admin: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table.create()
     changed(table, {"id": [1]}, {"id": [2]})
     asked = {"before": 1, "after": 2}
@@ -199,7 +214,7 @@ def test_rows_are_for_those_who_may_change_the_connection(table, users, admin, m
     assert users["ADMIN"].get("sample", **asked)[0] == 403
 
 
-def test_without_the_setting_nobody_sees_rows(table, users):
+def test_without_the_setting_nobody_sees_rows(table: TableRows, users: dict[str, Any]) -> None:
     table.create()
     changed(table, {"id": [1]}, {"id": [2]})
     asked = {"before": 1, "after": 2}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
@@ -13,16 +14,16 @@ from tests.airflow.contexts import Server, rendered_task
 
 
 @pytest.fixture
-def server(monkeypatch):
+def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     return Server(monkeypatch)
 
 
-def delete(**parameters):
+def delete(**parameters: Any) -> DeleteFromOperator:
     return DeleteFromOperator(task_id="t", target="a.b", **parameters)
 
 
 @pytest.mark.parametrize("name", ["var.value.get('nowhere')", "var.json.get('nowhere')"])
-def test_a_variable_that_is_asked_for_without_a_default(name):
+def test_a_variable_that_is_asked_for_without_a_default(name: str) -> None:
     with pytest.raises(AirflowFailException, match=r"^REQUEST_INVALID: where: is nothing: "):
         rendered_task(lambda up: delete(where=f"n = '{{{{ {name} }}}}'"))
 
@@ -39,7 +40,7 @@ NO_TEXT = {
 
 
 @pytest.mark.parametrize(("name", "kind"), NO_TEXT.values(), ids=NO_TEXT)
-def test_an_expression_that_is_no_text(server, name, kind):
+def test_an_expression_that_is_no_text(server: Server, name: str, kind: str) -> None:
     macros = {"thing": object(), "module": json}
     with pytest.raises(AirflowFailException) as raised:
         rendered_task(
@@ -53,7 +54,7 @@ def test_an_expression_that_is_no_text(server, name, kind):
     assert f"partition.day: an expression in it is a {kind}, not a text" in str(raised.value)
 
 
-def test_a_tuple_is_a_list_of_sql(server):
+def test_a_tuple_is_a_list_of_sql(server: Server) -> None:
     operator = rendered_task(
         lambda up: delete(where="n IN {{ (1, 2) }}"),
     )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from airflow_provider_merge.submit.output_lines import OutputLine
 from airflow_provider_merge.submit.phases import without_phases
 from tests.airflow.launcher import Launcher
-from tests.airflow.support import connection
+from tests.airflow.support import DagFile, connection
 from tests.support.paimon_metadata import TableFiles
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("airflow_db")]
@@ -24,14 +26,20 @@ for line in said:
     print("2026-01-31 10:00:00,000 DEBUG airflow_provider_merge.job.phases: " + line, flush=True)
 time.sleep(600)
 """
-TASKS = {
+TASKS: dict[str, tuple[str, Callable[[Path, str], Launcher], str]] = {
     "DeleteFromOperator": ("where='id = 1'", Launcher.make, "start"),
     "TruncateTableOperator": ("", Launcher.of_python, "imports"),
 }
 
 
 @pytest.mark.parametrize("operator", TASKS)
-def test_a_job(operator, warehouse, dag_file, tmp_path, capsys):
+def test_a_job(
+    operator: str,
+    warehouse: Path,
+    dag_file: Callable[..., DagFile],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     TableFiles(warehouse).create()
     parameters, make, first = TASKS[operator]
     launcher = make(tmp_path / "env", JOB.format(phase="source"))
@@ -56,9 +64,9 @@ def test_a_job(operator, warehouse, dag_file, tmp_path, capsys):
     assert f"Where: task {ti.dag_id}.task" in log
 
 
-def test_what_the_job_tells_is_not_shown_and_what_others_print_tells_nothing():
+def test_what_the_job_tells_is_not_shown_and_what_others_print_tells_nothing() -> None:
     lines = [OutputLine("Phase begins: plan", is_own=True), OutputLine("Phase begins: clean")]
-    entered = []
+    entered: list[object] = []
 
     shown = [line.text for line in without_phases(lines, entered.append)]
 
@@ -73,7 +81,13 @@ SERVERS = {
 
 
 @pytest.mark.parametrize("conn_type", SERVERS)
-def test_a_catalog_that_does_not_answer(conn_type, dag_file, tmp_path, monkeypatch, capsys):
+def test_a_catalog_that_does_not_answer(
+    conn_type: str,
+    dag_file: Callable[..., DagFile],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     # Airflow's alarm rings once, and is lost if it rings in a weak reference's callback, as it
     # can while Python imports: so it rings long after that.
     connection(monkeypatch, "spark_default", conn_type="spark", host="local[1]")

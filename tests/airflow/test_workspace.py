@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
+from airflow.models.taskinstance import TaskInstance
 
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.operators._shared.outcome import give_up
 from spark_jobs.contract.operation_files import new_scratch_folder
 from spark_jobs.contract.request import CatalogSpec
-from tests.airflow.support import PASSWORD, committed, connection, example_request
+from tests.airflow.support import (
+    PASSWORD,
+    DagFile,
+    FakeSubmitter,
+    committed,
+    connection,
+    example_request,
+)
 
 pytestmark = pytest.mark.usefixtures("airflow_db")
 
@@ -25,7 +36,7 @@ MergeIntoOperator(
 
 
 @pytest.fixture
-def workspace(warehouse, tmp_path, monkeypatch):
+def workspace(warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder beside the warehouse."""
     folder = tmp_path / "work space"
     folder.mkdir()
@@ -38,16 +49,18 @@ def workspace(warehouse, tmp_path, monkeypatch):
     return folder
 
 
-def run(dag_file, dry_run=False):
+def run(dag_file: Callable[..., DagFile], dry_run: bool = False) -> TaskInstance:
     (ti,) = dag_file(MERGE.format(dry_run=dry_run)).run().get_task_instances()
     return ti
 
 
-def files(folder):
+def files(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def test_the_result_is_read_there(dag_file, submitter, warehouse, workspace):
+def test_the_result_is_read_there(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, warehouse: Path, workspace: Path
+) -> None:
     ti = run(dag_file)
 
     assert ti.state == "success"
@@ -56,7 +69,9 @@ def test_the_result_is_read_there(dag_file, submitter, warehouse, workspace):
     assert files(warehouse) == []
 
 
-def test_the_request_names_it_and_no_secret(dag_file, submitter, warehouse, workspace):
+def test_the_request_names_it_and_no_secret(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, warehouse: Path, workspace: Path
+) -> None:
     run(dag_file)
 
     catalog = submitter.request.catalog
@@ -64,7 +79,9 @@ def test_the_request_names_it_and_no_secret(dag_file, submitter, warehouse, work
     assert PASSWORD not in submitter.request.to_json()
 
 
-def test_the_result_of_a_dry_run_is_removed_there(dag_file, submitter, workspace):
+def test_the_result_of_a_dry_run_is_removed_there(
+    dag_file: Callable[..., DagFile], submitter: FakeSubmitter, workspace: Path
+) -> None:
     submitter.outcomes = [lambda request: committed(request, status="dry_run")]
 
     assert run(dag_file, dry_run=True).state == "success"
@@ -72,7 +89,12 @@ def test_the_result_of_a_dry_run_is_removed_there(dag_file, submitter, workspace
     assert list(workspace.iterdir()) == []
 
 
-def test_a_job_that_left_nothing_is_looked_for_there(dag_file, submitter, workspace, capsys):
+def test_a_job_that_left_nothing_is_looked_for_there(
+    dag_file: Callable[..., DagFile],
+    submitter: FakeSubmitter,
+    workspace: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     submitter.outcomes = [lambda _: None]
 
     assert run(dag_file).state == "failed"
@@ -81,7 +103,7 @@ def test_a_job_that_left_nothing_is_looked_for_there(dag_file, submitter, worksp
     assert f"It left no result of this try at {place}" in capsys.readouterr().out
 
 
-def test_giving_up_clears_scratch_there(workspace, warehouse):
+def test_giving_up_clears_scratch_there(workspace: Path, warehouse: Path) -> None:
     catalog = CatalogSpec("paimon", str(warehouse), workspace=str(workspace))
     request = example_request(catalog=catalog)
     scratch = workspace / new_scratch_folder(request.operation_id, 1)
@@ -92,7 +114,12 @@ def test_giving_up_clears_scratch_there(workspace, warehouse):
     assert not scratch.exists()
 
 
-def test_without_the_folder_nothing_is_started(dag_file, submitter, workspace, capsys):
+def test_without_the_folder_nothing_is_started(
+    dag_file: Callable[..., DagFile],
+    submitter: FakeSubmitter,
+    workspace: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     workspace.rmdir()
 
     assert run(dag_file).state == "failed"

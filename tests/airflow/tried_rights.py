@@ -30,7 +30,10 @@ _CLOSED: Final = {
 
 def main(folder: Path) -> None:
     """Close each folder in turn."""
-    hooks = {"paimon": _paimon(folder / "paimon"), "iceberg": _iceberg(folder / "iceberg")}
+    hooks: dict[str, CatalogHook] = {
+        "paimon": _paimon(folder / "paimon"),
+        "iceberg": _iceberg(folder / "iceberg"),
+    }
     told = {
         name: {closed or "": _told(hook, folder / name, closed) for closed in _CLOSED[name]}
         for name, hook in hooks.items()

@@ -27,7 +27,9 @@ def test_workflows_call_targets_of_make() -> None:
     ]
 
     assert {command for command, *_ in steps} == {"make"}
-    assert {"lint", "test", "test-turn", "test-compat"} == {target for _, target, *_ in steps}
+    assert {"lint", "docs", "test", "test-turn", "test-compat"} == {
+        target for _, target, *_ in steps
+    }
     assert {target for _, target, *_ in steps} <= targets
 
 

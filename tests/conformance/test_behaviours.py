@@ -1,8 +1,8 @@
 """Every behaviour on every connector, on partitioned tables and on tables without partitions.
 
 ``make test-all`` runs every combination of behaviour, connector and layout. ``make test`` runs
-those marked ``smoke`` on the folder connector and on a third of the others, and of the rest the
-sixteenth whose turn it is (``MERGE_TESTS_TURN``) on Paimon's plain partitioned tables and a
+those marked ``smoke`` on the folder connector and on a fifth of the others, and of the rest the
+24th whose turn it is (``MERGE_TESTS_TURN``) on Paimon's plain partitioned tables and a
 120th elsewhere: tests/property and tests/judge know these tables too. What the analysis
 refuses runs on the folder connector alone: by then a connector has only told the schema. Iceberg's
 tables that are partitioned by transforms are layouts of their own.
@@ -33,9 +33,9 @@ from tests.support.forced_plans import forced_plan
 from tests.support.table_kinds import APPEND_COW, BUCKETED_COW, BUCKETED_DV, ICEBERG, KINDS
 from tests.support.turns import EVERYTHING, has_turn
 
-_PLAIN_PARTS = 16
+_PLAIN_PARTS = 24
 _PARTS = 120
-_SMOKE_PARTS = 3
+_SMOKE_PARTS = 5
 _ICEBERG = (*(kind.name for kind in ICEBERG), *TRANSFORMED_HARNESSES)
 # Of each group one has a turn.
 _ALIKE = (

@@ -64,7 +64,10 @@ def _leads_somewhere(page: Path, link: str, anchor: str) -> bool:
     goal = page.parent / link if link else page
     if not anchor:
         return goal.exists()
-    headings = re.findall(r"^#+ (.*)$", goal.read_text(), re.MULTILINE)
+    text = goal.read_text()
+    if f'<a id="{anchor}"></a>' in text:
+        return True
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return anchor in {re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in headings}
 
 

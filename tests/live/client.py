@@ -133,7 +133,7 @@ class Client:
         }
         self.call("POST", f"/dags/{dag_id}/clearTaskInstances", body)
 
-    def xcom(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> dict[str, Any]:
+    def xcom(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> Any:
         """What the task returned."""
         path = f"{_run(dag_id, run_id)}/taskInstances/{task_id}/xcomEntries/return_value"
         value = self.call("GET", path, stringify="false", map_index=map_index)["value"]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.judge.iceberg_server import CLIENT, IcebergRest, iceberg_rest_or_skip
 from tests.live.spark_python import SparkPython
@@ -41,7 +42,10 @@ class Lake:
     @property
     def secrets(self) -> dict[str, str]:
         """What nobody may see, by its name."""
-        keys = {"access key": self.store.access_key, "secret key": self.store.secret_key}
+        keys: dict[str, Any] = {
+            "access key": self.store.access_key,
+            "secret key": self.store.secret_key,
+        }
         return {**keys, "client's secret": self.catalog.secret}
 
     @property
@@ -79,7 +83,7 @@ class Lake:
 @contextmanager
 def running_lake(folder: Path, python: SparkPython) -> Iterator[Lake]:
     """A new catalog and a new store, whose files are below ``folder``."""
-    keys = {"access_key": "ICEBERGACCESSKEY", "secret_key": "iceberg-store-secret"}
+    keys: dict[str, Any] = {"access_key": "ICEBERGACCESSKEY", "secret_key": "iceberg-store-secret"}
     store = Store(gateway_program_or_skip(), folder, **keys)
     store.start()
     try:

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import datetime
 from itertools import accumulate
+from typing import Any
 
 import pytest
 
-from tests.live.days import TASK, new, old
+from tests.live.days import TASK, Days, new, old
 from tests.live.sabotage import kill_worker, pause_before_commit
 
 DAYS = [f"2026-01-{day:02}" for day in range(2, 6)]
 BEFORE, AFTER = "2026-01-01", "2026-01-06"
 
 
-def most_at_once(runs):
+def most_at_once(runs: list[dict[str, Any]]) -> int:
     """The largest number of runs that went on at the same time."""
     starts = [(datetime.fromisoformat(run["start_date"]), 1) for run in runs]
     ends = [(datetime.fromisoformat(run["end_date"]), -1) for run in runs]
     return max(accumulate(step for _, step in sorted(starts + ends)))
 
 
-def results_of(days, runs, dates):
+def results_of(days: Days, runs: list[dict[str, Any]], dates: list[str]) -> dict[str, Any]:
     """The result of each day's run, which replaced that day."""
     assert [run["state"] for run in runs] == ["success"] * len(dates)
     found = [days.result(days.dag_id, run["dag_run_id"]) for run in runs]
@@ -32,14 +34,14 @@ def results_of(days, runs, dates):
     return dict(zip(dates, found, strict=True))
 
 
-def values_of(results, name):
+def values_of(results: Iterable[dict[str, Any]], name: str) -> list[Any]:
     return sorted(each[name] for each in results)
 
 
 # A worker that is lost is also in test_worker_killed, a backfill and its repetition below.
 @pytest.mark.extended
 # Airflow may find SQLite locked and is asked again: then days may have new runs, not second tries.
-def test_static_with_a_killed_worker_and_a_completed_day_again(days):
+def test_static_with_a_killed_worker_and_a_completed_day_again(days: Days) -> None:
     dates = DAYS[:3]
     days.create([BEFORE, *dates, AFTER])
     days.server.client.backfill(days.dag_id, dates[0], dates[-1], runs=3)
@@ -67,7 +69,7 @@ def test_static_with_a_killed_worker_and_a_completed_day_again(days):
     assert second == {day: first[day] for day in second}, "the other days did not run again"
 
 
-def test_dynamic_by_command_and_again_on_postgresql(days_on_postgresql):
+def test_dynamic_by_command_and_again_on_postgresql(days_on_postgresql: Days) -> None:
     days = days_on_postgresql
     days.create([BEFORE, *DAYS, AFTER])
     late, empty = DAYS[2:]
@@ -94,12 +96,14 @@ def test_dynamic_by_command_and_again_on_postgresql(days_on_postgresql):
     tries = [days.tries(days.dynamic, run["dag_run_id"]) for run in runs]
     assert tries == [1, 1, 2, 1]
     assert [days.result(days.dynamic, refused)["snapshot_id"]] == days.snapshots()[3:] == [4]
-    replaced = [row for day in DAYS[:3] for row in new(day)]
-    assert days.rows() == [*old(BEFORE), *replaced, *old(empty), *old(AFTER)]
+    replaced_rows = [row for day in DAYS[:3] for row in new(day)]
+    assert days.rows() == [*old(BEFORE), *replaced_rows, *old(empty), *old(AFTER)]
 
 
-def create(days, dates, *options, **conf):
+def create(days: Days, dates: list[str], *options: str, **conf: Any) -> None:
     """What people type: a backfill of the dynamic DAG."""
     interval = ("--from-date", dates[0], "--to-date", dates[-1], "--max-active-runs", "3")
-    conf = ("--dag-run-conf", json.dumps(conf))
-    days.server.airflow("backfill", "create", "--dag-id", days.dynamic, *interval, *conf, *options)
+    chosen = ("--dag-run-conf", json.dumps(conf))
+    days.server.airflow(
+        "backfill", "create", "--dag-id", days.dynamic, *interval, *chosen, *options
+    )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from tests.live.browser import DOWN
-from tests.live.store import ACCESS_KEY, SECRET_KEY
+from tests.live.browser import DOWN, Browser
+from tests.live.client import Client
+from tests.live.server import Server
+from tests.live.store import ACCESS_KEY, SECRET_KEY, Store
 from tests.support.paimon_metadata import TableFiles
 from tests.support.waiting import wait_for
 
@@ -19,12 +22,14 @@ READ = "s3://lake can be read. It has 1 database: shop."
 
 
 @pytest.fixture
-def lake(store):
+def lake(store: Store) -> Store:
     TableFiles(store.bucket).create()
     return store
 
 
-def test_the_form_is_filled_in_saved_and_tested(server, lake, browser):
+def test_the_form_is_filled_in_saved_and_tested(
+    server: Server, lake: Store, browser: Browser
+) -> None:
     browser.open(f"{server.client.url}/connections")
     browser.click("//button[contains(., 'Add Connection')]")
     browser.fill("//input[@name='connection_id']", "formed")
@@ -66,7 +71,7 @@ def test_the_form_is_filled_in_saved_and_tested(server, lake, browser):
     assert SECRET_KEY not in browser.run("return document.documentElement.outerHTML")
 
 
-def test_icebergs_form_needs_no_json(server, browser, tmp_path):
+def test_icebergs_form_needs_no_json(server: Server, browser: Browser, tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path}/catalog.db"
     SqlCatalog("iceberg_formed", uri=database).close()
     browser.open(f"{server.client.url}/connections")
@@ -96,7 +101,7 @@ def test_icebergs_form_needs_no_json(server, browser, tmp_path):
     assert "workspace is empty, which every operator needs" in tested["message"]
 
 
-def with_port_0(client, conn_id):
+def with_port_0(client: Client, conn_id: str) -> None:
     """What Airflow's page sends with a test when there is no port; Airflow 3.3.1 and 3.3.2 take it
     for another port than none and refuse (https://github.com/apache/airflow/pull/73298).
     """
@@ -105,7 +110,7 @@ def with_port_0(client, conn_id):
     client.call("PATCH", f"/connections/{conn_id}", body, update_mask="port")
 
 
-def test_the_api_tests_a_connection_and_keeps_its_secret(server, lake):
+def test_the_api_tests_a_connection_and_keeps_its_secret(server: Server, lake: Store) -> None:
     client = server.client
     made = client.call("POST", "/connections", lake.connection("sent"))
     saved = client.call("GET", "/connections/sent")

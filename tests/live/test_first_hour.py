@@ -13,6 +13,8 @@ from datetime import datetime
 import pytest
 
 from tests.live.orders import Orders
+from tests.live.server import Server
+from tests.live.spark_python import SparkPython
 from tests.live.table import Table
 from tests.support.waiting import wait_for
 
@@ -126,7 +128,7 @@ _JAVA = re.compile(r"spark-submit|\d\d/\d\d/\d\d \d\d:\d\d:\d\d (INFO|WARN)")
 
 
 @pytest.fixture(scope="module")
-def run_id(server, spark_python):
+def run_id(server: Server, spark_python: SparkPython) -> str:
     """A run of all tasks, which has ended."""
     Table(server, server.folder / "warehouse", spark_python, DAG).python(_CREATE)
     (server.dags / "wrong.sql").write_text(_WRONG_FILE)
@@ -137,7 +139,7 @@ def run_id(server, spark_python):
 
 
 @pytest.mark.parametrize("task_id", MISTAKES)
-def test_a_task_ends_with_one_block(server, run_id, task_id):
+def test_a_task_ends_with_one_block(server: Server, run_id: str, task_id: str) -> None:
     code, problem, remedy = MISTAKES[task_id]
     log = server.client.log(DAG, run_id, task_id, 1)
     block = server.client.error_block(DAG, run_id, task_id, 1)
@@ -149,7 +151,7 @@ def test_a_task_ends_with_one_block(server, run_id, task_id):
     assert not _JAVA.search(log), log
 
 
-def test_what_metadata_tells_takes_seconds(server, run_id):
+def test_what_metadata_tells_takes_seconds(server: Server, run_id: str) -> None:
     seconds = {}
     for task_id in MISTAKES:
         task = server.client.task(DAG, run_id, task_id)
@@ -158,7 +160,7 @@ def test_what_metadata_tells_takes_seconds(server, run_id):
     sys.stdout.write(f"seconds from a task's start to its error: {seconds}\n")
 
 
-def test_a_success_is_short(server, spark_python):
+def test_a_success_is_short(server: Server, spark_python: SparkPython) -> None:
     orders = Orders(server, server.folder / "warehouse", spark_python, "short_log")
     orders.create()
     orders.trigger("once")
@@ -171,7 +173,7 @@ def test_a_success_is_short(server, spark_python):
     assert {phase.split()[0] for phase in phases.split(" | ")} == PHASES
 
 
-def test_import_errors_name_task_and_remedy(server):
+def test_import_errors_name_task_and_remedy(server: Server) -> None:
     path = server.dags / "broken.py"
     try:
         for task_id, (line, problem) in IMPORT_ERRORS.items():
@@ -183,7 +185,7 @@ def test_import_errors_name_task_and_remedy(server):
     wait_for("no errors", lambda: not server.client.call("GET", "/importErrors")["import_errors"])
 
 
-def _error_of(server, task_id):
+def _error_of(server: Server, task_id: str) -> str:
     """The stack trace that the page shows, once it is of this task."""
     errors = server.client.call("GET", "/importErrors")["import_errors"]
     traces = [each["stack_trace"] for each in errors]

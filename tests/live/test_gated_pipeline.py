@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 
 from dags_examples.demo import find_places, unpack_data
-from tests.live.spark_python import ROOT
+from tests.live.server import Server
+from tests.live.spark_python import ROOT, SparkPython
 from tests.live.table import Table
 from tests.support.waiting import wait_for
 
@@ -58,7 +60,9 @@ print(json.dumps([ordered(found), ordered(expected)], default=str))
 
 # Its gates are those of test_gates, its DAG runs with a fake submitter in tests/airflow.
 @pytest.mark.extended
-def test_a_report_waits_for_each_whole_day(server, spark_python, tmp_path):
+def test_a_report_waits_for_each_whole_day(
+    server: Server, spark_python: SparkPython, tmp_path: Path
+) -> None:
     flights = find_places(tmp_path)
     unpack_data(flights)
     part = tmp_path / "part.csv"

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
 import pytest
 
-from tests.live.store import SECRET_KEY
+from tests.live.client import Client
+from tests.live.orders import Orders
+from tests.live.server import Server
+from tests.live.store import SECRET_KEY, Store
 from tests.live.triggerer import Triggerer
 from tests.support.paimon_metadata import TableFiles
 from tests.support.waiting import wait_for
@@ -66,7 +72,7 @@ with DAG("watching", schedule=[WATCHED], start_date=datetime(2024, 1, 1), max_ac
 
 
 @pytest.fixture(scope="session")
-def triggerer(server):
+def triggerer(server: Server) -> Iterator[Triggerer]:
     """To the end: the tests that follow need the one that was started last."""
     found = Triggerer(server)
     yield found
@@ -74,7 +80,9 @@ def triggerer(server):
 
 
 @pytest.mark.extended
-def test_a_deferred_sensor_is_released_by_a_merge(orders, server):
+def test_a_deferred_sensor_is_released_by_a_merge(
+    orders: Callable[..., Orders], server: Server
+) -> None:
     table = orders()
     gate = f"{table.dag_id}_gate"
     server.add_dag(gate, _GATE.format(dag_id=gate, table=f"shop.{table.dag_id}"))
@@ -91,7 +99,7 @@ def test_a_deferred_sensor_is_released_by_a_merge(orders, server):
     assert (found["dag_id"], found["run_id"]) == (table.dag_id, "merge")
 
 
-def test_a_deferred_sensor_that_times_out_tells_what_it_saw_last(server):
+def test_a_deferred_sensor_that_times_out_tells_what_it_saw_last(server: Server) -> None:
     table = TableFiles(server.folder / "warehouse", "stale").create()
     table.add(time_millis=1_767_225_600_000)
     server.add_dag("stale", _STALE)
@@ -112,7 +120,7 @@ def test_a_deferred_sensor_that_times_out_tells_what_it_saw_last(server):
 
 
 @pytest.mark.by_turns(2, 0)
-def test_a_waiting_sensor_goes_on_when_the_store_is_back(server, store):
+def test_a_waiting_sensor_goes_on_when_the_store_is_back(server: Server, store: Store) -> None:
     """The client behind a look tries again by itself and gives up after some nine seconds."""
     table = TableFiles(store.bucket, "far").create()
     table.add({"2026-01-31": 1})
@@ -134,12 +142,12 @@ def test_a_waiting_sensor_goes_on_when_the_store_is_back(server, store):
     assert SECRET_KEY not in log_of_gate(client)
 
 
-def log_of_gate(client):
+def log_of_gate(client: Client) -> str:
     return client.log("on_s3", "run", "gate", 1)
 
 
 @pytest.mark.by_turns(2, 1)
-def test_a_watcher_sees_every_snapshot_once(server, triggerer):
+def test_a_watcher_sees_every_snapshot_once(server: Server, triggerer: Triggerer) -> None:
     table = TableFiles(server.folder / "warehouse", "watched").create()
     table.add()
     seen = server.folder / "seen.txt"
@@ -166,7 +174,7 @@ def test_a_watcher_sees_every_snapshot_once(server, triggerer):
     assert len(found) == len(set(found))
 
 
-def all_seen(table, seen):
+def all_seen(table: TableFiles, seen: Path) -> bool:
     """Whether runs have seen the 20 snapshots; else another one is made."""
     if set(numbers(seen)) >= set(range(2, 22)):
         return True
@@ -174,15 +182,15 @@ def all_seen(table, seen):
     return False
 
 
-def burst(table, count):
+def burst(table: TableFiles, count: int) -> None:
     for _ in range(count):
         table.add()
 
 
-def told(server, snapshot_id):
+def told(server: Server, snapshot_id: int) -> None:
     """Wait until the state store says that the events up to a snapshot are stored."""
 
-    def is_told():
+    def is_told() -> bool:
         assets = server.client.call("GET", "/assets", name_pattern="watched")["assets"]
         if not assets:
             return False
@@ -193,5 +201,5 @@ def told(server, snapshot_id):
     wait_for(f"snapshot {snapshot_id}", is_told)
 
 
-def numbers(path):
+def numbers(path: Path) -> list[int]:
     return [int(line) for line in path.read_text().split()] if path.exists() else []

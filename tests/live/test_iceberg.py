@@ -6,10 +6,14 @@ from __future__ import annotations
 
 import shutil
 import uuid
+from pathlib import Path
+from typing import Any
 
-from tests.live.client import ENDED
+from tests.live.client import ENDED, Client
 from tests.live.database import content
 from tests.live.evidence import Watch, files_below, places_of
+from tests.live.lake import Lake
+from tests.live.server import Server
 from tests.live.spark_python import ROOT
 from tests.support.waiting import wait_for
 
@@ -94,7 +98,7 @@ THIRD = [["9", "2026-01-03", "old", "90.00"]]
 EXAMPLE = "iceberg_orders"
 
 
-def test_a_table_in_a_catalog_and_a_store(server, lake, tmp_path):
+def test_a_table_in_a_catalog_and_a_store(server: Server, lake: Lake, tmp_path: Path) -> None:
     client, marker = server.client, f"open-{uuid.uuid4()}"
     first = prepare(server, lake)
     conf = {"landing": landing(tmp_path), "day": "2026-01-02"}
@@ -145,7 +149,7 @@ def test_a_table_in_a_catalog_and_a_store(server, lake, tmp_path):
     assert not [name for name in seen if name.endswith(".base")], "no note of a base is left"
 
 
-def care_is_taken(client, lake, snapshots):
+def care_is_taken(client: Client, lake: Lake, snapshots: int) -> None:
     """Old snapshots go with their files; the rows stay."""
     rows, _ = lake.look("shop.orders")
     client.trigger("iceberg_care", "care")
@@ -163,7 +167,7 @@ def care_is_taken(client, lake, snapshots):
     assert len([name for name in files if "/data/" in name]) == 3
 
 
-def prepare(server, lake):
+def prepare(server: Server, lake: Lake) -> int:
     """Make table, connection and DAGs; the table's only snapshot."""
     lake.run(_MAKE)
     server.client.call("POST", "/connections", lake.connection("iceberg_default"))
@@ -174,7 +178,7 @@ def prepare(server, lake):
     return first
 
 
-def landing(folder):
+def landing(folder: Path) -> str:
     """A folder with the files of a day."""
     files = folder / "landing" / "orders" / "2026-01-02"
     files.mkdir(parents=True)
@@ -182,11 +186,11 @@ def landing(folder):
     return str(folder / "landing")
 
 
-def gate_of(client):
+def gate_of(client: Client) -> str:
     return client.task("iceberg_gate", "run", "gate")["state"]
 
 
-def everything(server, lake):
+def everything(server: Server, lake: Lake) -> dict[str, Any]:
     """All that is left: files of the server and of the bucket, and the database."""
     bucket = {f"bucket/{name}": text for name, text in files_below(lake.store.bucket).items()}
     files = {
@@ -196,7 +200,7 @@ def everything(server, lake):
     return {**bucket, **files, "database": content(server, without={"connection"})}
 
 
-def told(client):
+def told(client: Client) -> int | None:
     """The snapshot up to which the state store says that the events are stored; None: none yet."""
     assets = client.call("GET", "/assets", name_pattern="iceberg")["assets"]
     for asset in (each for each in assets if each["name"] == "iceberg"):
@@ -206,7 +210,7 @@ def told(client):
     return None
 
 
-def watched(client):
+def watched(client: Client) -> list[Any]:
     """The snapshots of all events of the watcher, oldest first."""
     query = {"order_by": "timestamp", "limit": 100}
     events = client.call("GET", "/assets/events", **query)["asset_events"]
@@ -214,10 +218,10 @@ def watched(client):
     return [each["snapshot_id"] for each in payloads if each.get("table") == "shop.orders"]
 
 
-def backfilled(client, dag_id):
+def backfilled(client: Client, dag_id: str) -> list[dict[str, Any]]:
     """The runs of a DAG's backfills, all of which have ended."""
 
-    def ended():
+    def ended() -> list[dict[str, Any]]:
         runs = client.call("GET", f"/dags/{dag_id}/dagRuns", run_type="backfill")["dag_runs"]
         return runs if all(each["state"] in ENDED for each in runs) else []
 

@@ -9,9 +9,15 @@ from __future__ import annotations
 import json
 import os
 import time
+from pathlib import Path
+from typing import Any
 
 from tests.live.approval import Approval
+from tests.live.browser import Browser
+from tests.live.client import Client
 from tests.live.evidence import files_below
+from tests.live.lake import Lake
+from tests.live.server import Server
 from tests.support.waiting import wait_for
 
 CONNECTION, TABLE, DAG = "iceberg_cared", "cared.events", "iceberg_lakehouse"
@@ -58,7 +64,9 @@ print(json.dumps([each.file.file_path for each in files]))
 """
 
 
-def test_a_table_is_cared_for_as_approved(server, lake, browser, tmp_path):
+def test_a_table_is_cared_for_as_approved(
+    server: Server, lake: Lake, browser: Browser, tmp_path: Path
+) -> None:
     lake.run(_MAKE)
     orphan = next(lake.store.bucket.rglob("data/day=2026-01-01")) / "orphan.parquet"
     orphan.write_bytes(LOST)
@@ -122,24 +130,24 @@ def test_a_table_is_cared_for_as_approved(server, lake, browser, tmp_path):
     browser.picture(tmp_path / "done.png")
 
 
-def table_files(lake):
+def table_files(lake: Lake) -> dict[str, Any]:
     """The sizes of the table's files by path, without metadata files, which writers remove."""
     found = files_below(lake.store.bucket / "tables")
     return {name: len(text) for name, text in found.items() if not name.endswith(".metadata.json")}
 
 
-def care_page(browser, url, *, expiring, partitions):
+def care_page(browser: Browser, url: str, *, expiring: int, partitions: int) -> None:
     """The page about the table's care, with these numbers."""
     place = f"connection={CONNECTION}&database=cared&table=events"
     browser.open(f"{url}/lakehouse/table?{place}&tab=care")
     facts = {"Snapshots that would expire": expiring, "Partitions worth it": partitions}
     for name, number in facts.items():
         fact = f"//dt[.='{name}']/../dd"
-        wait_for(name, lambda fact=fact, number=number: browser.text(fact) == str(number))
+        wait_for(name, lambda fact=fact, number=number: browser.text(fact) == str(number))  # type: ignore[misc]
     assert browser.text("//h2[.='Tags and branches']/..//td[.='tag']/../td[2]") == "audit"
 
 
-def story(client):
+def story(client: Client) -> str:
     """The logs of the run."""
     tasks = [each["task_id"] for each in client.tasks(DAG, "run")]
     return "\n".join(f"--- {each}\n{client.log(DAG, 'run', each, 1)}" for each in tasks)

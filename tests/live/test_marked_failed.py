@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 import psutil
 import pytest
 
-from tests.live.orders import BEFORE, ONCE, SLOWLY
+from tests.live.orders import BEFORE, ONCE, SLOWLY, Orders
 from tests.live.sabotage import pause_after_commit
 from tests.support.waiting import wait_for
 
@@ -18,7 +19,7 @@ SLOW = (
 )
 
 
-def test_marked_failed(orders):
+def test_marked_failed(orders: Callable[..., Orders]) -> None:
     table = orders(source=SLOW, retries=3)
     table.trigger("run")
     operation_id = table.driver_under_way()
@@ -33,7 +34,7 @@ def test_marked_failed(orders):
     assert not list(table.server.folder.glob(f"tmp/merge-job-{operation_id}*"))
 
 
-def names_of(processes):
+def names_of(processes: list[psutil.Process]) -> set[str]:
     """The programs of those that still run."""
     found = set()
     for process in processes:
@@ -43,7 +44,7 @@ def names_of(processes):
 
 
 @pytest.mark.by_turns(2, 0)
-def test_marked_failed_after_it_had_published(orders):
+def test_marked_failed_after_it_had_published(orders: Callable[..., Orders]) -> None:
     """Clearing asks for new work, which would count twice: somebody has to decide."""
     table = orders(value=SLOWLY)
     client = table.server.client

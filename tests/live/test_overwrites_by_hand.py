@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.live.days import TASK, new, old
+from tests.live.days import TASK, Days, new, old
 from tests.live.sabotage import pause_before_commit, resume
 
 DAY, OTHER = "2026-01-05", "2026-01-06"
 
 
 @pytest.mark.by_turns(2, 0)
-def test_by_the_form_and_by_key_at_once(days):
+def test_by_the_form_and_by_key_at_once(days: Days) -> None:
     days.create([DAY, OTHER])
     client = days.server.client
 

@@ -6,12 +6,14 @@ One piece of work is applied once; clearing it, or a new run under its id, asks 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from airflow_provider_merge.operators.sources import file_source
-from tests.live.orders import BEFORE, ONCE, SLOWLY, THRICE, TWICE
+from tests.live.orders import BEFORE, ONCE, SLOWLY, THRICE, TWICE, Orders
 from tests.live.sabotage import kill_job, pause_after_commit, pause_when
 from tests.support.waiting import wait_for
 
@@ -26,7 +28,9 @@ RUN = "manual:1"
 
 
 @pytest.mark.by_turns(2, 0)
-def test_killed_at_each_step_retried_and_cleared(orders, tmp_path):
+def test_killed_at_each_step_retried_and_cleared(
+    orders: Callable[..., Orders], tmp_path: Path
+) -> None:
     landing, quarantine = tmp_path / "landing", tmp_path / "quarantine"
     landing.mkdir()
     for name, text in FILES.items():
@@ -40,7 +44,7 @@ def test_killed_at_each_step_retried_and_cleared(orders, tmp_path):
         quarantine=str(quarantine),
     )
     query = "SELECT id, n FROM landed"
-    dag = {"retries": 2, "source": query, "sources": {"landed": landed}}
+    dag: dict[str, Any] = {"retries": 2, "source": query, "sources": {"landed": landed}}
     table = orders(**dag, value=SLOWLY)
     file = quarantine / table.dag_id / "manual%3A1" / "merge" / "landed.jsonl"
     table.trigger(RUN)
@@ -98,12 +102,12 @@ def test_killed_at_each_step_retried_and_cleared(orders, tmp_path):
     assert len({operation_id, again, anew}) == 3
 
 
-def scratch_of(table, operation_id):
+def scratch_of(table: Orders, operation_id: str) -> set[Any]:
     """The folders of an operation's temporary files."""
     return {each for each in table.operations.glob(f"{operation_id}-*") if each.is_dir()}
 
 
-def assert_done(table, file, operation_id):
+def assert_done(table: Orders, file: Path, operation_id: str) -> None:
     """The quarantine holds what this operation found, alone, and the result says so."""
     assert bad_records(file) == BAD
     assert {each["operation_id"] for each in lines_of(file)} == {operation_id}
@@ -116,7 +120,7 @@ def assert_done(table, file, operation_id):
     assert extra["sources"] == {"landed": told}
 
 
-def bad_records(file):
+def bad_records(file: Path) -> list[Any]:
     """File, line, column and text of each quarantined record."""
     found = [
         (Path(each["file"]).name, each["line"], each["column"], each["raw"])
@@ -125,5 +129,5 @@ def bad_records(file):
     return sorted(found)
 
 
-def lines_of(file):
+def lines_of(file: Path) -> list[Any]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]

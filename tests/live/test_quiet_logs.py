@@ -9,11 +9,15 @@ from __future__ import annotations
 import importlib
 import json
 import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from airflow.sdk import BaseOperator
 
 from airflow_provider_merge.get_provider_info import get_provider_info
+from tests.live.server import Server
 from tests.support.turns import EVERYTHING, part
 
 # What remains, and why. Each is matched from the start of the line's text.
@@ -150,7 +154,7 @@ with DAG("quiet", schedule=None, start_date=datetime(2024, 1, 1)):
 
 
 @pytest.fixture
-def every_kind(server, tmp_path):
+def every_kind(server: Server, tmp_path: Path) -> list[Any]:
     """The operators of a run with the tasks of the groups, which have succeeded."""
     extra = {"type": "sql", "init_catalog_tables": "true"}
     extra |= {"warehouse": str(tmp_path), "workspace": str(tmp_path)}
@@ -170,11 +174,11 @@ def every_kind(server, tmp_path):
     return [each["operator_name"] for each in tasks]
 
 
-def test_each_operator_is_in_a_group():
+def test_each_operator_is_in_a_group() -> None:
     assert set(re.findall(r"(\w+Operator)\(", _DAG)) == operators()
 
 
-def test_nothing_alarms(server, every_kind):
+def test_nothing_alarms(server: Server, every_kind: list[Any]) -> None:
     known = re.compile("|".join(KNOWN))
     read, alarming = set(), []
     for path in sorted((server.folder / "home" / "logs").rglob("attempt=*.log*")):
@@ -191,7 +195,7 @@ def test_nothing_alarms(server, every_kind):
     assert not alarming, "\n".join(alarming[:40])
 
 
-def operators():
+def operators() -> set[Any]:
     """The names of all operators."""
     modules = [
         each for entry in get_provider_info()["operators"] for each in entry["python-modules"]
@@ -204,7 +208,7 @@ def operators():
     }
 
 
-def _is_of_a_success(events):
+def _is_of_a_success(events: list[Any]) -> bool:
     """Whether a task pushed its result, or a trigger ended; a failed one has an exception."""
     if any(event.get("error_detail") for event in events):
         return False
@@ -212,7 +216,7 @@ def _is_of_a_success(events):
     return last in ("::endgroup::", "trigger completed")
 
 
-def _without_heartbeats(events):
+def _without_heartbeats(events: list[Any]) -> Iterator[dict[str, Any]]:
     is_trace = False
     for each in events:
         text = each.get("event", "")
@@ -221,5 +225,5 @@ def _without_heartbeats(events):
             yield each
 
 
-def _alarms(event):
+def _alarms(event: dict[str, Any]) -> bool:
     return event.get("level") in _LEVELS or bool(_ALARMS.search(event.get("event", "")))

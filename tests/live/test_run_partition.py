@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from tests.live.server import Server
+
 DAG_ID = "run_partition"
 KEYED = "run_partition_keyed"
 TASK = "resolve"
@@ -40,14 +44,14 @@ with DAG(
 _DAYS = [f"2026-01-{day:02}" for day in range(2, 7)]
 
 
-def found(server, run_id, dag_id=DAG_ID):
+def found(server: Server, run_id: str, dag_id: str = DAG_ID) -> Any:
     assert server.client.ended(dag_id, run_id) == "success"
     result = server.client.xcom(dag_id, run_id, TASK)
     assert result["rendered"] == result["called"]
     return result["called"]
 
 
-def test_runs_by_hand_and_runs_of_a_backfill(server):
+def test_runs_by_hand_and_runs_of_a_backfill(server: Server) -> None:
     server.add_dag(DAG_ID, _DAG)
     chosen = {"day": "2026-01-05"}
     trigger = server.client.trigger

@@ -9,11 +9,17 @@ import json
 import re
 import stat
 import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.live.client import Client
 from tests.live.database import content
 from tests.live.evidence import Watch, files_below, places_of
+from tests.live.orders import Orders
+from tests.live.server import Server
 from tests.support.waiting import wait_for
 
 _DAG = """
@@ -59,14 +65,16 @@ with DAG(
 
 
 @pytest.fixture(scope="module")
-def secrets():
+def secrets() -> dict[str, Any]:
     """A secret for each way in."""
     ways = ("password", "option", "extra", "variable")
     return {way: f"{way}-{uuid.uuid4()}" for way in ways}
 
 
 @pytest.fixture
-def run(server, orders, secrets, tmp_path):
+def run(
+    server: Server, orders: Callable[..., Orders], secrets: dict[str, Any], tmp_path: Path
+) -> tuple[dict[str, Any], dict[str, Any], Watch, str, dict[str, Any]]:
     """The tasks' states, the files that are left, and what was seen meanwhile."""
     in_the_open = f"open-{uuid.uuid4()}"
     table = orders()
@@ -100,12 +108,14 @@ def run(server, orders, secrets, tmp_path):
     return states, left, watch, in_the_open, pages
 
 
-def spark_page(client, dag_id, task):
+def spark_page(client: Client, dag_id: str, task: str) -> str | None:
     """The link of a running task."""
     return client.links(dag_id, "run", task)["Spark application"]
 
 
-def test_no_secret_is_seen_anywhere(run, secrets):
+def test_no_secret_is_seen_anywhere(
+    run: tuple[dict[str, Any], dict[str, Any], Watch, str, dict[str, Any]], secrets: dict[str, Any]
+) -> None:
     states, files, watch, in_the_open, pages = run
     assert states == {"good": "success", "failing": "failed", "conf": "failed", "source": "failed"}
     assert b"conf.spark.hadoop.fs.s3a.secret.key: holds a secret" in files["log of conf"]

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.live.database import content
 from tests.live.evidence import Watch, files_below, places_of
+from tests.live.server import Server
 from tests.live.store import Store
 from tests.support.gateway import gateway_program_or_skip
 from tests.support.paimon_metadata import TableFiles
@@ -54,9 +58,9 @@ with DAG("keys_on_s3", schedule=None, start_date=datetime(2024, 1, 1), max_activ
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(tmp_path: Path) -> Iterator[Store]:
     """A server with keys that no other test uses."""
-    keys = {"access_key": "PLANTEDACCESSKEY", "secret_key": "planted-secret-key"}
+    keys: dict[str, Any] = {"access_key": "PLANTEDACCESSKEY", "secret_key": "planted-secret-key"}
     server = Store(gateway_program_or_skip(), tmp_path, **keys)
     server.start()
     yield server
@@ -65,7 +69,7 @@ def store(tmp_path):
 
 # test_secrets has such keys too, beside a local warehouse.
 @pytest.mark.extended
-def test_keys_are_in_no_artefact_of_a_run(server, store, tmp_path):
+def test_keys_are_in_no_artefact_of_a_run(server: Server, store: Store, tmp_path: Path) -> None:
     in_the_open = f"open-{uuid.uuid4()}"
     TableFiles(store.bucket, "planted").create()
     events = server.folder / "events_of_keys"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from tests.live.orders import BEFORE, SLOWLY, SOURCE, TASK
+from tests.live.orders import BEFORE, SLOWLY, SOURCE, TASK, Orders
 from tests.live.sabotage import kill_job
 from tests.support.waiting import wait_for
 
@@ -43,7 +45,7 @@ AFTER = {1: 1101, 2: 221}
 
 
 @pytest.mark.by_turns(2, 1)
-def test_killed_in_the_middle(orders):
+def test_killed_in_the_middle(orders: Callable[..., Orders]) -> None:
     table = orders()
     text = _DAG.format(dag_id=table.dag_id, task=TASK, source=SOURCE, value=SLOWLY)
     dag_id, client = f"{table.dag_id}_list", table.server.client

@@ -7,10 +7,13 @@ Airflow makes of their schedules.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.live.approval import Approval
-from tests.live.spark_python import ROOT
+from tests.live.server import Server
+from tests.live.spark_python import ROOT, SparkPython
 from tests.live.table import Table
 from tests.support.waiting import wait_for
 
@@ -63,7 +66,9 @@ _IDS = "print(sorted((row['day'].day, row['id']) for row in tables.read(connecto
 
 
 @pytest.mark.by_turns(2, 0)
-def test_expiry_waits_for_approval_and_does_what_the_preview_said(server, spark_python):
+def test_expiry_waits_for_approval_and_does_what_the_preview_said(
+    server: Server, spark_python: SparkPython
+) -> None:
     table = Table(server, server.folder / "warehouse", spark_python, "orders")
     table.python(_NIGHTS)
     before = files(table)
@@ -117,7 +122,7 @@ def test_expiry_waits_for_approval_and_does_what_the_preview_said(server, spark_
 
 
 @pytest.mark.by_turns(2, 1)
-def test_what_is_worth_it_is_compacted(server, spark_python):
+def test_what_is_worth_it_is_compacted(server: Server, spark_python: SparkPython) -> None:
     table = Table(server, server.folder / "warehouse", spark_python, "events")
     table.python(_EVENTS)
     rows = table.python(_IDS)
@@ -141,6 +146,6 @@ def test_what_is_worth_it_is_compacted(server, spark_python):
     assert states == {"worth_compacting": "success", "compact": "skipped", "expire": "success"}
 
 
-def files(table):
+def files(table: Table) -> set[Any]:
     found = (path for path in table.folder.rglob("*") if path.is_file())
     return {str(path.relative_to(table.folder)) for path in found}

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from tests.live.browser import ENTER, Browser
+from tests.live.server import Server
+from tests.live.spark_python import SparkPython
 from tests.live.table import Table
 from tests.support.hostile_table import (
     HostileRows,
@@ -102,7 +104,7 @@ return found.violations
 
 
 @pytest.fixture
-def table(server, spark_python, tmp_path) -> Iterator[Table]:
+def table(server: Server, spark_python: SparkPython, tmp_path: Path) -> Iterator[Table]:
     made, client = Table(server, server.folder / "warehouse", spark_python, NAME), server.client
     with ThreadPoolExecutor() as meanwhile:
         filled = meanwhile.submit(made.python, _TABLE)
@@ -118,7 +120,9 @@ def table(server, spark_python, tmp_path) -> Iterator[Table]:
 
 
 @pytest.mark.by_turns(2, 0)
-def test_the_pages_about_a_table(table, server, browser, tmp_path):
+def test_the_pages_about_a_table(
+    table: Table, server: Server, browser: Browser, tmp_path: Path
+) -> None:
     url, pictures = server.client.url, tmp_path
     states = {each["task_id"]: each["state"] for each in server.client.tasks(NAME, "run")}
     expected = {"preview": "success", "drop": "success", "fails": "failed"}

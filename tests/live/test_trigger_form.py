@@ -9,7 +9,9 @@ import shutil
 
 import pytest
 
-from tests.live.spark_python import ROOT
+from tests.live.browser import Browser
+from tests.live.server import Server
+from tests.live.spark_python import ROOT, SparkPython
 from tests.live.table import Table
 from tests.support.waiting import wait_for
 
@@ -42,7 +44,9 @@ print(json.dumps(sorted([str(row["flight_date"]), row["origin"], row["flights"]]
 
 
 @pytest.mark.by_turns(2, 1)
-def test_what_a_person_chooses_is_replaced(server, spark_python, browser):
+def test_what_a_person_chooses_is_replaced(
+    server: Server, spark_python: SparkPython, browser: Browser
+) -> None:
     table = Table(server, server.folder / "warehouse", spark_python, "daily_summary")
     table.python(_TABLES.format(days=[JANUARY, *FEBRUARY]))
     shutil.copyfile(ROOT / "dags_examples" / "daily_summary.py", server.dags / "daily_summary.py")

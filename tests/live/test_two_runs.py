@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from tests.live.orders import SLOWLY, TWICE
+from tests.live.orders import SLOWLY, TWICE, Orders
 from tests.live.sabotage import pause_before_commit, resume
 
 
 @pytest.mark.extended
-def test_two_runs_at_once(orders):
+def test_two_runs_at_once(orders: Callable[..., Orders]) -> None:
     table = orders(retries=0, value=SLOWLY)
     table.trigger("slow")
     operation_id = pause_before_commit(table)

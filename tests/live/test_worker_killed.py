@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from tests.live.orders import BEFORE, ONCE, SLOWLY
+from tests.live.orders import BEFORE, ONCE, SLOWLY, Orders
 from tests.live.sabotage import kill_worker, lives, pause_after_commit, pause_before_commit
 
 
 @pytest.mark.extended
-def test_before_the_commit(orders):
+def test_before_the_commit(orders: Callable[..., Orders]) -> None:
     table = orders(retries=1, value=SLOWLY)
     table.trigger("run")
     operation_id = pause_before_commit(table)
@@ -29,7 +31,7 @@ def test_before_the_commit(orders):
 
 
 @pytest.mark.by_turns(2, 1)
-def test_after_the_commit(orders):
+def test_after_the_commit(orders: Callable[..., Orders]) -> None:
     table = orders(retries=2, value=SLOWLY)
     table.trigger("run")
     operation_id = pause_after_commit(table)
@@ -47,7 +49,7 @@ def test_after_the_commit(orders):
 
 # tests/engine shows what another digest is told, tests/airflow what the task does then.
 @pytest.mark.extended
-def test_statement_changed_between_two_tries(orders):
+def test_statement_changed_between_two_tries(orders: Callable[..., Orders]) -> None:
     table = orders(retries=2, value=SLOWLY)
     table.trigger("run")
     kill_worker(table, pause_after_commit(table), with_job=True)

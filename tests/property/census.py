@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from math import sqrt
 
 from tests.oracle.expressions import Compare, Row, Value
 from tests.oracle.merge import Merge, Outcome, Update
@@ -97,10 +98,15 @@ class Census:
         return "\n".join([head, *lines])
 
     def assert_shares(self) -> None:
-        """Every kind of statement, of feature and of work was met often enough."""
+        """Every kind of statement, of feature and of work was met as often as chance allows.
+
+        Of a few statements, twice the deviation of a Poisson count may be missing.
+        """
         least = dict.fromkeys(MERGE_SHARES, LEAST_MERGE_SHARE * self.met["MERGE"])
         least = {f"MERGE: {name}": count for name, count in least.items()}
         least |= {name: share * self.total for name, share in SHARES.items()}
         least |= dict.fromkeys(WORK, LEAST_WORK * self.total)
-        rare = {name: count for name, count in least.items() if self.met[name] < count}
+        rare = {
+            name: count for name, count in least.items() if self.met[name] < count - 2 * sqrt(count)
+        }
         assert not rare, f"met less often than {rare}:\n{self}"

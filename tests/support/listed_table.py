@@ -113,6 +113,11 @@ class ListedTable:
         """There is none."""
         return []
 
+    @property
+    def published_folders(self) -> tuple[str, ...]:
+        """It has no files."""
+        return ()
+
     def schema(self, schema_id: int | None = None) -> TableSchema:
         """The only one."""
         return SCHEMA

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import fastavro
 
@@ -70,14 +70,14 @@ class TableFiles:
     latest: int = 0
     partition_keys: Sequence[str] = ("day",)
     day_type: str = "DATE"
-    more_columns: Mapping[str, str] = field(default_factory=dict)
+    more_columns: Mapping[str, Any] = field(default_factory=dict)
     _base: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def folder(self) -> Path:
         return self.warehouse / "shop.db" / self.name
 
-    def create(self, **options: str) -> TableFiles:
+    def create(self, **options: str) -> Self:
         columns = [
             {"id": 0, "name": "id", "type": "BIGINT"},
             {"id": 1, "name": "day", "type": self.day_type},

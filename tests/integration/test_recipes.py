@@ -1,0 +1,202 @@
+"""The recipes of docs/recipes, as they are, on tables of both formats.
+
+For Iceberg the one name that a recipe says to change is changed: that of the connection.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.conftest import Lake
+
+pytestmark = [pytest.mark.slow, pytest.mark.extended, pytest.mark.by_turns(2)]
+
+RECIPES = Path(__file__).resolve().parents[2] / "dags_examples" / "recipes"
+
+# Runs in the Spark environment: the rows of a table, as its library reads them.
+READER = """
+import json, sys
+catalog, warehouse, name = sys.argv[1:]
+if catalog == "paimon_default":
+    from pypaimon import CatalogFactory
+    builder = CatalogFactory.create({"warehouse": warehouse}).get_table(name).new_read_builder()
+    rows = builder.new_read().to_arrow(builder.new_scan().plan().splits())
+else:
+    from pyiceberg.catalog.sql import SqlCatalog
+    with SqlCatalog(catalog, uri=f"sqlite:///{warehouse}/catalog.db") as library:
+        rows = library.load_table(name).scan().to_arrow()
+print(json.dumps(rows.to_pylist(), default=str))
+"""
+# Every value of every file below a folder, decoded where it is packed.
+SCANNER = """
+import gzip, json, sys
+from pathlib import Path
+import fastavro
+import pyarrow.parquet as pq
+
+found = []
+for file in Path(sys.argv[1]).rglob("*"):
+    if not file.is_file() or file.name == "catalog.db":
+        continue
+    text = file.read_bytes()
+    if text[:4] == b"PAR1":
+        text += json.dumps(pq.ParquetFile(file).read().to_pylist(), default=str).encode()
+    elif text[:3] == b"Obj":
+        with file.open("rb") as opened:
+            text += repr(list(fastavro.reader(opened))).encode()
+    elif text[:2] == b"\\x1f\\x8b":
+        text = gzip.decompress(text)
+    if sys.argv[2].encode() in text:
+        found.append(str(file.relative_to(sys.argv[1])))
+print(json.dumps(sorted(found)))
+"""
+NEW_CATALOG = """
+import sys
+from pyiceberg.catalog.sql import SqlCatalog
+uri = f"sqlite:///{sys.argv[1]}/catalog.db"
+SqlCatalog("iceberg_default", uri=uri, warehouse=sys.argv[1]).close()
+"""
+
+
+@dataclass
+class Kitchen:
+    """A lake whose catalog is one of the two, and the landing folder of the recipes."""
+
+    lake: Lake
+    catalog: str
+    folder: Path
+
+    @property
+    def warehouse(self) -> Path:
+        return self.folder / "warehouse"
+
+    @property
+    def landing(self) -> Path:
+        return self.folder / "landing"
+
+    def land(self, name: str, text: str) -> None:
+        folder = self.landing / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "part.csv").write_text(text)
+
+    def run(self, dag_id: str, at: str, **conf: str) -> str:
+        """Run a recipe's DAG once; what it printed."""
+        copies = self.lake.folder / "dags"
+        shutil.copytree(RECIPES / "sql", copies / "sql", dirs_exist_ok=True)
+        for file in RECIPES.glob("*.py"):
+            text = file.read_text().replace('"paimon_default"', f'"{self.catalog}"')
+            (copies / file.name).write_text(text)
+        done = self.lake.airflow(
+            *("dags", "test", dag_id, at, "--conf"),
+            json.dumps({"landing": str(self.landing), **conf}),
+            environment=self.environment(),
+        )
+        assert done.returncode == 0, done.stdout[-8000:]
+        return done.stdout
+
+    def environment(self) -> dict[str, str]:
+        extra: dict[str, Any] = {"warehouse": str(self.warehouse)}
+        connection: dict[str, Any] = {"conn_type": "paimon", "extra": extra}
+        if self.catalog == "iceberg_default":
+            host = f"sqlite:///{self.warehouse}/catalog.db"
+            connection = {"conn_type": "iceberg", "host": host, "extra": {"type": "sql", **extra}}
+        name = f"AIRFLOW_CONN_{self.catalog.upper()}"
+        return {**self.lake.environment(), name: json.dumps(connection)}
+
+    def rows(self, table: str) -> list[tuple[Any, ...]]:
+        text = self.lake.python(READER, self.catalog, str(self.warehouse), table)
+        return sorted(tuple(row.values()) for row in json.loads(text))
+
+    def files_with(self, value: str) -> list[str]:
+        found: list[str] = json.loads(self.lake.python(SCANNER, str(self.warehouse), value))
+        return found
+
+
+@pytest.fixture(scope="module", params=["paimon_default", "iceberg_default"])
+def kitchen(
+    request: pytest.FixtureRequest, lake: Lake, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Kitchen]:
+    kitchen = Kitchen(lake, request.param, tmp_path_factory.mktemp("recipes"))
+    kitchen.warehouse.mkdir()
+    if request.param == "iceberg_default":
+        lake.python(NEW_CATALOG, str(kitchen.warehouse))
+    yield kitchen
+    for file in (lake.folder / "dags").iterdir():
+        shutil.rmtree(file) if file.is_dir() else file.unlink()
+
+
+HEADER = "order_id,customer,amount,cancelled,changed_at\n"
+
+
+def test_upsert_then_dbt_models_then_a_person_forgotten_for_good(kitchen: Kitchen) -> None:
+    kitchen.land(
+        "orders/2026-03-01",
+        HEADER + "1,ann,10.00,false,2026-03-01T08:00:00Z\n"
+        "1,ann,11.00,false,2026-03-01T09:00:00Z\n2,bob,20.00,false,2026-03-01T08:00:00Z\n"
+        "3,cid,30.00,true,2026-03-01T08:00:00Z\n",
+    )
+    kitchen.land(
+        "orders/2026-03-02",
+        HEADER + "2,bob,0,true,2026-03-02T07:00:00Z\n1,ann,12.00,false,2026-03-02T08:00:00Z\n"
+        "2,bob,21.00,false,2026-03-02T08:00:00Z\n4,zoe,40.00,false,2026-03-02T08:00:00Z\n",
+    )
+    kitchen.run("upsert_files", "2026-03-01", day="2026-03-01")
+    kitchen.run("upsert_files", "2026-03-02", day="2026-03-02")
+    # The first day once more: its older rows stay away.
+    kitchen.run("upsert_files", "2026-03-03", day="2026-03-01")
+    orders = [row[:3] for row in kitchen.rows("shop.orders")]
+    assert orders == [(1, "ann", "12.00"), (2, "bob", "21.00"), (4, "zoe", "40.00")]
+
+    kitchen.run("from_dbt", "2026-03-02", day="2026-03-02")
+    assert [row[:2] for row in kitchen.rows("marts.customers")] == [
+        ("ann", 1),
+        ("bob", 1),
+        ("zoe", 1),
+    ]
+    assert kitchen.rows("marts.order_days") == [(3, "73.00", "2026-03-02")]
+
+    kitchen.land("forget", "customer\nzoe\n")
+    assert kitchen.files_with("zoe"), "the scan finds what is there"
+    kitchen.run("forget_for_good", "2026-03-04", keep="1 s")
+    # What was too young to expire in the first run goes in the next one.
+    kitchen.run("forget_for_good", "2026-03-05", keep="1 s")
+    assert [row[:2] for row in kitchen.rows("shop.orders")] == [(1, "ann"), (2, "bob")]
+    left = [file for file in kitchen.files_with("zoe") if "customers" not in file]
+    assert left == []
+
+
+def test_a_day_is_replaced_as_often_as_it_runs(kitchen: Kitchen) -> None:
+    kitchen.land("sales/2026-03-01", "shop,amount\nulm,1.50\nulm,2.50\nbonn,3.00\n")
+    kitchen.land("sales/2026-03-02", "shop,amount\nulm,9.00\n")
+    kitchen.run("daily_overwrite", "2026-03-01", day="2026-03-01")
+    kitchen.run("daily_overwrite", "2026-03-02", day="2026-03-02")
+    kitchen.land("sales/2026-03-01", "shop,amount\nulm,5.00\n")
+    kitchen.run("daily_overwrite", "2026-03-03", day="2026-03-01")
+    assert kitchen.rows("shop.revenue") == [
+        ("ulm", "5.00", "2026-03-01"),
+        ("ulm", "9.00", "2026-03-02"),
+    ]
+
+
+def test_the_day_of_25_hours(kitchen: Kitchen) -> None:
+    # In Berlin 2026-10-25 begins at 22:00 UTC of the day before; the hour from 2 to 3 comes twice.
+    hours = {
+        "2026-10-24T21": "2026-10-24T21:30:00Z,old\n",
+        "2026-10-25T00": "2026-10-25T00:30:00Z,home\n",
+        "2026-10-25T01": "2026-10-25T01:30:00Z,home\n",
+    }
+    for hour, line in hours.items():
+        kitchen.land(f"visits/{hour}", f"at,page\n{line}")
+        following = f"{hour[:11]}{int(hour[11:]) + 1:02}:00:00+00:00"
+        kitchen.run("visits_hourly", following)
+    assert [row[2] for row in kitchen.rows("web.visits")] == list(hours)
+    # The logical date of the run that begins when this day is over.
+    kitchen.run("visits_by_day", "2026-10-25T00:00:00+02:00")
+    assert kitchen.rows("web.visits_by_day") == [("home", 2, "2026-10-25")]
