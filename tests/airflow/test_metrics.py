@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from airflow.providers.common.compat.sdk import AirflowTaskTimeout
 
 from airflow_provider_merge import metrics
 from spark_jobs.contract.request import JobRequest
@@ -94,6 +95,20 @@ def test_a_task_without_its_connection(
     sent = after(received, "merge.statements.failed")
     unknown = frozenset({"kind": "unknown", "format": "unknown", "code": "REQUEST_INVALID"}.items())
     assert sent == {("merge.statements.failed", unknown): 1}
+
+
+def test_a_task_that_takes_too_long(
+    dag_file: Callable[[str], DagFile], submitter: FakeSubmitter, received: Statsd
+) -> None:
+    def late(_: JobRequest) -> JobResult:
+        raise AirflowTaskTimeout("Timeout")
+
+    submitter.outcomes = [late]
+
+    assert dag_file(DELETE.format(more="")).run().state == "failed"
+
+    sent = after(received, "merge.statements.failed")
+    assert sent == {of("merge.statements.failed", code="TIMED_OUT"): 1}
 
 
 def test_a_retry_that_finds_what_an_earlier_try_committed(

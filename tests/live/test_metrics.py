@@ -123,6 +123,7 @@ def test_statsd_spans_and_progress(watched: Watched, browser: Browser, tmp_path:
 def on_the_page(watched: Watched, browser: Browser, pictures: Path) -> None:
     """While the statement runs, its table's page says so."""
     place = f"connection=paimon_default&database=shop&table={NAME}"
+    browser.resize(1300, 820)
     browser.open(f"{watched.server.client.url}/lakehouse/table?{place}")
     card = "//section[@aria-label='Statements at work']//div[@class='card']"
     shown = wait_for("a share on the page", lambda: _share(browser.text(card)))
