@@ -154,6 +154,16 @@ def _config() -> dict[str, Any]:
                 "example": "Lakehouse Tables",
                 "default": "",
             },
+            "metrics_tables": {
+                "description": (
+                    "Tables, separated by commas, whose metrics have the tag table. Those of all "
+                    "others then have the tag table=other. Empty: no metric has the tag."
+                ),
+                "version_added": "0.1.0",
+                "type": "string",
+                "example": "shop.orders,shop.customers",
+                "default": "",
+            },
             "class_archive_folder": {
                 "description": (
                     "Folder of archives of Spark's classes. With an archive, a driver on this "

@@ -120,10 +120,13 @@ def run_all(
     def run_one(request: JobRequest) -> JobResult:
         if monotonic() > deadline:
             return _not_run(request, own(request), batch.max_seconds)
-        if batch.max_parallel > 1:
+        group = request.operation_id if batch.max_parallel > 1 else None
+        if group is not None:
             # A pool per statement, or else the tasks of the first one would go before all others.
-            spark.sparkContext.setLocalProperty("spark.scheduler.pool", request.operation_id)
-        result = run_and_hand_over(request, spark.newSession(), own(request), Progress(), answers)
+            spark.sparkContext.setLocalProperty("spark.scheduler.pool", group)
+            spark.sparkContext.setLocalProperty("spark.jobGroup.id", group)
+        progress = Progress(group)
+        result = run_and_hand_over(request, spark.newSession(), own(request), progress, answers)
         log.info("%s", summary(result))
         return result
 

@@ -14,6 +14,7 @@ from airflow_provider_merge.links import TABLE_PAGE
 from airflow_provider_merge.operators._shared.asset_events import TableChange, emit_events
 from airflow_provider_merge.operators._shared.batch_outcome import BatchOutcome, batch_outcome
 from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
+from airflow_provider_merge.operators._shared.measured import measuring
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id
 from airflow_provider_merge.operators._shared.outcome import settle_task
 from airflow_provider_merge.operators._shared.pages import pages_of_result
@@ -168,6 +169,7 @@ class StatementsOperator(SqlScriptsOperator):
         self._check_parameters()
 
     @when_rendered
+    @measuring
     @telling_timeouts
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the statements; ``statements`` in the result has the result of each, by name.
@@ -184,12 +186,14 @@ class StatementsOperator(SqlScriptsOperator):
                 name: operator.job_request(context, hook, name)
                 for name, operator in operators.items()
             }
+            self.measured.expect(*requests.values())
             first = next(iter(requests.values()))
             self.pages[TABLE_PAGE] = page_before(self.catalog_conn_id, first.table)
             self._require_valid(operators, requests, hook)
             ended = self.submit(self._batch(context, requests), hook, context)
             places = {name: operator.sql_file for name, operator in operators.items()}
-            outcome = batch_outcome(requests, hook, ended.failure, places)
+            failure = ended.failure
+            outcome = batch_outcome(requests, hook, failure, places, self.measured.left)
         except JobError as error:
             raise task_failure(error, context) from None
         self._outcome = outcome

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
-
 from airflow_provider_merge.exceptions import airflow_exception
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.metadata.operations import require_open
-from airflow_provider_merge.operators._shared.outcome import no_result, statement_outcome
+from airflow_provider_merge.operators._shared.outcome import (
+    Left,
+    no_result,
+    statement_outcome,
+    unheard,
+)
 from airflow_provider_merge.submit.submitter import SubmissionError
+from airflow_provider_merge.task_failures import TaskFailure, failure_of
 from spark_jobs.contract.operation_files import FOLDER
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
@@ -27,7 +31,7 @@ class BatchOutcome:
     """
 
     results: Mapping[str, JobResult]
-    errors: Mapping[str, AirflowException]
+    errors: Mapping[str, TaskFailure]
     missing: Sequence[str]
     failure: SubmissionError | None
     location: str
@@ -37,13 +41,12 @@ class BatchOutcome:
         """Fail, with the place of the task, unless each statement has a result.
 
         Raises:
-            AirflowFailException: all errors are final.
-            AirflowException: a retry may help; it repeats none that has a result.
+            FinalFailure: all errors are final.
+            PassingFailure: a retry may help; it repeats none that has a result.
         """
         if self.errors:
-            final = all(isinstance(each, AirflowFailException) for each in self.errors.values())
-            kind = AirflowFailException if final else AirflowException
-            raise kind(f"{self._told()}\nWhere: {where}")
+            failures = [each.first for each in self.errors.values()]
+            raise failure_of(f"{self._told()}\nWhere: {where}", failures)
         if self.missing:
             missing = f"No result: {', '.join(self.missing)}. {self._done()}"
             raise airflow_exception(no_result(self.location, self.failure, missing), where)
@@ -69,21 +72,24 @@ def batch_outcome(
     hook: CatalogHook,
     failure: SubmissionError | None,
     places: Mapping[str, str],
+    left: Left = unheard,
 ) -> BatchOutcome:
     """Read what the statements left; ``requests`` and ``places`` by their names, at least one.
+
+    ``left`` hears of the results, of failures too.
 
     Raises:
         CatalogError: WORKSPACE_ACCESS_DENIED: none could leave anything.
         InternalError: STORAGE_UNAVAILABLE.
     """
     results: dict[str, JobResult] = {}
-    errors: dict[str, AirflowException] = {}
+    errors: dict[str, TaskFailure] = {}
     missing: list[str] = []
     for name, request in requests.items():
         try:
-            result = statement_outcome(request, hook)
+            result = statement_outcome(request, hook, left)
         except JobError as error:
-            errors[name] = airflow_exception(error)
+            errors[name] = airflow_exception(error, "", str(request.target or ""), name)
         else:
             if result is None:
                 missing.append(name)

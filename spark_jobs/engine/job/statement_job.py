@@ -81,6 +81,7 @@ class Job(RequestJob):
         """Run the statement, again after a conflict, unless an earlier try has committed it."""
         log, runs = self.log, self._runs()
         for attempt in range(1, ATTEMPTS):
+            self.progress.attempts = attempt
             try:
                 return self._attempted(log, runs, attempt)
             except CommitError as error:
@@ -88,6 +89,7 @@ class Job(RequestJob):
                     raise
                 self.progress.warn(f"conflict in attempt {attempt} of {ATTEMPTS}: {error.message}")
             time.sleep(random.uniform(0, _PAUSE * 2**attempt))  # noqa: S311 - only jitter
+        self.progress.attempts = ATTEMPTS
         return self._attempted(log, runs, ATTEMPTS)
 
     def _runs(self) -> StatementRuns:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyspark.sql import DataFrame, SparkSession
+
+from spark_jobs.contract.progress_note import Share
 
 
 def observed_metric(frame: DataFrame, observation: str) -> int:
@@ -23,3 +27,35 @@ def running_tasks(spark: SparkSession) -> int:
     """The number of this application's running tasks, including those of failed stages."""
     tracker = spark._jsparkSession.sparkContext().statusTracker()
     return sum(int(each.numRunningTasks()) for each in tracker.getExecutorInfos())
+
+
+def share_of(spark: SparkSession, job_group: str | None) -> Share:
+    """What has been done of the stages that are at work for a statement.
+
+    ``job_group``: that of its jobs; None: all jobs are its own.
+    """
+    context = spark._jsparkSession.sparkContext()
+    tracker = context.statusTracker()
+    stages = {int(each) for each in tracker.getActiveStageIds()}
+    if job_group is not None:
+        jobs = [tracker.getJobInfo(each) for each in tracker.getJobIdsForGroup(job_group)]
+        known = [each.get().stageIds() for each in jobs if each.isDefined()]
+        stages &= {int(stage) for each in known for stage in each}
+    done = tasks = rows = 0
+    for number in stages:
+        stage = tracker.getStageInfo(number)
+        if stage.isDefined():
+            done += int(stage.get().numCompletedTasks())
+            tasks += int(stage.get().numTasks())
+            rows += _rows(context, number)
+    return Share(done, tasks, rows)
+
+
+def _rows(context: Any, stage: int) -> int:
+    """The rows that a stage has read, or passed on, as far as Spark counts them."""
+    try:
+        told = context.statusStore().lastStageAttempt(stage)
+        counts = (told.inputRecords(), told.shuffleReadRecords(), told.shuffleWriteRecords())
+        return max(map(int, counts))
+    except Exception:  # noqa: BLE001 - this store is Spark's own: a release may not have it
+        return 0
