@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Callable
 
 import pytest
@@ -114,6 +115,15 @@ def test_a_snapshot_that_is_not_there_may_still_appear_if_there_was_no_answer(
         store_once("snapshot 3", Store(failure, answer=False), of(None))
 
     assert raised.value.code is code
+
+
+def test_an_answer_that_was_lost_is_not_forgotten_over_a_later_refusal() -> None:
+    lost, refused = TimeoutError("no answer"), PermissionError(errno.EACCES, "not allowed")
+
+    with pytest.raises(CommitError, match="no answer") as raised:
+        store_once("snapshot 3", Store(lost, refused, answer=False), of(None))
+
+    assert raised.value.code is ErrorCode.COMMIT_OUTCOME_UNKNOWN
 
 
 def test_an_owner_that_can_not_be_looked_up_is_an_unknown_outcome() -> None:

@@ -174,11 +174,12 @@ def _changes(value: Any) -> Iterator[Any]:
         dataclasses.replace(REQUEST, catalog=CatalogSpec("paimon", "/w", {"a": "1"})),
         dataclasses.replace(REQUEST, options=JobOptions(session_time_zone="Europe/Berlin")),
         dataclasses.replace(REQUEST, sources=REQUEST.sources[::-1]),
+        dataclasses.replace(REQUEST, dry_run=True),
         dataclasses.replace(REQUEST, statement=dataclasses.replace(MERGE, on="s.id = t.id")),
         dataclasses.replace(REQUEST, statement=dataclasses.replace(MERGE, cardinality="strict")),
         dataclasses.replace(REQUEST, statement=dataclasses.replace(MERGE, cases=MERGE.cases[:1])),
     ],
-    ids=["target", "catalog", "options", "source order", "on", "cardinality", "cases"],
+    ids=["target", "catalog", "options", "source order", "dry run", "on", "cardinality", "cases"],
 )
 def test_another_meaning_has_another_digest(other: JobRequest) -> None:
     assert other.digest() != REQUEST.digest()

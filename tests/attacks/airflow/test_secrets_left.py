@@ -88,6 +88,17 @@ def test_whoever_composes_secrets_masks_them(monkeypatch, logged, kind: str, ask
     assert logged(f"x-amz-security-token: {TOKEN}; {KEY}").endswith("***; ***")
 
 
+# Jobs hide as short ones; shorter ones, such as "false", occur in ordinary lines.
+@pytest.mark.parametrize(("secret", "is_hidden"), [("k7Qx2p", True), ("k7Qx2", False)])
+def test_short_secrets(monkeypatch, logged, secret: str, is_hidden: bool) -> None:
+    extra = {"warehouse": "s3://lake/warehouse", "options": {"fs.s3.securityToken": secret}}
+    connection(monkeypatch, "lake", conn_type="paimon", extra=extra)
+
+    catalog_hook("lake").credentials()
+
+    assert (secret not in logged(secret)) is is_hidden
+
+
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TMPDIR", str(tmp_path))

@@ -56,6 +56,11 @@ REFUSED: dict[str, tuple[TableChange | tuple[TableChange, ...], str, str]] = {
     "not null": (SetNullable("s", False), "NOT_SUPPORTED", "s of db.t admits NULL"),
     "itself": (MoveColumn("s", after="S"), "COLUMN_NOT_FOUND", "s of db.t cannot stand behind"),
     "element": (RenameColumn("a.y.element", "x"), "NOT_SUPPORTED", "not a field"),
+    "in the key of a map": (
+        (AddColumn("k", "MAP<STRUCT<x: INT>, INT>"), RenameColumn("k.key.x", "y")),
+        "NOT_SUPPORTED",
+        "k.key.x is in the keys of a map",
+    ),
     "partition source": (DropColumn("ts"), "NOT_SUPPORTED", "partition field ts_day is of a col"),
     "partition name": (AddColumn("TS_day", "INT"), "NOT_SUPPORTED", "would both be called ts_day"),
     "second time": (AddPartitionField("hour(ts)"), "NOT_SUPPORTED", "there is ts_day already"),

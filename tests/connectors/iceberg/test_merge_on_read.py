@@ -97,3 +97,17 @@ def test_two_writers_cannot_mark_rows_of_one_file(
 
     assert caught.value.code is ErrorCode.COMMIT_CONFLICT
     assert ids_of(catalog) == [0, 1, 3, 4, 5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("isolation", ["serializable", "snapshot"])
+def test_rows_of_a_file_that_another_writer_rewrote_cannot_be_marked(
+    catalog: PlainCatalog, connector: Connector, isolation: str
+) -> None:
+    first = DirectWrite(connector, isolation=isolation, read_set=ids_in(50, 60)).delete(0, 1)
+    DirectWrite(connector, rewrite_share=0.0).delete(0, 2).publish()
+
+    with pytest.raises(JobError) as caught:
+        first.publish()
+
+    assert caught.value.code is ErrorCode.COMMIT_CONFLICT
+    assert ids_of(catalog) == [0, 1, 3, 4, 5, 6, 7, 8, 9]

@@ -219,6 +219,11 @@ REFUSED: dict[str, tuple[TableChange, str, str]] = {
         "COLUMN_EXISTS",
         "has a column n already",
     ),
+    "exists and is NOT NULL": (
+        AddColumn("id", "INT", if_not_exists=True),
+        "COLUMN_EXISTS",
+        "has a column id already: INT",
+    ),
     "no struct": (AddColumn("n.x", "INT"), "COLUMN_NOT_FOUND", "has no column n"),
     "required": (AddColumn("w", "INT", nullable=False), "NOT_SUPPORTED", "cannot be added as NOT"),
     "reserved": (AddColumn("_ROW_ID", "INT"), "NOT_SUPPORTED", "keeps the name _ROW_ID"),
