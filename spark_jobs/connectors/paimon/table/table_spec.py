@@ -15,8 +15,8 @@ from spark_jobs.connectors.shared.table.definitions import (
     option_differences,
 )
 from spark_jobs.contract.literals import literal_text, require_literal
-from spark_jobs.contract.partition_keys import IDENTITY
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
+from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.paimon.definitions import refuse_transforms
 from spark_jobs.spi.tables import Column
 
