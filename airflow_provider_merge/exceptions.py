@@ -16,8 +16,9 @@ def airflow_exception(
 ) -> TaskFailure:
     """``FinalFailure`` for a final error, ``PassingFailure`` where a retry may help.
 
-    The text has the code, the message, ``where`` it happened and the remedy, a line each. ``table``
-    is the target, and ``statement`` the name of one of several, for callbacks.
+    The text has the code, the message, ``where`` it happened, the remedy and the page about the
+    code, a line each. ``table`` is the target, and ``statement`` the name of one of several, for
+    callbacks.
     """
     # Metadata readers, which raise the errors below, also work where Airflow is not installed.
     from airflow_provider_merge.task_failures import Failure, failure_of
@@ -28,7 +29,20 @@ def airflow_exception(
         text += f"\nWhere: {where}"
     if info.remedy:
         text += f"\nRemedy: {info.remedy}"
+    text += f"\nMore: {page_of_code(info.code)}"
     return failure_of(text, [Failure.of(info, table, statement)])
+
+
+def page_of_code(code: str) -> str:
+    """Where the documentation says what an error code means and what to do.
+
+    It is an address if ``[merge] docs_url`` says where the site of the documentation is.
+    """
+    from airflow.providers.common.compat.sdk import conf
+
+    site = (conf.get("merge", "docs_url", fallback="") or "").rstrip("/")
+    page = f"{site}/errors.html" if site else "docs/errors.md"
+    return f"{page}#{code.lower()}"
 
 
 def job_error(info: ErrorInfo) -> JobError:

@@ -129,7 +129,7 @@ REFUSED = {
 # By format: calls of its procedures, and what only its tables have.
 RUN_ON = {
     "paimon": {
-        "call-expire": "CALL sys.expire_snapshots(table => 'shop.copy', retain_max => 5)",
+        "call-expire": "CALL sys.expire_snapshots(table => 'shop.copy', retain_max => 20)",
         "call-compact": "CALL sys.compact(table => 'shop.copy')",
         "call-tag": "CALL sys.create_tag(table => 'shop.orders', tag => 'first', snapshot => 1)",
         "call-orphans": "CALL sys.remove_orphan_files(table => 'shop.orders')",
