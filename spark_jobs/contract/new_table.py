@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
 from spark_jobs.contract.checks import require
+from spark_jobs.contract.partition_keys import parsed_key
 
 # The property of a table that tells which operation created it, to insert rows there.
 CREATED_BY: Final = "merge.created-by"
@@ -36,6 +37,8 @@ class NewTable:
             "when_exists",
             f"{self.when_exists!r} is not one of: {', '.join(choices)}",
         )
+        for index, key in enumerate(self.partition_keys):
+            parsed_key(key, f"partition_keys[{index}]")
         require(
             CREATED_BY not in self.table_options,
             "table_options",

@@ -16,6 +16,7 @@ from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.new_table import CREATED_BY, NewTable, WhenExists
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.request import (
+    AfterEndedTry,
     CatalogSpec,
     JobRequest,
     Origin,
@@ -64,6 +65,7 @@ def make(spark: SparkSession, catalog: CatalogSpec) -> Make:
         query: str = ROWS,
         tries: int = 1,
         of_run: str = "",
+        then: AfterEndedTry = "fail",
         **new: Any,
     ) -> JobResult:
         table = NewTable(when_exists=when_exists, **new)
@@ -74,7 +76,9 @@ def make(spark: SparkSession, catalog: CatalogSpec) -> Make:
         )
         origin = Origin("dag", of_run or operation_id, "make", try_number=tries)
         sources = (SqlSource("q", query),)
-        request = JobRequest(operation_id, NAME, catalog, statement, sources, origin=origin)
+        request = JobRequest(
+            *(operation_id, NAME, catalog, statement, sources), origin=origin, after_ended_try=then
+        )
         return run(request, spark)
 
     return made
@@ -227,6 +231,19 @@ def test_a_cleared_task_finishes_what_its_ended_try_began(
             make("op-1", "keep", of_run="run")
     result = make("op-2", "keep", tries=2, of_run="run")
     assert result.status == "committed", result.error
+    assert rows(spark, catalog) == THREE
+
+
+def test_a_cleared_task_takes_the_rows_or_finds_the_table(
+    spark: SparkSession, catalog: CatalogSpec, make: Make
+) -> None:
+    """Its statement behind failed: to run CREATE TABLE once more finds a table, as in Spark."""
+    assert make("op-1", of_run="run").error is None
+    taken = make("op-2", tries=2, of_run="run", then="skip")
+    assert taken.status == "committed", taken.error
+    again = make("op-3", tries=3, of_run="run", then="run").error
+    assert again is not None
+    assert again.code == "TABLE_EXISTS"
     assert rows(spark, catalog) == THREE
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook
@@ -56,6 +56,11 @@ class SqlScriptsOperator(SparkJobOperator):
         "database",
         "allow_drop",
     )
+    template_fields_renderers: ClassVar[dict[str, str]] = {
+        **SparkJobOperator.template_fields_renderers,
+        "sql": "sql",
+        "sources": "json",
+    }
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError, Reques
 
 @dataclass(frozen=True, slots=True)
 class CreateTableJob(RequestJob):
-    """A request to create a table in an open catalog; a retry finds the table."""
+    """A request to create a table in an open catalog; a retry finds it, even if it was altered."""
 
     statements: ClassVar[tuple[type, ...]] = (CreateTableSpec,)
     without_session: ClassVar[tuple[type, ...]] = statements
@@ -28,7 +28,7 @@ class CreateTableJob(RequestJob):
         """Create the table, unless it exists."""
         Fence.of(self.request, self.connector.storage).enter()
         spec = cast("CreateTableSpec", self.request.statement)
-        if spec.keep_existing and self._exists():
+        if (spec.keep_existing or self._was_done()) and self._exists():
             return self._ended(created=False)
         if spec.source is not None:
             with self.progress.phase("analyze"):
@@ -36,6 +36,13 @@ class CreateTableJob(RequestJob):
         with self.progress.phase("create"):
             created = self._created(spec)
         return self._ended(created=created)
+
+    def _was_done(self) -> bool:
+        """Whether an earlier try ended well: a statement behind it may have altered the table."""
+        found = self.log.read(self.request.operation_id)
+        if found is None or found.error is not None:
+            return False
+        return found.request_digest == self.request.digest()
 
     def _created(self, spec: CreateTableSpec) -> bool:
         try:

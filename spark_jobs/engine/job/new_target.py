@@ -114,6 +114,8 @@ class NewTarget:
         return maker is not None and table.snapshot_id is None and log.is_unfinished(maker)
 
     def _is_own(self, table: TableHandle, ended: Collection[str]) -> bool:
+        if self.request.after_ended_try == "run" and table.snapshot_id is not None:
+            ended = ()  # or else it would have the rows of both
         return table.created_by in (self.request.operation_id, *ended)
 
 
