@@ -113,6 +113,7 @@ def _batch(patch: pytest.MonkeyPatch, lake: Path, name: str, format_: str) -> st
         extra |= {"type": "sql", "warehouse": f"file://{lake}", "workspace": str(lake)}
         host = {"host": f"sqlite:///{lake}/catalog.db"}
     connection(patch, "files_default", conn_type=format_, extra=extra, **host)
+    connection(patch, "spark_default", conn_type="spark", host="local[2]")
     with DAG(
         name,
         schedule=None,
