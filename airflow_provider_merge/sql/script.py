@@ -49,13 +49,15 @@ class Script:
     """What a text does.
 
     ``named`` are tables that stand for catalogs that USE and CALL name; ``read`` the given sources
-    that are read; ``formats`` those of the tables that CALL is for, and the first line of each.
+    that are read; ``formats`` those of the tables that CALL is for, and the first line of each;
+    ``conf`` what SET sets for the whole job.
     """
 
     statements: tuple[ScriptStatement, ...]
     named: tuple[TableName, ...]
     read: frozenset[str]
     formats: Mapping[str, int]
+    conf: Mapping[str, str]
 
 
 def read_script(
@@ -117,7 +119,7 @@ class _Reader:
             if statement is not None:
                 found.append(statement)
         read = frozenset(self.views.used)
-        return Script(tuple(found), tuple(self.named), read, self.formats)
+        return Script(tuple(found), tuple(self.named), read, self.formats, self.settings.conf)
 
     def _read(self, sql: SqlText) -> ScriptStatement | None:
         """None: it only matters for the statements behind it."""
