@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from airflow_provider_merge.operators._shared.spark_conf import spark_conf
 from airflow_provider_merge.sql.cursor import Cursor
 from airflow_provider_merge.sql.lexer import LexicalError, tokenize
 from airflow_provider_merge.sql.text import SqlText
 from spark_jobs.contract.secret_names import holds_secret, is_secret_name
+from spark_jobs.errors import JobError
 
 # They show or prepare something that no statement here needs.
 _WITHOUT_EFFECT: Final = (
@@ -19,6 +21,8 @@ _WITHOUT_EFFECT: Final = (
     *(("CREATE", "DATABASE"), ("CREATE", "SCHEMA"), ("CREATE", "NAMESPACE")),
     *(("SELECT",), ("VALUES",)),
 )
+# Settings of Hive's own engines, which Spark does not read.
+_OF_HIVE: Final = ("hive.", "mapred.", "mapreduce.", "tez.")
 _VARIABLE: Final = re.compile(r"\$\{(?:hivevar:|hiveconf:|env:)?([A-Za-z_]\w*)\}")
 # Variables with the names of Airflow's own values.
 _OF_AIRFLOW: Final = ("ds", "ds_nodash", "ts", "ts_nodash")
@@ -48,10 +52,10 @@ def edit_of(piece: str) -> Edit | None:
     sql = SqlText(text)
     setting = _setting(sql)
     if setting is not None:
-        key, value = setting
-        if is_secret_name(key) or holds_secret(value):
+        found = _conf(*setting)
+        if found is None:
             return None
-        conf[key] = value
+        conf = found
     if setting is not None or any(Cursor(sql).at(*words) for words in _WITHOUT_EFFECT):
         text = _commented(text)
     else:
@@ -73,6 +77,21 @@ def _setting(sql: SqlText) -> tuple[str, str] | None:
         return None
     key, equals, value = sql.text[cursor.token.start :].partition("=")
     return (key.strip().strip("`'\""), value.strip().strip("'\"")) if equals else None
+
+
+def _conf(key: str, value: str) -> dict[str, str] | None:
+    """The settings of the task in place of a SET; None: it would mean something else, or is secret.
+
+    What settings of ``spark.sql`` are read, the parser decides.
+    """
+    if is_secret_name(key) or holds_secret(value) or key.lower().startswith("spark.sql."):
+        return None
+    if key.lower().startswith(_OF_HIVE):
+        return {}
+    try:
+        return spark_conf({key: value}) if key.startswith("spark.") else None
+    except JobError:
+        return None
 
 
 def _commented(text: str) -> str:
