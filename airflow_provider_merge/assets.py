@@ -47,6 +47,11 @@ def same_asset(declared: Iterable[Any], asset: Asset) -> Any:
     return next((each for each in declared if _neutral(_uri(each)) == wanted), None)
 
 
+def with_assets(declared: Sequence[Any], found: Sequence[Any]) -> list[Any]:
+    """The declared assets, and those found that are not among them."""
+    return [*declared, *(each for each in found if same_asset(declared, each) is None)]
+
+
 def create_asset(*, catalog_conn_id: str, table: str, extra: dict[str, Any] | None = None) -> Asset:
     """Create an asset for Airflow's hook lineage (``asset-uris``, factory)."""
     asset = table_asset(catalog_conn_id, table)
