@@ -22,6 +22,7 @@ MORE_MODULES = (
     "airflow_provider_merge.operators.table_changes",
     "airflow_provider_merge.assets",
     "airflow_provider_merge.run_partition",
+    "airflow_provider_merge.task_failures",
 )
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)(#[^)\s]*)?(?=\))")
 _FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)

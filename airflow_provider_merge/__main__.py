@@ -10,8 +10,9 @@ from pathlib import Path
 
 from airflow.providers.common.compat.sdk import conf as airflow_conf
 
-from airflow_provider_merge.checks.folder import FolderCheck
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.file_check.command import add_arguments
+from airflow_provider_merge.file_check.command import run as check_files
 from airflow_provider_merge.submit.class_archive import NoArchiveError
 from airflow_provider_merge.submit.class_archive_maker import make
 from airflow_provider_merge.submit.left_folders import remove_left_folders
@@ -31,25 +32,9 @@ def main(arguments: list[str] | None = None) -> int:
     archive.add_argument("--spark-env", help="folder of the Python environment that has pyspark")
     archive.add_argument("--folder", type=Path, help="where archives are kept")
     check = commands.add_parser(
-        "check", help="check .sql files against the tables of a catalog, without Spark"
+        "check", help="say what of .sql files runs here, by the tables of a catalog, without Spark"
     )
-    check.add_argument("folder", type=Path, help="a folder, or one .sql file")
-    check.add_argument("--conn", default="paimon_default", help="the catalog connection")
-    check.add_argument("--database", help="the database of tables that are named without one")
-    check.add_argument(
-        "--source",
-        action="append",
-        default=[],
-        metavar="NAME[=SCHEMA]",
-        help='a named source of the tasks, such as "changes=id BIGINT, name STRING"',
-    )
-    check.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a value for templates, such as params.table=orders",
-    )
+    add_arguments(check)
     commands.add_parser(
         "sweep", help="remove the files of jobs whose worker was killed, with their credentials"
     )
@@ -58,10 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
         if parsed.command == "sweep":
             return _sweep()
         if parsed.command == "check":
-            found = FolderCheck(
-                parsed.folder, parsed.conn, parsed.database, parsed.source, parsed.set
-            )
-            return _check(found)
+            return check_files(parsed)
         return _class_archive(parsed.spark_env, parsed.folder)
     except (JobError, NoArchiveError) as error:
         sys.stderr.write(f"{error}\n")
@@ -73,15 +55,6 @@ def _print_anywhere() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-def _check(check: FolderCheck) -> int:
-    errors = list(check.errors())
-    for error in errors:
-        remedy = f"  Remedy: {error.remedy}\n" if error.remedy else ""
-        sys.stdout.write(f"{error.code.name}: {error.message}\n{remedy}")
-    sys.stdout.write(f"files: {len(check.files())}, with errors: {len(errors)}\n")
-    return 1 if errors else 0
 
 
 def _sweep() -> int:

@@ -8,16 +8,20 @@ from spark_jobs.contract.result import ErrorInfo
 from spark_jobs.errors import ErrorCode, JobError, RequestError, error_of
 
 if TYPE_CHECKING:
-    from airflow.providers.common.compat.sdk import AirflowException
+    from airflow_provider_merge.task_failures import TaskFailure
 
 
-def airflow_exception(error: JobError | ErrorInfo, where: str = "") -> AirflowException:
-    """``AirflowFailException`` for a final error, ``AirflowException`` where a retry may help.
+def airflow_exception(
+    error: JobError | ErrorInfo, where: str = "", table: str = "", statement: str = ""
+) -> TaskFailure:
+    """``FinalFailure`` for a final error, ``PassingFailure`` where a retry may help.
 
-    The text has the code, the message, ``where`` it happened and the remedy, a line each.
+    The text has the code, the message, ``where`` it happened, the remedy and the page about the
+    code, a line each. ``table`` is the target, and ``statement`` the name of one of several, for
+    callbacks.
     """
     # Metadata readers, which raise the errors below, also work where Airflow is not installed.
-    from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
+    from airflow_provider_merge.task_failures import Failure, failure_of
 
     info = ErrorInfo.of(error) if isinstance(error, JobError) else error
     text = f"{info.code}: {info.message}"
@@ -25,12 +29,26 @@ def airflow_exception(error: JobError | ErrorInfo, where: str = "") -> AirflowEx
         text += f"\nWhere: {where}"
     if info.remedy:
         text += f"\nRemedy: {info.remedy}"
-    return AirflowException(text) if info.retryable else AirflowFailException(text)
+    text += f"\nMore: {page_of_code(info.code)}"
+    return failure_of(text, [Failure.of(info, table, statement)])
+
+
+def page_of_code(code: str) -> str:
+    """Where the documentation says what an error code means and what to do.
+
+    It is an address if ``[merge] docs_url`` says where the site of the documentation is.
+    """
+    from airflow.providers.common.compat.sdk import conf
+
+    site = (conf.get("merge", "docs_url", fallback="") or "").rstrip("/")
+    page = f"{site}/errors.html" if site else "docs/errors.md"
+    return f"{page}#{code.lower()}"
 
 
 def job_error(info: ErrorInfo) -> JobError:
     """The error that a job stored as data."""
-    return error_of(ErrorCode[info.code], info.message, info.remedy)
+    problem = info.message.removeprefix("".join(f"{each}: " for each in info.places))
+    return error_of(ErrorCode[info.code], problem, info.remedy, info.places, info.name)
 
 
 def invalid(field: str, problem: str, remedy: str = "") -> RequestError:

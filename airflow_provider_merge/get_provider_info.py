@@ -154,6 +154,26 @@ def _config() -> dict[str, Any]:
                 "example": "Lakehouse Tables",
                 "default": "",
             },
+            "metrics_tables": {
+                "description": (
+                    "Tables, separated by commas, whose metrics have the tag table. Those of all "
+                    "others then have the tag table=other. Empty: no metric has the tag."
+                ),
+                "version_added": "0.1.0",
+                "type": "string",
+                "example": "shop.orders,shop.customers",
+                "default": "",
+            },
+            "docs_url": {
+                "description": (
+                    "Address of this project's documentation as a site. Errors then end with a "
+                    "link to what it says of their code. Empty: they name the page in docs/."
+                ),
+                "version_added": "0.1.0",
+                "type": "string",
+                "example": "https://docs.example.com/merge",
+                "default": "",
+            },
             "class_archive_folder": {
                 "description": (
                     "Folder of archives of Spark's classes. With an archive, a driver on this "

@@ -12,8 +12,9 @@ from spark_jobs.contract.result import ErrorInfo
 from spark_jobs.errors import ErrorCode, JobError, error_of
 
 if TYPE_CHECKING:
-    from airflow.providers.common.compat.sdk import AirflowException
     from airflow.sdk import Context
+
+    from airflow_provider_merge.task_failures import TaskFailure
 
 
 class NamesItsTask:
@@ -49,12 +50,14 @@ def without_task(error: JobError, task_id: str) -> tuple[str, ...]:
     return error.places[1:] if named else error.places
 
 
-def task_failure(error: JobError | ErrorInfo, context: Context, file: str = "") -> AirflowException:
+def task_failure(
+    error: JobError | ErrorInfo, context: Context, file: str = "", table: str = ""
+) -> TaskFailure:
     """The exception that ends a task; it names the task and the ``file`` of its statement."""
     task = task_place(context)
     if isinstance(error, JobError):
-        error = error_of(error.code, error.problem, _remedy(error), error.places)
-    return airflow_exception(error, f"{task}, file {file}" if file else task)
+        error = error_of(error.code, error.problem, _remedy(error), error.places, error.name)
+    return airflow_exception(error, f"{task}, file {file}" if file else task, table)
 
 
 def task_place(context: Context) -> str:

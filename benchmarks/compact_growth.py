@@ -135,7 +135,7 @@ class Bench:
             rows = scan.read(self.spark, table, planned, COLUMNS)
             rows.write.format("noop").mode("overwrite").save()
             course.reads[number] = time.perf_counter() - started
-        course.files[number] = len(table.native.located_entries)
+        course.files[number] = len(table.native.files.located_entries)
 
     def _tell(self, number: int, course: Course, *, compacts: bool) -> None:
         print(

@@ -60,6 +60,7 @@ class ErrorCode(Enum):
     WORKSPACE_ACCESS_DENIED = ("WORKSPACE_ACCESS_DENIED", "CatalogError", False)
     TABLE_NOT_FOUND = ("TABLE_NOT_FOUND", "CatalogError", False)
     TABLE_DIFFERS = ("TABLE_DIFFERS", "CatalogError", False)
+    TABLE_EXISTS = ("TABLE_EXISTS", "CatalogError", False)
     SNAPSHOT_NOT_FOUND = ("SNAPSHOT_NOT_FOUND", "CatalogError", False)
     TAG_NOT_FOUND = ("TAG_NOT_FOUND", "CatalogError", False)
     TAG_EXISTS = ("TAG_EXISTS", "CatalogError", False)

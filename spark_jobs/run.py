@@ -21,6 +21,7 @@ from spark_jobs.engine.job.alter_table_job import AlterTableJob
 from spark_jobs.engine.job.batch import run_batch
 from spark_jobs.engine.job.compaction_job import CompactionJob
 from spark_jobs.engine.job.create_table_job import CreateTableJob
+from spark_jobs.engine.job.drop_table_job import DropTableJob
 from spark_jobs.engine.job.maintenance_job import MaintenanceJob
 from spark_jobs.engine.job.query_job import QueryJob
 from spark_jobs.engine.job.request_job import RequestJob
@@ -38,6 +39,7 @@ _JOBS: Final[tuple[type[RequestJob], ...]] = (
     MaintenanceJob,
     CreateTableJob,
     AlterTableJob,
+    DropTableJob,
     QueryJob,
 )
 
@@ -118,10 +120,13 @@ def run_all(
     def run_one(request: JobRequest) -> JobResult:
         if monotonic() > deadline:
             return _not_run(request, own(request), batch.max_seconds)
-        if batch.max_parallel > 1:
+        group = request.operation_id if batch.max_parallel > 1 else None
+        if group is not None:
             # A pool per statement, or else the tasks of the first one would go before all others.
-            spark.sparkContext.setLocalProperty("spark.scheduler.pool", request.operation_id)
-        result = run_and_hand_over(request, spark.newSession(), own(request), Progress(), answers)
+            spark.sparkContext.setLocalProperty("spark.scheduler.pool", group)
+            spark.sparkContext.setLocalProperty("spark.jobGroup.id", group)
+        progress = Progress(group)
+        result = run_and_hand_over(request, spark.newSession(), own(request), progress, answers)
         log.info("%s", summary(result))
         return result
 
@@ -177,6 +182,8 @@ def summary(result: JobResult) -> str:
         return f"{result.target}: {result.status}, {json.dumps(asdict(counts))}{again}"
     if result.query is not None:
         return f"query: operation {result.operation_id}, {result.query.row_count:,} rows"
+    if result.dropped:
+        return f"{result.target}: dropped"
     if result.made_table:
         return f"{result.target}: created"
     metrics = result.metrics

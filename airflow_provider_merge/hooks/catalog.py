@@ -12,8 +12,10 @@ from airflow_provider_merge.hooks.iceberg import IcebergHook
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.metadata.definition import TableDefinition
 from airflow_provider_merge.metadata.reader import TableReader
+from spark_jobs.contract.alter_table import AlterTableSpec
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.statements import CreateTableSpec
 
 if TYPE_CHECKING:
     from airflow_provider_merge.metadata.page_facts import PageFacts
@@ -92,6 +94,14 @@ class CatalogHook(Protocol):
 
     def is_reserved(self, column: str) -> bool:
         """Whether the table format has a use of its own for columns of this name."""
+        ...
+
+    def refuse_definition(self, statement: CreateTableSpec | AlterTableSpec) -> None:
+        """Refuse what no table of the format can have.
+
+        Raises:
+            NotSupportedError: naming it.
+        """
         ...
 
     def snapshot_page(self, target: TableName, snapshot_id: int) -> str:

@@ -20,10 +20,12 @@ from airflow_provider_merge.storage.files import remove
 from airflow_provider_merge.storage.storage_arguments import storage_arguments
 from airflow_provider_merge.storage.warehouse import require_folder
 from airflow_provider_merge.table_names import parse_table_name
+from spark_jobs.contract.alter_table import AlterTableSpec
 from spark_jobs.contract.operation_files import base_path
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import CatalogError, ErrorCode, RequestError
 from spark_jobs.formats.iceberg.options import storage_options
 from spark_jobs.formats.iceberg.reserved import is_reserved
@@ -117,6 +119,9 @@ class IcebergHook(ConnectionHook):
     def is_reserved(self, column: str) -> bool:
         """Whether Iceberg has a use of its own for columns of this name."""
         return is_reserved(column)
+
+    def refuse_definition(self, statement: CreateTableSpec | AlterTableSpec) -> None:
+        """Refuse nothing: what a statement may ask for, some table of Iceberg can have."""
 
     def release_guard(self, target: TableName, operation_id: str) -> None:
         """Remove the note of the snapshot on which an operation built whose result is stored.

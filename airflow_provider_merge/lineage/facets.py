@@ -17,6 +17,7 @@ from airflow_provider_merge.lineage.columns import (
 from airflow_provider_merge.lineage.datasets import DatasetName, of_source, of_table
 from spark_jobs.contract.alter_table import AlterTableSpec
 from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.inserts import InsertOverwriteSpec, TruncateTableSpec
 from spark_jobs.contract.maintenance import MaintenanceStatement
 from spark_jobs.contract.request import Source, TableName, TableSource
@@ -211,6 +212,8 @@ def _life(statement: Statement, result: JobResult) -> dict[str, Any]:
         return {}
     if isinstance(statement, CreateTableSpec):
         change = LifecycleStateChange.CREATE
+    elif isinstance(statement, DropTableSpec):
+        change = LifecycleStateChange.DROP
     elif isinstance(statement, AlterTableSpec):
         change = LifecycleStateChange.ALTER
     elif isinstance(statement, InsertOverwriteSpec) and statement.mode == "table":
@@ -226,7 +229,7 @@ def _statistics(statement: Statement, result: JobResult) -> dict[str, Any]:
     """Rows that the statement wrote, not those that were only carried into new files."""
     from airflow.providers.common.compat.openlineage.facet import OutputStatisticsOutputDatasetFacet
 
-    if isinstance(statement, CreateTableSpec | AlterTableSpec):
+    if isinstance(statement, CreateTableSpec | AlterTableSpec | DropTableSpec):
         return {}
     metrics = result.metrics
     statistics = OutputStatisticsOutputDatasetFacet(

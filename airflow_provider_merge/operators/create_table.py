@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from airflow_provider_merge.exceptions import invalid
@@ -10,6 +11,7 @@ from airflow_provider_merge.operators._shared.plain import plain
 from airflow_provider_merge.operators._shared.source_parameters import to_sources
 from airflow_provider_merge.operators._shared.sql_parameter import SqlOperator, of_parameter
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
+from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.sql.create_table import parse_create_table
 from airflow_provider_merge.table_names import parse_table_name, quoted_name
 from airflow_provider_merge.templates import (
@@ -61,6 +63,7 @@ class CreateTableOperator(SqlOperator, TableOperator):
     :param primary_key: names of the key columns, or of identifier fields
     :param table_options: options of the table format
     :param comment: the table's comment
+    :param keep_existing: true: leave an existing table alone, whatever it is
     """
 
     template_fields: Sequence[str] = (
@@ -73,6 +76,7 @@ class CreateTableOperator(SqlOperator, TableOperator):
         "primary_key",
         "table_options",
         "comment",
+        "keep_existing",
     )
     template_fields_renderers: ClassVar[dict[str, str]] = {
         **TableOperator.template_fields_renderers,
@@ -94,6 +98,7 @@ class CreateTableOperator(SqlOperator, TableOperator):
         primary_key: Sequence[str] = (),
         table_options: Mapping[str, str] | None = None,
         comment: str | None = None,
+        keep_existing: bool | str = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -105,6 +110,9 @@ class CreateTableOperator(SqlOperator, TableOperator):
         self.primary_key = primary_key
         self.table_options = {} if table_options is None else table_options
         self.comment = comment
+        self.keep_existing = keep_existing
+        if not is_template(keep_existing):
+            self._keeps_existing()
         self.check_parameters()
 
     def needs_session(self) -> bool:
@@ -117,7 +125,8 @@ class CreateTableOperator(SqlOperator, TableOperator):
 
     def statement(self) -> CreateTableSpec:
         """The statement of the rendered parameters."""
-        return _spec(self._document()) if self.sql is None else self._parsed()[1]
+        spec = _spec(self._document()) if self.sql is None else self._parsed()[1]
+        return replace(spec, keep_existing=self._keeps_existing())
 
     def target_table(self) -> TableName:
         """The table of the rendered parameters."""
@@ -126,6 +135,9 @@ class CreateTableOperator(SqlOperator, TableOperator):
     def statement_text(self) -> str | None:
         """``sql`` of the rendered parameters."""
         return self.sql
+
+    def _keeps_existing(self) -> bool:
+        return flag("keep_existing", self.keep_existing)
 
     def _parsed(self) -> tuple[TableName, CreateTableSpec]:
         if not isinstance(self.sql, str):
@@ -144,9 +156,11 @@ class CreateTableOperator(SqlOperator, TableOperator):
             "comment": self.comment,
         }
 
-    def _like(self) -> dict[str, str]:
+    def _like(self) -> dict[str, Any]:
         if self.like is None:
             return {}
+        if is_template(self.like):
+            return {"like": self.like}
         if isinstance(self.like, Mapping):
             return {"source": MERGE_SOURCE}
         table = parse_table_name(self.like, "like")

@@ -40,6 +40,8 @@ class InsertOverwriteOperator(InsertOperator):
     :param allow_empty: an empty source may clear the table in mode ``table``
     :param last_writer_wins: also replace what others commit to the same partitions meanwhile,
         instead of running again after the conflict
+    :param whole_if_unpartitioned: in mode ``dynamic``, replace all rows of a table that has no
+        partitions, as Spark does
     :param schema_evolution: true: add the columns and nested fields of the source that the table
         lacks, also if ``sql`` does not say WITH SCHEMA EVOLUTION
     :param type_widening: true: with schema evolution, give columns of the table the source's types
@@ -52,6 +54,7 @@ class InsertOverwriteOperator(InsertOperator):
         "expected_partitions",
         "allow_empty",
         "last_writer_wins",
+        "whole_if_unpartitioned",
     )
     template_fields_renderers: ClassVar[dict[str, str]] = {
         **InsertOperator.template_fields_renderers,
@@ -67,6 +70,7 @@ class InsertOverwriteOperator(InsertOperator):
         expected_partitions: Sequence[Mapping[str, Any]] | None = None,
         allow_empty: bool | str = False,
         last_writer_wins: bool | str = False,
+        whole_if_unpartitioned: bool | str = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -74,6 +78,7 @@ class InsertOverwriteOperator(InsertOperator):
         self.expected_partitions = expected_partitions
         self.allow_empty = allow_empty
         self.last_writer_wins = last_writer_wins
+        self.whole_if_unpartitioned = whole_if_unpartitioned
         if not is_template(mode):
             self._mode()
         self.check_parameters()
@@ -118,4 +123,5 @@ class InsertOverwriteOperator(InsertOperator):
             "expected_partitions": expected,
             "allow_empty": flag("allow_empty", self.allow_empty),
             "last_writer_wins": flag("last_writer_wins", self.last_writer_wins),
+            "whole_if_unpartitioned": flag("whole_if_unpartitioned", self.whole_if_unpartitioned),
         }

@@ -16,6 +16,7 @@ from airflow_provider_merge.links import QuarantineLink, SparkApplicationLink
 from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
 from airflow_provider_merge.operators._shared.configured_limits import configured_limits
 from airflow_provider_merge.operators._shared.inlets import announce_sources
+from airflow_provider_merge.operators._shared.measured import measuring
 from airflow_provider_merge.operators._shared.named_catalogs import of_connection
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id, task_origin
 from airflow_provider_merge.operators._shared.outcome import forget_rows, job_outcome
@@ -113,6 +114,7 @@ class QueryOperator(SqlOperator, SparkJobOperator):
         self.check_parameters()
 
     @when_rendered
+    @measuring
     @telling_timeouts
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the query and return what it found."""
@@ -134,9 +136,10 @@ class QueryOperator(SqlOperator, SparkJobOperator):
         return query_lineage(self.catalog_conn_id, self._query()[1], self.sql or "")
 
     def _report(self, request: JobRequest, hook: CatalogHook, context: Context) -> QueryReport:
+        self.measured.expect(request)
         self.require_valid(request, hook)
         ended = self.submit(request, hook, context)
-        result = job_outcome(request, hook, ended.failure)
+        result = job_outcome(request, hook, ended.failure, self.measured.left)
         forget_rows(request, hook)
         note_for_next(context, ended.had_both_compilers, [result])
         self.pages |= pages_of_result(hook, None, result)

@@ -21,6 +21,7 @@ from airflow.sdk import DAG
 from airflow.sdk.definitions._internal.setup_teardown import SetupTeardownContext
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.drop_table import DropTableStatement
 from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.operators._shared.sql_parameter import (
@@ -30,12 +31,26 @@ from airflow_provider_merge.operators._shared.sql_parameter import (
 from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators.alter_table import AlterTableOperator
+from airflow_provider_merge.operators.branches import (
+    CherryPickOperator,
+    CreateBranchOperator,
+    DeleteBranchOperator,
+    FastForwardOperator,
+)
+from airflow_provider_merge.operators.compact import CompactOperator
 from airflow_provider_merge.operators.create_table import CreateTableOperator
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
 from airflow_provider_merge.operators.drop_partitions import DropPartitionsOperator
+from airflow_provider_merge.operators.expire_snapshots import ExpireSnapshotsOperator
 from airflow_provider_merge.operators.insert_into import InsertIntoOperator
 from airflow_provider_merge.operators.insert_overwrite import InsertOverwriteOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
+from airflow_provider_merge.operators.remove_orphan_files import RemoveOrphanFilesOperator
+from airflow_provider_merge.operators.rollback import (
+    RollbackOperator,
+    SetCurrentSnapshotOperator,
+)
+from airflow_provider_merge.operators.tags import CreateTagOperator, DeleteTagOperator
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.operators.update import UpdateOperator
 from airflow_provider_merge.sql.parser import parse_statement
@@ -60,10 +75,24 @@ _OPERATORS: Final[Mapping[str, type[TableOperator]]] = {
     "drop_partitions": DropPartitionsOperator,
     "create_table": CreateTableOperator,
     "alter_table": AlterTableOperator,
+    "drop_table": DropTableStatement,
+    "compact": CompactOperator,
+    "expire_snapshots": ExpireSnapshotsOperator,
+    "remove_orphan_files": RemoveOrphanFilesOperator,
+    "create_tag": CreateTagOperator,
+    "delete_tag": DeleteTagOperator,
+    "rollback": RollbackOperator,
+    "set_current_snapshot": SetCurrentSnapshotOperator,
+    "create_branch": CreateBranchOperator,
+    "delete_branch": DeleteBranchOperator,
+    "fast_forward": FastForwardOperator,
+    "cherry_pick": CherryPickOperator,
 }
 _ANY_TEXT: Final = "sql"
 _NAME = re.compile(r"[\w.-]{1,100}")
 _TASK: Final = "statement"
+# Between the words of a class's name.
+_WORDS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 # Not parameters of a statement, but of the task that runs all of them.
 _OF_THE_TASK = {*SparkJobOperator.template_fields, "dry_run", "after_ended_try"}
 
@@ -111,6 +140,13 @@ def create_table(name: str, **parameters: Any) -> ListedStatement:
 def alter_table(name: str, **parameters: Any) -> ListedStatement:
     """An ALTER TABLE, with the statement parameters of ``AlterTableOperator``."""
     return _listed(name, "alter_table", parameters)
+
+
+def drop_table(
+    name: str, target: str, *, if_exists: bool = False, purge: bool = False
+) -> ListedStatement:
+    """A DROP TABLE, which the task has to allow: ``allow_drop=True``."""
+    return _listed(name, "drop_table", {"target": target, "if_exists": if_exists, "purge": purge})
 
 
 def sql_statement(name: str, sql: str, **parameters: Any) -> ListedStatement:
@@ -186,7 +222,8 @@ def operator_of(
         if issubclass(kind, DryRunOperator):
             parameters["dry_run"] = dry_run
         elif dry_run:
-            raise invalid("dry_run", "CREATE TABLE has no dry run")
+            told = kind.__name__.removesuffix("Operator").removesuffix("Statement")
+            raise invalid("dry_run", f"{_WORDS.sub(' ', told).upper()} has no dry run")
         try:
             with _outside_of_dags() as dag:
                 operator = kind(

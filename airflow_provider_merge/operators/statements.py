@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast, get_args
 
-from airflow_provider_merge.assets import same_asset
+from airflow_provider_merge.assets import with_assets
 from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
 from airflow_provider_merge.links import TABLE_PAGE
-from airflow_provider_merge.operators._shared.asset_events import (
-    TableChange,
-    emit_event,
-    keep_written,
-)
+from airflow_provider_merge.operators._shared.asset_events import TableChange, emit_events
 from airflow_provider_merge.operators._shared.batch_outcome import BatchOutcome, batch_outcome
 from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
+from airflow_provider_merge.operators._shared.measured import measuring
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id
 from airflow_provider_merge.operators._shared.outcome import settle_task
 from airflow_provider_merge.operators._shared.pages import pages_of_result
 from airflow_provider_merge.operators._shared.results import result_table, xcom_value
-from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.operators._shared.sql_parameter import (
     names_sql_file,
     of_parameter,
     sql_of_file,
 )
+from airflow_provider_merge.operators._shared.sql_scripts import SqlScriptsOperator
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators._shared.timeouts import telling_timeouts
 from airflow_provider_merge.operators._shared.values import flag, whole_number
@@ -40,11 +38,10 @@ from airflow_provider_merge.operators.statement_list import (
 from airflow_provider_merge.submit.surroundings import shares_local_files
 from airflow_provider_merge.table_pages import page_before, page_of_result
 from airflow_provider_merge.task_errors import naming_task, task_failure, task_place
-from airflow_provider_merge.templates import is_template, when_rendered
-from spark_jobs.contract.alter_table import AlterTableSpec
+from airflow_provider_merge.templates import is_known_name, is_template, when_rendered
 from spark_jobs.contract.batch import JobBatch, OnFailure
 from spark_jobs.contract.request import AfterEndedTry, JobRequest
-from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.contract.statements import redefines
 from spark_jobs.errors import JobError
 
 if TYPE_CHECKING:
@@ -52,8 +49,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
-class StatementsOperator(SparkJobOperator):
-    """Runs a list of statements on tables of one catalog in one Spark application.
+class StatementsOperator(SqlScriptsOperator):
+    """Runs statements, a list or files of them, on one catalog in one Spark application.
 
     The statements run in order. Each publishes a snapshot of its own, with its own operation id: a
     retry does not repeat what is committed. All statements are checked before the first one runs.
@@ -61,6 +58,11 @@ class StatementsOperator(SparkJobOperator):
 
     :param statements: ``merge_into(name, …)``, ``insert_overwrite(name, …)`` and other functions of
         ``operators.statement_list``, or the same as dicts; or paths of ``.sql`` files
+    :param sql: instead of a list: several statements as text, separated by semicolons, or the path
+        of a ``.sql`` file of them; or a list of such
+    :param sources: name → source; ``sql`` uses the names like tables
+    :param database: the database of tables that ``sql`` names without a database
+    :param allow_drop: true: statements may drop tables
     :param max_parallel: how many statements run concurrently, if they do not depend on each other
     :param on_failure: whether statements after a failed one run: ``stop`` (default), no;
         ``continue``, yes. The task fails either way, and the error names each failed statement
@@ -77,7 +79,7 @@ class StatementsOperator(SparkJobOperator):
     """
 
     template_fields: Sequence[str] = (
-        *SparkJobOperator.template_fields,
+        *SqlScriptsOperator.template_fields,
         "statements",
         "statement_defaults",
         "max_parallel",
@@ -86,7 +88,7 @@ class StatementsOperator(SparkJobOperator):
         "after_ended_try",
     )
     template_fields_renderers: ClassVar[dict[str, str]] = {
-        **SparkJobOperator.template_fields_renderers,
+        **SqlScriptsOperator.template_fields_renderers,
         "statements": "json",
     }
     rendered_like: ClassVar[Mapping[str, str]] = {"statement_defaults": "default_args"}
@@ -94,7 +96,7 @@ class StatementsOperator(SparkJobOperator):
     def __init__(
         self,
         *,
-        statements: Sequence[ListedStatement | str],
+        statements: Sequence[ListedStatement | str] | None = None,
         max_parallel: int | str = 1,
         on_failure: str = "stop",
         dry_run: bool | str = False,
@@ -129,6 +131,7 @@ class StatementsOperator(SparkJobOperator):
 
     def before_rendering(self, resolved: Collection[str]) -> None:
         """Read the files of a mapped task, and note which statements are not of the DAG file."""
+        super().before_rendering(resolved)
         if "statements" in resolved or not isinstance(self.statements, list):
             self._returned = None
         else:
@@ -166,6 +169,7 @@ class StatementsOperator(SparkJobOperator):
         self._check_parameters()
 
     @when_rendered
+    @measuring
     @telling_timeouts
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the statements; ``statements`` in the result has the result of each, by name.
@@ -174,16 +178,22 @@ class StatementsOperator(SparkJobOperator):
         """
         try:
             hook = catalog_hook(self.catalog_conn_id)
+            if self.sql is not None:
+                self.check_sql()
+                self.require_used_catalogs(hook)
             operators = self._known_operators()
             requests = {
                 name: operator.job_request(context, hook, name)
                 for name, operator in operators.items()
             }
+            self.measured.expect(*requests.values())
             first = next(iter(requests.values()))
             self.pages[TABLE_PAGE] = page_before(self.catalog_conn_id, first.table)
             self._require_valid(operators, requests, hook)
             ended = self.submit(self._batch(context, requests), hook, context)
-            outcome = batch_outcome(requests, hook, ended.failure)
+            places = {name: operator.sql_file for name, operator in operators.items()}
+            failure = ended.failure
+            outcome = batch_outcome(requests, hook, failure, places, self.measured.left)
         except JobError as error:
             raise task_failure(error, context) from None
         self._outcome = outcome
@@ -194,7 +204,7 @@ class StatementsOperator(SparkJobOperator):
         self._tell(outcome, operators, hook)
         outcome.require_all(task_place(context))
         if not self._is_dry_run():
-            self._emit(context, hook, operators, outcome)
+            emit_events(self, context, hook, _changes(operators, outcome))
         end = self.task_ended(context)
         for request in requests.values():
             settle_task(request, hook, end)
@@ -230,45 +240,82 @@ class StatementsOperator(SparkJobOperator):
             if not is_template(value) and value not in get_args(choices):
                 known = ", ".join(get_args(choices))
                 raise invalid(name, f"{value!r} is not one of: {known}")
+        self._require_one_way()
         if is_template(self.statements):
             return
-        for operator in self._known_operators().values():
-            self.inlets = _with_assets(self.inlets, operator.inlets)
-            self.outlets = _with_assets(self.outlets, operator.outlets)
+        if self.sql is not None:
+            self.check_sql()
+            for each in self.readable_statements():
+                # The rendered text decides what is wrong.
+                with suppress(JobError):
+                    self._announce([self._operator(_Given(each.listed, each.place))])
+        self._announce(self._known_operators().values())
+
+    def _require_one_way(self) -> None:
+        if self.statements is None and self.sql is None:
+            raise invalid("statements", "missing", "Give a list, or sql.")
+        if self.statements is not None:
+            for name in ("sql", "sources", "database"):
+                if getattr(self, name) is not None:
+                    self.refuse(
+                        name, "cannot be combined with statements", "Leave one of them out."
+                    )
+
+    def _announce(self, operators: Iterable[TableOperator | None]) -> None:
+        """Make what statements read and change inlets and outlets, if its names are known."""
+        for operator in filter(None, operators):
+            inlets = [each for each in operator.inlets if is_known_name(each)]
+            self.inlets = with_assets(self.inlets, inlets)
+            outlets = [each for each in operator.outlets if is_known_name(each)]
+            self.outlets = with_assets(self.outlets, outlets)
 
     def _known_operators(self) -> Mapping[str, TableOperator]:
         """By the names of the statements; while the DAG is parsed, as far as they are known."""
+        return self._operators(self._known_statements())
+
+    def _known_statements(self) -> list[_Given]:
+        if self.sql is not None:
+            return [_Given(each.listed, each.place) for each in self.file_statements()]
         if not isinstance(self.statements, list) or not self.statements:
             given = "none" if self.statements == [] else type(self.statements).__name__
             raise invalid("statements", f"expected a list of statements, found {given}")
         # While the DAG is parsed, some may be results of other tasks.
-        listed = {
-            at: listed_statement(each, at)
+        return [
+            _Given(
+                listed_statement(each, at),
+                self._files.get(at, ""),
+                self._returned is not None and at not in self._returned,
+            )
             for at, each in enumerate(self.statements)
             if not is_template(each)
-        }
-        names = [each["name"] for each in listed.values() if not is_template(each["name"])]
+        ]
+
+    def _operators(self, statements: Sequence[_Given]) -> Mapping[str, TableOperator]:
+        listed = [each.listed for each in statements]
+        names = [each["name"] for each in listed if not is_template(each["name"])]
         for name in names:
             if names.count(name) > 1:
                 raise invalid("statements", f"two statements are called {name!r}")
+        found = [self._operator(each) for each in statements]
+        # While the DAG is parsed, a name may be the result of another task, too.
+        named = zip((str(each["name"]) for each in listed), found, strict=True)
+        known = {name: operator for name, operator in named if operator is not None}
+        self.require_allowed(known)
+        return known
+
+    def _operator(self, statement: _Given) -> TableOperator | None:
         # A template may be true or false: whether the statement has a dry run is seen later.
         dry_run = not is_template(self.dry_run) and self._is_dry_run()
-        found = [
-            operator_of(
-                each,
-                file=self._files.get(at, ""),
-                is_written=self._returned is not None and at not in self._returned,
-                catalog_conn_id=self.catalog_conn_id,
-                after_ended_try=self.after_ended_try,
-                dry_run=dry_run,
-                default_args=self.statement_defaults,
-                retries=self.retries or 0,
-            )
-            for at, each in listed.items()
-        ]
-        # While the DAG is parsed, a name may be the result of another task, too.
-        named = zip((str(each["name"]) for each in listed.values()), found, strict=True)
-        return {name: operator for name, operator in named if operator is not None}
+        return operator_of(
+            statement.listed,
+            file=statement.file,
+            is_written=statement.is_written,
+            catalog_conn_id=self.catalog_conn_id,
+            after_ended_try=self.after_ended_try,
+            dry_run=dry_run,
+            default_args=self.statement_defaults,
+            retries=self.retries or 0,
+        )
 
     def _require_valid(
         self,
@@ -277,8 +324,7 @@ class StatementsOperator(SparkJobOperator):
         hook: CatalogHook,
     ) -> None:
         """Check what metadata tells; statements of the list may create or alter tables."""
-        definitions = CreateTableSpec | AlterTableSpec
-        made = [e.table for e in requests.values() if isinstance(e.statement, definitions)]
+        made = [e.table for e in requests.values() if redefines(e.statement)]
         check = MetadataCheck(hook, shares_local_files(self.spark_settings()), made)
         for name, operator in operators.items():
             with of_statement(name, operator.sql_file):
@@ -305,23 +351,6 @@ class StatementsOperator(SparkJobOperator):
             for page in filter(None, pages.values()):
                 self.log.info("%s: %s", name, page)
 
-    def _emit(
-        self,
-        context: Context,
-        hook: CatalogHook,
-        operators: Mapping[str, TableOperator],
-        outcome: BatchOutcome,
-    ) -> None:
-        changes: dict[str, list[TableChange]] = {}
-        for name, operator in operators.items():
-            if operator.emits_asset_event:
-                table = operator.target_table()
-                change = TableChange(table, operator.statement().kind, outcome.results[name])
-                changes.setdefault(str(table), []).append(change)
-        keep_written(self, context, [each[0].table for each in changes.values()])
-        for each in changes.values():
-            emit_event(self, context, hook, each, with_partition_keys=False)
-
     def _read_files(self) -> None:
         if isinstance(self.statements, list):
             self.statements = [self._with_text(*each) for each in enumerate(self.statements)]
@@ -342,6 +371,24 @@ class StatementsOperator(SparkJobOperator):
         return flag("dry_run", cast("bool | str", self.dry_run))
 
 
+def _changes(
+    operators: Mapping[str, TableOperator], outcome: BatchOutcome
+) -> Iterator[TableChange]:
+    """What consumers of the tables' assets learn."""
+    for name, operator in operators.items():
+        if operator.emits_asset_event:
+            kind = operator.statement().kind
+            yield TableChange(operator.target_table(), kind, outcome.results[name])
+
+
+class _Given(NamedTuple):
+    """A statement, where it stands if that is a file, and whether the DAG file has it."""
+
+    listed: ListedStatement
+    file: str = ""
+    is_written: bool = True
+
+
 def _as_dicts(statements: Any) -> Any:
     """The statements of a list that are known, as dicts."""
     if not isinstance(statements, list | tuple):
@@ -350,8 +397,3 @@ def _as_dicts(statements: Any) -> Any:
         each if is_template(each) and not names_sql_file(each) else listed_statement(each, at)
         for at, each in enumerate(statements)
     ]
-
-
-def _with_assets(declared: Sequence[Any], found: Sequence[Any]) -> list[Any]:
-    new = [each for each in found if same_asset(declared, each) is None]
-    return [*declared, *new]

@@ -6,8 +6,6 @@ import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
-from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
-
 from airflow_provider_merge.care.patterns import Pattern, patterns
 from airflow_provider_merge.care.plan import EVERYTHING, Care
 from airflow_provider_merge.care.steps import ACTIONS, Step, document_of, line_of, steps_in
@@ -22,6 +20,7 @@ from airflow_provider_merge.operators._shared.care_run import (
     outcomes,
     settle,
 )
+from airflow_provider_merge.operators._shared.measured import measuring
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id, task_origin
 from airflow_provider_merge.operators._shared.rights import require_workspace_rights
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
@@ -29,13 +28,15 @@ from airflow_provider_merge.operators._shared.timeouts import telling_timeouts
 from airflow_provider_merge.operators._shared.values import byte_size, flag, limit, whole_number
 from airflow_provider_merge.table_pages import page_of_task
 from airflow_provider_merge.task_errors import task_failure, task_place
+from airflow_provider_merge.task_failures import Failure, FinalFailure, PassingFailure, TaskFailure
 from airflow_provider_merge.templates import has_template, when_rendered
 from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, RemoveOrphanFilesSpec
 from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.result import ErrorInfo
 from spark_jobs.contract.sizes import parse_size
-from spark_jobs.errors import JobError
+from spark_jobs.errors import ErrorCode, JobError
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -139,6 +140,7 @@ class TableCareOperator(SparkJobOperator):
         self._check_parameters()
 
     @when_rendered
+    @measuring
     @telling_timeouts
     def execute(self, context: Context) -> dict[str, Any]:
         """Plan, do what is planned, and return what became of each table."""
@@ -162,7 +164,7 @@ class TableCareOperator(SparkJobOperator):
         result = self._told(final, "done")
         try:
             self._require_all(final, {each.step.name for each in asked}, failure, context)
-        except AirflowException:
+        except TaskFailure:
             # Of a task that fails, Airflow keeps no result.
             context["ti"].xcom_push("return_value", result)
             raise
@@ -193,7 +195,7 @@ class TableCareOperator(SparkJobOperator):
             max_seconds=whole_number("max_seconds", self.max_seconds),
         )
         job = self.submit(batch, [each.hook for each in rest], context)
-        ended = outcomes(rest)
+        ended = outcomes(rest, self.measured.left)
         if not ended:
             require_open(rest[0].request, rest[0].hook.workspace_options())
         return done | ended, job.failure
@@ -226,8 +228,8 @@ class TableCareOperator(SparkJobOperator):
         ``tried`` has the names of planned steps: what could not be planned is not looked at again.
 
         Raises:
-            AirflowFailException: all errors are final.
-            AirflowException: a retry may help.
+            FinalFailure: all errors are final.
+            PassingFailure: a retry may help.
         """
         lost = [each for each in steps if each.status == "planned"]
         failed = [each for each in steps if each.status == "failed"]
@@ -249,8 +251,11 @@ class TableCareOperator(SparkJobOperator):
                 f"Where: {task_place(context)}",
             ]
             again = any(each.error.code.retryable for each in failed if each.name in tried)
-            kind = AirflowException if lost or again else AirflowFailException
-            raise kind("\n".join(told))
+            kind = PassingFailure if lost or again else FinalFailure
+            failures = [Failure.of(ErrorInfo.of(e.error), e.table, e.name) for e in failed]
+            unknown = ErrorCode.SPARK_FAILED.name
+            failures += [Failure(unknown, "No result", "", True, e.table, e.name) for e in lost]
+            raise kind("\n".join(told), failures)
 
     def _forget(self, kept: KeptPlan, asked: Sequence[Asked], context: Context) -> None:
         """Remove what only a retry would need."""

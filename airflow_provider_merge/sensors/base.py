@@ -19,11 +19,13 @@ from airflow.providers.common.compat.sdk import (
     conf,
 )
 
+from airflow_provider_merge import metrics
 from airflow_provider_merge.durations import seconds_of
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import catalog_hook
 from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
 from airflow_provider_merge.metadata.table_view import TableView
+from airflow_provider_merge.metrics import Sample
 from airflow_provider_merge.observations import Observation
 from airflow_provider_merge.parameters import ParameterOperator
 from airflow_provider_merge.storage.failures import reaching
@@ -100,7 +102,8 @@ class TableSensor(ParameterOperator, BaseSensorOperator):
             observation = self._observe(self.gate(context))
         except JobError as error:
             if not is_passing(error):
-                raise task_failure(error, context) from None
+                self._count("failed", error.code.name)
+                raise task_failure(error, context, table=self.table) from None
             observation = Observation(str(error))
         self._seen = observation.seen
         if observation.facts is None:
@@ -116,6 +119,7 @@ class TableSensor(ParameterOperator, BaseSensorOperator):
         try:
             return super().execute(context)
         except AirflowSensorTimeout as error:
+            self._count("timeout")
             raise AirflowSensorTimeout(self._timeout_text(self._seen)) from error
         except AirflowSkipException as error:
             if isinstance(error.__cause__, AirflowFailException):
@@ -129,10 +133,13 @@ class TableSensor(ParameterOperator, BaseSensorOperator):
         """Continue after the trigger's event."""
         if event["status"] == "timeout":
             text = self._timeout_text(event["seen"])
+            self._count("timeout")
             self.log.info("%s", text)
             raise AirflowSensorTimeout(text)
         if event["status"] == "error":
-            raise task_failure(ErrorInfo(**event["error"]), context)
+            info = ErrorInfo(**event["error"])
+            self._count("failed", info.code)
+            raise task_failure(info, context, table=self.table)
         return self._found(context, event["seen"], event["facts"])
 
     def remember(self, context: Context, facts: Mapping[str, Any]) -> None:
@@ -161,6 +168,7 @@ class TableSensor(ParameterOperator, BaseSensorOperator):
 
     def _found(self, context: Context, seen: str, facts: Mapping[str, Any]) -> dict[str, Any]:
         self.log.info("%s: found %s", self.table, seen)
+        self._count("found", facts=facts)
         self.remember(context, facts)
         return {"table": self.table, **facts}
 
@@ -168,6 +176,15 @@ class TableSensor(ParameterOperator, BaseSensorOperator):
         table = catalog_hook(self.catalog_conn_id).table(self.table)
         with reaching(table.location):
             return gate.observe(TableView(table, self._cache))
+
+    def _count(self, end: str, code: str = "", facts: Mapping[str, Any] | None = None) -> None:
+        """Send the metrics of how the wait ended; ``facts`` are those of what was found."""
+        sensor = {"sensor": type(self).__name__, **metrics.table_tag(self.table)}
+        samples = [Sample(metrics.SENSOR, 1, end, {**sensor, **({"code": code} if code else {})})]
+        made = (facts or {}).get("time_millis")
+        if made is not None:
+            samples.append(Sample(metrics.SENSOR_LAG, time.time() - made / 1000, "", sensor))
+        metrics.send(samples)
 
     def _timeout_text(self, seen: str) -> str:
         return (

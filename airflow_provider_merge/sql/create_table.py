@@ -5,21 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from airflow_provider_merge.sql.cursor import Cursor
 from airflow_provider_merge.sql.definitions import AFTER_TYPE, DefinitionReader
 from airflow_provider_merge.sql.lexer import Token
+from airflow_provider_merge.sql.queries import QUERY_WORDS
 from airflow_provider_merge.sql.settings import read_settings
 from airflow_provider_merge.sql.text import Span, SqlText
 from airflow_provider_merge.sql.views import Views
 from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.new_table import NewTable, WhenExists
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 
 _CONSTRAINTS: Final = ("CONSTRAINT", "UNIQUE", "FOREIGN", "CHECK", "WATERMARK")
+_QUERY: Final = (
+    "Run it with InsertIntoOperator, or in a list of statements; or give the query to "
+    "CreateTableOperator(like=sql_source(...))."
+)
 _INSTEAD: Final = {
     "LOCATION": "Leave it out: the catalog says where its tables lie.",
     "CLUSTERED": "Write the properties bucket and bucket-key.",
-    "AS": "Create the table without rows, and insert the query's in a task behind it.",
-    "SELECT": "Create the table without rows, and insert the query's in a task behind it.",
+    "AS": _QUERY,
+    "SELECT": _QUERY,
 }
 _FORMATS: Final = ("iceberg", "paimon")
 # Formats whose tables are partitioned only by columns.
@@ -54,6 +61,28 @@ def parse_create_table(sql: str, database: str | None = None) -> tuple[TableName
     return found
 
 
+def is_created_as(sql: SqlText) -> bool:
+    """Whether this is CREATE [OR REPLACE] TABLE with a query."""
+    cursor = Cursor(sql)
+    if not (cursor.accept("CREATE", "TABLE") or cursor.accept("CREATE", "OR", "REPLACE", "TABLE")):
+        return False
+    while cursor.token.kind != "end":
+        if cursor.token.is_word("AS", *QUERY_WORDS) and not cursor.at("WITH"):
+            return True
+        cursor.index = sql.closing.get(cursor.index, cursor.index) + 1
+    return False
+
+
+def read_created_as(sql: SqlText, views: Views) -> tuple[TableName, NewTable, int]:
+    """The table that CREATE TABLE ... AS makes, and the index of its query's first token.
+
+    Raises:
+        RequestError: SYNTAX_ERROR or REQUEST_INVALID, with line and column.
+        NotSupportedError: a part that is understood but not built.
+    """
+    return _Reader(sql, views).read_as()
+
+
 class _Reader(DefinitionReader):
     def __init__(self, sql: SqlText, views: Views) -> None:
         super().__init__(sql)
@@ -79,9 +108,7 @@ class _Reader(DefinitionReader):
         cursor.accept_symbol(";")
         if cursor.token.kind != "end":
             raise self.sql.error(cursor.token.start, "a second statement begins")
-        if parts.transform is not None and parts.format in _WITHOUT_TRANSFORMS:
-            problem = f"tables of {parts.format} are partitioned by columns, not by transforms"
-            raise self.sql.unsupported(parts.transform, problem, "Give it a column of its own.")
+        self._refuse_transforms()
         with self.at(start):
             spec = CreateTableSpec(
                 tuple(parts.columns),
@@ -93,6 +120,43 @@ class _Reader(DefinitionReader):
                 parts.like,
             )
         return target, spec
+
+    def read_as(self) -> tuple[TableName, NewTable, int]:
+        cursor, parts = self.cursor, self.parts
+        start = cursor.token.start
+        cursor.expect("CREATE")
+        when: WhenExists = "replace" if cursor.accept("OR", "REPLACE") else "fail"
+        cursor.expect("TABLE")
+        if when == "fail" and cursor.accept("IF", "NOT", "EXISTS"):
+            when = "keep"
+        target = self.views.table(cursor.name("the name of the table"))
+        if cursor.at_symbol("("):
+            raise self.sql.unsupported(
+                cursor.token.start,
+                "the columns of CREATE TABLE ... AS are those of its query",
+                "Name and cast them there; or create the table, then INSERT.",
+            )
+        while not self._at_query():
+            self._clause()
+        cursor.accept("AS")
+        self._refuse_transforms()
+        with self.at(start):
+            new = NewTable(
+                tuple(parts.partition_keys), parts.options, parts.comment, parts.format, when
+            )
+        return target, new, cursor.index
+
+    def _at_query(self) -> bool:
+        """Whether the query comes next; WITH may also begin properties, as in Flink."""
+        if self.cursor.at("WITH"):
+            return not self.sql.tokens[self.cursor.index + 1].is_symbol("(")
+        return self.cursor.token.is_word("AS", *QUERY_WORDS)
+
+    def _refuse_transforms(self) -> None:
+        parts = self.parts
+        if parts.transform is not None and parts.format in _WITHOUT_TRANSFORMS:
+            problem = f"tables of {parts.format} are partitioned by columns, not by transforms"
+            raise self.sql.unsupported(parts.transform, problem, "Give it a column of its own.")
 
     def _columns(self) -> None:
         cursor = self.cursor

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from airflow_provider_merge.sql.create_table import is_created_as
 from airflow_provider_merge.sql.cursor import Cursor
 from airflow_provider_merge.sql.inserts import PartitionStatementReader
 from airflow_provider_merge.sql.lexer import Token
@@ -75,6 +76,8 @@ class StatementReader:
             inserts = self._of_partitions(start)
             target, statement = inserts.read_insert()
             self.overwrites = inserts.overwrites or self.overwrites
+        elif not reads and is_created_as(self.sql):
+            target, statement = self._of_partitions(start).read_created_as()
         elif not reads and self.cursor.accept("TRUNCATE"):
             target, statement = self._of_partitions(start).read_truncate()
         elif not reads and self.cursor.accept("ALTER"):
@@ -99,7 +102,8 @@ class StatementReader:
             token.start,
             f"{token.text} does not start a statement that is accepted here",
             "Accepted are MERGE INTO, UPDATE, DELETE FROM and INSERT, also behind WITH, TRUNCATE "
-            "TABLE and ALTER TABLE ... DROP PARTITION; CREATE TABLE by CreateTableOperator, other "
+            "TABLE, ALTER TABLE ... DROP PARTITION and CREATE TABLE ... AS; other CREATE TABLE by "
+            "CreateTableOperator, other "
             "ALTER TABLE by AlterTableOperator, SELECT by QueryOperator.",
         )
 
@@ -236,7 +240,9 @@ class StatementReader:
                 f"Write it as a query: USING (SELECT * FROM {parts[-1].text}(...)).",
             )
         self.views.refuse_time_travel(cursor.index)
-        view = self.views.scope.get(parts[0].name.lower()) if len(parts) == 1 else None
+        view, name = None, parts[0].name
+        if len(parts) == 1 and name.lower() in self.views.scope:
+            view = self.views.known_view(self.views.scope, name)
         if view is None:
             table = self.views.table(parts)
             view = self.views.new_name(MERGE_SOURCE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from airflow_provider_merge.sql.create_table import read_created_as
 from airflow_provider_merge.sql.cursor import Cursor
 from airflow_provider_merge.sql.defaults import default_edits
 from airflow_provider_merge.sql.queries import QueryText
@@ -88,6 +89,16 @@ class PartitionStatementReader:
                 schema_evolution=evolution,
             )
         )
+
+    def read_created_as(self) -> tuple[TableName, PartitionStatement]:
+        """Target and statement of CREATE TABLE ... AS; errors are those of ``read``."""
+        target, new, self.cursor.index = read_created_as(self.sql, self.views)
+        source = self._source()
+        if new.when_exists == "replace":
+            return target, self._made(
+                lambda: InsertOverwriteSpec(source, "table", allow_empty=True, new_table=new)
+            )
+        return target, self._made(lambda: InsertIntoSpec(source, new_table=new))
 
     def read_truncate(self) -> tuple[TableName, PartitionStatement]:
         """Target and statement; errors are those of ``StatementReader.read``."""

@@ -27,7 +27,7 @@ _REGION = re.compile(
     | (?P<comment> --(?:\\\n|[^\r\n])* )
     | (?P<block> /\* )
     | (?P<unclosed> ['"`] )
-    | \w+ | .
+    | \w+ | \s+ | .
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -191,18 +191,21 @@ def _pieces(blanked: str) -> Iterator[tuple[Kind, int, int]]:
     from sqlglot import TokenType
     from sqlglot.errors import TokenError
 
+    # Of a text of several statements, there may be many blank lines before each.
+    position = first = len(blanked) - len(blanked.lstrip())
     try:
-        found = _tokenizer()(dialect="spark").tokenize(blanked)
+        found = _tokenizer()(dialect="spark").tokenize(blanked[first:])
     except TokenError as error:
-        raise LexicalError(getattr(error, "start", None) or 0, "unreadable text") from None
-    position = 0
+        place = first + (getattr(error, "start", None) or 0)
+        raise LexicalError(place, "unreadable text") from None
     for token in found:
-        _require_nothing_skipped(blanked, position, token.start)
-        position = max(position, token.end + 1)
+        start, end = first + token.start, first + token.end + 1
+        _require_nothing_skipped(blanked, position, start)
+        position = max(position, end)
         if token.token_type == TokenType.NUMBER:
-            yield "number", token.start, token.end + 1
+            yield "number", start, end
             continue
-        for piece in _PIECE.finditer(blanked, token.start, token.end + 1):
+        for piece in _PIECE.finditer(blanked, start, end):
             is_word = piece[0][0].isalnum() or piece[0][0] == "_"
             yield "word" if is_word else "symbol", *piece.span()
     _require_nothing_skipped(blanked, position, len(blanked))

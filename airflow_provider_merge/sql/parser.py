@@ -7,9 +7,10 @@ Spark temporary view that the job makes of the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import cast
 
 from airflow_provider_merge.sql.grammar import StatementReader
 from airflow_provider_merge.sql.lexer import Token
@@ -18,7 +19,7 @@ from airflow_provider_merge.sql.settings import OverwritePolicy
 from airflow_provider_merge.sql.text import SqlText
 from airflow_provider_merge.sql.views import Views
 from spark_jobs.contract.inserts import PartitionStatement
-from spark_jobs.contract.request import Source, TableName
+from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.errors import ErrorCode
 
@@ -28,13 +29,16 @@ class ParsedStatement:
     """A statement of the contract.
 
     ``sources`` follow those that were given, in the request: a query among them may read them.
-    ``overwrites``: what the text says about it in a setting or a hint.
+    ``overwrites``: what the text says about it in a setting or a hint. ``read``: those of the given
+    source names that it reads; ``bare``: its tables that have no database in the text, lower case.
     """
 
     target: TableName
     statement: RowStatement | PartitionStatement
     sources: tuple[Source, ...]
     overwrites: OverwritePolicy | None = None
+    read: frozenset[str] = frozenset()
+    bare: frozenset[str] = frozenset()
 
 
 def parse_statement(
@@ -64,7 +68,14 @@ def _parsed_statement(
     target, statement = reader.read()
     _refuse_table_qualifiers(text, views)
     text.refuse_hints()
-    return ParsedStatement(target, statement, tuple(views.sources), reader.overwrites)
+    return ParsedStatement(
+        target,
+        statement,
+        tuple(views.sources),
+        reader.overwrites,
+        frozenset(views.read),
+        frozenset(views.bare),
+    )
 
 
 def parse_query(
@@ -75,12 +86,44 @@ def parse_query(
     Raises:
         RequestError, NotSupportedError: as ``parse_statement`` does.
     """
-    text = SqlText(sql)
-    views = Views(text, source_names, database)
-    name = read_query(text, views)
+    views = _read_query(SqlText(sql), source_names, database, "")
+    return views.sources[-1].name, tuple(views.sources)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """A query over ``tables``, by the names that it reads them as, and over sources in ``read``."""
+
+    query: str
+    tables: Mapping[str, TableName]
+    read: frozenset[str]
+
+
+def parse_view(
+    text: SqlText, first: int, source_names: Iterable[str], database: str | None, prefix: str
+) -> ParsedQuery:
+    """The query of a view, from the token ``first`` of a text to its end.
+
+    ``prefix`` begins the names of tables that it reads; raises as ``parse_query`` does.
+    """
+    views = _read_query(text, source_names, database, prefix, first)
+    *tables, query = views.sources
+    named = {each.name: each.table for each in tables if isinstance(each, TableSource)}
+    return ParsedQuery(cast("SqlSource", query).query, named, frozenset(views.read))
+
+
+def _read_query(
+    text: SqlText,
+    source_names: Iterable[str],
+    database: str | None,
+    prefix: str,
+    first: int = 0,
+) -> Views:
+    views = Views(text, source_names, database, prefix)
+    read_query(text, views, first)
     _refuse_table_qualifiers(text, views)
     text.refuse_hints()
-    return name, tuple(views.sources)
+    return views
 
 
 def parse_where(

@@ -220,7 +220,7 @@ class QueryText:
         self.views.refuse_time_travel(span.last)
         name = parts[-1].name
         if len(parts) == 1 and name.lower() in scope:
-            view = scope[name.lower()]
+            view = self.views.known_view(scope, name)
             if view is None or view.lower() == name.lower():
                 return
         else:

@@ -13,14 +13,17 @@ QUERY_SOURCE = "query"
 _CHANGES = ("INSERT", "MERGE", "UPDATE", "DELETE")
 
 
-def read_query(sql: SqlText, views: Views) -> str:
+def read_query(sql: SqlText, views: Views, first: int = 0) -> str:
     """The name of the view that the query in ``sql`` becomes; adds what it reads to ``views``.
+
+    ``first``: the index of the query's first token.
 
     Raises:
         RequestError: SYNTAX_ERROR, the text is no query, or REQUEST_INVALID as ``Views.table``.
         NotSupportedError: as ``QueryText.query``.
     """
     cursor = Cursor(sql)
+    cursor.index = first
     if not (cursor.token.is_word(*QUERY_WORDS) or cursor.at_symbol("(")):
         raise _no_query(sql, cursor.token)
     span = cursor.expression("a query")

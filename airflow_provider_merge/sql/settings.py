@@ -55,14 +55,24 @@ def _policy_of(sql: SqlText, span: Span) -> OverwritePolicy:
         setting = key
         if name.split()[:2] == ["time", "zone"]:
             setting, key = "spark.sql.session.timeZone", "TIME ZONE"
-        raise sql.unsupported(place, f"SET {key} is not read here", _remedy(setting))
+        raise sql.unsupported(place, f"SET {key} is not read here", remedy_of(setting))
+    return policy_of(sql, place, key, value)
+
+
+def policy_of(sql: SqlText, place: int, key: str, value: str) -> OverwritePolicy:
+    """What the value of the setting ``key`` means.
+
+    Raises:
+        RequestError: SYNTAX_ERROR: nothing.
+    """
     policy = _POLICIES.get(value.lower())
     if policy is None:
         raise sql.error(place, f"{key} is neither DYNAMIC nor STATIC")
     return policy
 
 
-def _remedy(setting: str) -> str:
+def remedy_of(setting: str) -> str:
+    """What to write in the place of a setting that is not read."""
     if not setting.lower().startswith("spark."):
         return "Leave it out: no setting of another engine has a meaning here."
     if decides_meaning(setting):

@@ -93,12 +93,15 @@ class SqlText:
 
     def at(self, offset: int, problem: str) -> str:
         """``problem`` with line and column in front and the text that stands there behind."""
-        line = self.text.count("\n", 0, offset) + 1
-        column = offset - self.text.rfind("\n", 0, offset)
         rest = self.text[offset:].lstrip().partition("\n")[0].strip()
         excerpt = rest if len(rest) <= _EXCERPT else rest[:_EXCERPT].rstrip() + " ..."
         near = f" (near {excerpt!r})" if excerpt else " (at the end of the text)"
-        return f"line {line}, column {column}: {problem}{near}"
+        return f"{self.where(offset)}: {problem}{near}"
+
+    def where(self, offset: int) -> str:
+        """Line and column of a position, from 1."""
+        line = self.text.count("\n", 0, offset) + 1
+        return f"line {line}, column {offset - self.text.rfind(chr(10), 0, offset)}"
 
     def slice(self, span: Span, edits: Iterable[Edit] = ()) -> str:
         """The text of ``span`` as it was written, but for ``edits``."""

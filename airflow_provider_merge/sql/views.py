@@ -29,21 +29,41 @@ Scope = dict[str, str | None]
 
 
 class Views:
-    """Collects the sources of one statement, in the order in which they build on each other."""
+    """Collects the sources of one statement, in the order in which they build on each other.
 
-    def __init__(self, sql: SqlText, source_names: Iterable[str], database: str | None) -> None:
+    ``read`` are those of the given names that it reads; ``bare`` the names of tables that it gives
+    without a database, in lower case. ``prefix`` begins the names of the views over tables.
+    """
+
+    def __init__(
+        self,
+        sql: SqlText,
+        source_names: Iterable[str],
+        database: str | None,
+        prefix: str = "",
+    ) -> None:
         self.sql = sql
         self.sources: list[Source] = []
         self.scope: Scope = {name.lower(): name for name in source_names}
         self.tables: set[tuple[str, str]] = set()
+        self.read: set[str] = set()
+        self.bare: set[str] = set()
         self.aliases: set[str] = set()
         # Of the names with three parts.
         self.catalog = ""
         self._given = tuple(self.scope.values())
         self._database = database
+        self._prefix = prefix
         self._views: dict[TableName, str] = {}
         self._taken = {token.name.lower() for token in sql.tokens if token.is_name}
         self._taken.update(self.scope)
+
+    def known_view(self, scope: Scope, name: str) -> str | None:
+        """What ``scope`` has for a name of one part that is in it; notes that it is read."""
+        view = scope[name.lower()]
+        if view is not None and view in self._given:
+            self.read.add(view)
+        return view
 
     def add_query(self, name: str, query: str) -> None:
         """A view over a query."""
@@ -56,7 +76,7 @@ class Views:
     def view_of(self, table: TableName) -> str:
         """The name of the one view over a table that the statement's queries read."""
         if table not in self._views:
-            self._views[table] = self.new_name(f"{table.database}__{table.table}")
+            self._views[table] = self.new_name(f"{self._prefix}{table.database}__{table.table}")
             self.add_table(self._views[table], table)
         elif table.catalog:
             # The name without a catalog came first, and this one is to be checked.
@@ -98,6 +118,8 @@ class Views:
             )
         if len(parts) == 1 and not self._database:
             raise self._no_database(parts[0])
+        if len(parts) == 1:
+            self.bare.add(parts[0].name.lower())
         database = parts[-2].name if len(parts) > 1 else self._database or ""
         catalog = self._one_catalog(parts[0]) if len(parts) == 3 else ""
         try:

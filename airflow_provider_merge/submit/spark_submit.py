@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any, Final
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -147,7 +147,8 @@ class SparkSubmitSubmitter(LocalSubmitter):
             variables["SPARK_HOME"] = str(self._archive.spark_home)
         job.enter(CLUSTER if self._cluster else START)
         try:
-            hook.submit(str(files.main), env=variables)
+            with job.follow() if self._cluster else nullcontext():
+                hook.submit(str(files.main), env=variables)
         except AirflowException as error:
             # The launcher's end is not the driver's: from here on nothing may be committed.
             self.kill()

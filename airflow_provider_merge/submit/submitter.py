@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -36,7 +37,8 @@ class SparkJob:
     published. ``note`` notes the work in the workspace, for a driver that may begin after its task
     has ended; ``give_up`` lets nothing be published any more by what cannot be ended for certain.
     ``require_rights`` checks what a driver that runs here, as this process's user, may write.
-    ``both_compilers``: Java's second compiler pays.
+    ``both_compilers``: Java's second compiler pays. Within ``follow``, a job whose driver's log is
+    elsewhere is told of in the task's.
     """
 
     name: str
@@ -48,6 +50,7 @@ class SparkJob:
     note: Callable[[], None] = field(default=lambda: None, repr=False)
     give_up: Callable[[], None] = field(default=lambda: None, repr=False)
     require_rights: Callable[[], None] = field(default=lambda: None, repr=False)
+    follow: Callable[[], AbstractContextManager[None]] = field(default=nullcontext, repr=False)
     both_compilers: bool = False
 
     @property

@@ -127,6 +127,55 @@ class Schemas(BaseModel):
     schemas: list[SchemaAnswer]
 
 
+class RunningStatement(BaseModel):
+    """A statement that has not ended, as its job told at the time ``told``.
+
+    ``silent``: nothing came from it for ``silent_seconds``, so that its driver may be dead. ``run``
+    is None for a DAG that the caller may not read (``run_hidden``), or without one. ``share`` is
+    that of the tasks of the Spark stages at work, from 0 to 1; None: there are none.
+    """
+
+    operation_id: str
+    operation: str
+    statement: str
+    silent: bool
+    silent_seconds: int
+    since: str
+    told: str
+    phase: str
+    tasks_done: int
+    tasks: int
+    share: float | None
+    rows: int | None
+    run: Run | None
+    run_hidden: bool
+
+
+class RunningStatements(BaseModel):
+    """What works on a table now, or was killed and not tried again, the newest first.
+
+    A statement is here when it has run for ten seconds.
+    """
+
+    statements: list[RunningStatement]
+
+
+class OperationAnswer(BaseModel):
+    """What is known of a statement on a table.
+
+    ``ended``: with ``status``, and the snapshot that it made or the ``problem`` that it met.
+    ``unknown``: it never ran here, has run for a moment only, or ended so long ago that its result
+    is not kept any more.
+    """
+
+    operation_id: str
+    state: Literal["running", "silent", "ended", "unknown"]
+    running: RunningStatement | None = None
+    status: str | None = None
+    snapshot_id: str | None = None
+    problem: Problem | None = None
+
+
 class RefAnswer(BaseModel):
     """A tag or branch and its snapshot."""
 

@@ -31,6 +31,7 @@ from airflow_provider_merge.ui.partition_pages import (
     read_partitions,
 )
 from airflow_provider_merge.ui.reads import Place
+from airflow_provider_merge.ui.running import OpenNotes, read_operation, read_running
 from airflow_provider_merge.ui.samples import plan_sample, read_sample
 from airflow_provider_merge.ui.workers import Workers
 from spark_jobs.contract.request import TableName
@@ -50,6 +51,7 @@ Name = Annotated[str, Query(max_length=1024)]
 Offset = Annotated[int, Query(ge=0, le=10_000_000)]
 Limit = Annotated[int, Query(ge=1, le=200)]
 SnapshotId = Annotated[str, Query(pattern="^[0-9]{1,19}$")]
+OperationId = Annotated[str, Query(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
 AnySnapshotId = Annotated[str | None, Query(pattern="^[0-9]{1,19}$")]
 Seconds = Annotated[
     int | None, Query(ge=0, le=10**10, description="The age that the newest snapshot exceeds")
@@ -67,6 +69,7 @@ class Service:
     workers: Workers = field(default_factory=Workers)
     tables: OpenTables = field(default_factory=OpenTables)
     names: Names = field(default_factory=Names)
+    notes: OpenNotes = field(default_factory=OpenNotes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +249,30 @@ async def schemas(asked: Question, offset: Offset = 0, limit: Limit = 20) -> ans
 async def care(asked: Question) -> answers.Care:
     """What table care would do now."""
     return await asked.answer(reads.read_care)
+
+
+@router.get("/running")
+async def running(asked: Question) -> answers.RunningStatements:
+    """The statements that work on the table now, and how far they are."""
+    notes = asked.service.notes
+
+    def work() -> answers.RunningStatements:
+        return read_running(notes.of(asked.connection), asked.name, asked.readable)
+
+    # Without the table's lock: it tells nothing of the table.
+    return await asked.in_worker(work)
+
+
+@router.get("/operation")
+async def operation(asked: Question, operation_id: OperationId) -> answers.OperationAnswer:
+    """What is known of one statement on the table, also when it has ended."""
+    notes = asked.service.notes
+
+    def work() -> answers.OperationAnswer:
+        found = notes.of(asked.connection)
+        return read_operation(found, asked.name, operation_id, asked.readable)
+
+    return await asked.in_worker(work)
 
 
 @router.get("/compare")

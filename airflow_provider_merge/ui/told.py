@@ -24,6 +24,7 @@ from airflow_provider_merge.ui.answers import (
 )
 from spark_jobs.contract import properties
 from spark_jobs.contract.properties import recorded_metrics
+from spark_jobs.contract.request import Origin
 from spark_jobs.contract.result import Metrics
 from spark_jobs.errors import JobError
 
@@ -122,10 +123,21 @@ def _change(snapshot: Snapshot, metrics: Metrics | None, facts: PageFacts) -> Ch
     return Change() if rows is None else Change(inserted=rows[0], deleted=rows[1])
 
 
+def told_origin(origin: Origin) -> Run:
+    """The task that asked for a statement."""
+    return _page_of(
+        origin.dag_id, origin.run_id, origin.task_id, origin.map_index, origin.try_number
+    )
+
+
 def _run(dag_id: str, found: Mapping[str, str]) -> Run:
     run_id, task_id = found.get(properties.RUN_ID, ""), found.get(properties.TASK_ID, "")
     map_index = _whole(found.get(properties.MAP_INDEX), _NOT_MAPPED) or 0
     try_number = _whole(found.get(properties.TRY_NUMBER), None)
+    return _page_of(dag_id, run_id, task_id, map_index, try_number)
+
+
+def _page_of(dag_id: str, run_id: str, task_id: str, map_index: int, try_number: int | None) -> Run:
     mapped = () if map_index == _NOT_MAPPED else ("mapped", str(map_index))
     parts = ("dags", dag_id, "runs", run_id, "tasks", task_id, *mapped)
     page = "/".join(quote(part, safe="") for part in parts)

@@ -14,8 +14,9 @@ _NOT_MEANT: Final = ("operation_id", "origin", "after_ended_try", "text_limits",
 # Fields that the first version of requests did not have.
 _ADDED_TO_SOURCES: Final = ("on_bad_rows", "quarantine", "max_bad_rows")
 _ADDED_TO_STATEMENTS: Final = {
-    **dict.fromkeys(("insert_into", "insert_overwrite"), ("schema_evolution",)),
-    "create_table": ("format", "like", "source"),
+    "insert_into": ("schema_evolution", "new_table"),
+    "insert_overwrite": ("schema_evolution", "new_table", "whole_if_unpartitioned"),
+    "create_table": ("format", "like", "source", "keep_existing"),
     "compact": ("sort_by", "zorder_by"),
     "expire_snapshots": ("clean_expired_metadata",),
 }

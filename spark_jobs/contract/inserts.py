@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal, get_args
 
 from spark_jobs.contract.checks import require, require_column, require_identifier
+from spark_jobs.contract.new_table import NewTable
 
 # Prefixes of source columns that stand for DEFAULT. DEFAULT_AS precedes the name of a column that
 # is DEFAULT in all rows. DEFAULT_OF precedes the number (from 1) of another column: this boolean
@@ -34,7 +35,7 @@ class InsertIntoSpec:
     columns that the statement names without a value; they have no effect, but must be right.
     Columns of ``source`` whose names begin with ``DEFAULT_AS`` or ``DEFAULT_OF`` stand for defaults
     of the table. ``schema_evolution``: the table gets the source's columns and nested fields that
-    it lacks.
+    it lacks. ``new_table``: the target is created for these rows.
     """
 
     source: str
@@ -44,11 +45,19 @@ class InsertIntoSpec:
     order_by: tuple[str, ...] = ()
     partition_columns: tuple[str, ...] = ()
     schema_evolution: bool = False
+    new_table: NewTable | None = None
     kind: ClassVar[str] = "insert_into"
 
     def __post_init__(self) -> None:
         _require_rows(self)
         require_partition(self.partition, "partition")
+        if self.new_table is not None:
+            _require_all_columns(self)
+            require(
+                self.new_table.when_exists != "replace",
+                "new_table.when_exists",
+                "replace belongs to an overwrite",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +69,9 @@ class InsertOverwriteSpec:
     every new row must belong to ``partition``, whose columns are filled in if the source lacks
     them. ``expected_partitions``: specs of all partitions that may change; None: any.
     ``allow_empty``: mode ``table`` may clear the table. ``last_writer_wins``: what other writers
-    commit to the same partitions meanwhile is replaced too, instead of being a conflict. The other
-    fields are as in ``InsertIntoSpec``.
+    commit to the same partitions meanwhile is replaced too, instead of being a conflict.
+    ``whole_if_unpartitioned``: mode ``dynamic`` replaces all rows of a table without partitions, as
+    Spark does. The other fields are as in ``InsertIntoSpec``.
     """
 
     source: str
@@ -75,6 +85,8 @@ class InsertOverwriteSpec:
     last_writer_wins: bool = False
     partition_columns: tuple[str, ...] = ()
     schema_evolution: bool = False
+    whole_if_unpartitioned: bool = False
+    new_table: NewTable | None = None
     kind: ClassVar[str] = "insert_overwrite"
 
     def __post_init__(self) -> None:
@@ -101,7 +113,17 @@ class InsertOverwriteSpec:
             "Leave it out: an empty source clears the partition in mode static, and changes "
             "nothing in mode dynamic.",
         )
+        require(
+            self.mode == "dynamic" or not self.whole_if_unpartitioned,
+            "whole_if_unpartitioned",
+            "belongs to mode dynamic",
+            "Leave it out.",
+        )
         _require_expected(self.expected_partitions)
+        if self.new_table is not None:
+            _require_all_columns(self)
+            is_replaced = self.new_table.when_exists == "replace" and self.mode == "table"
+            require(is_replaced, "new_table", "an overwrite replaces a whole table")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +184,12 @@ def _require_rows(spec: InsertStatement) -> None:
             require_column(f"{name}[{index}]", text)
     for index, column in enumerate(spec.partition_columns):
         _require_partition_column(f"partition_columns[{index}]", column)
+
+
+def _require_all_columns(spec: InsertStatement) -> None:
+    """Check that a table is created with the columns of its source as they are."""
+    for name in ("partition", "columns", "by_name", "partition_columns", "schema_evolution"):
+        require(not getattr(spec, name), name, "cannot be combined with new_table", "Leave it out.")
 
 
 def require_partition(partition: PartitionSpec, name: str) -> None:

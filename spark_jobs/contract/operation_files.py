@@ -75,6 +75,11 @@ def running_path(operation_id: str) -> str:
     return f"{FOLDER}/{operation_id}{_RUNNING}"
 
 
+def operation_of_running(name: str) -> str | None:
+    """The operation that a file in ``FOLDER`` says to run; None for any other file."""
+    return name.removesuffix(_RUNNING) if name.endswith(_RUNNING) else None
+
+
 def plan_path(operation_id: str) -> str:
     """The file that keeps a task's plan for its retries."""
     return f"{FOLDER}/{operation_id}{_PLAN}"

@@ -24,7 +24,7 @@ from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.locations import require_absolute
 from spark_jobs.contract.maintenance import CreateBranchSpec, CreateTagSpec
 from spark_jobs.contract.query import QuerySpec
-from spark_jobs.contract.statements import CreateTableSpec, MergeSpec, Statement
+from spark_jobs.contract.statements import CreateTableSpec, MergeSpec, Statement, created_table
 from spark_jobs.contract.text_limits import TextLimits
 from spark_jobs.errors import ErrorCode, RequestError
 
@@ -287,8 +287,9 @@ class JobRequest:
             )
             lowered = [each.lower() for each in names]
             require(lowered.count(name.lower()) == 1, "sources", f"{name} occurs more than once")
+        made = created_table(self.statement)
         require(
-            not (self.dry_run and isinstance(self.statement, CreateTableSpec)),
+            not (self.dry_run and made is not None),
             "dry_run",
             "CREATE TABLE has none",
             "Leave dry_run out: an equal table that exists is left alone.",
@@ -303,7 +304,8 @@ class JobRequest:
             like = self.statement.like
             is_own = like and self.target and TableName.parse(like).may_be(self.target)
             require(not is_own, "statement.like", "names the table itself")
-            named, connector = self.statement.format, self.catalog.connector
+        if made is not None:
+            named, connector = made.format, self.catalog.connector
             require(
                 named is None or named == connector,
                 "statement.format",

@@ -22,17 +22,23 @@ Status = Literal["committed", "unchanged", "failed", "dry_run"]
 
 @dataclass(frozen=True, slots=True)
 class ErrorInfo:
-    """A ``JobError`` as data; ``retryable`` tells whether the same request may succeed later."""
+    """A ``JobError`` as data; ``retryable`` tells whether the same request may succeed later.
+
+    ``message`` begins with ``places``, which are those of the error, as ``name`` is.
+    """
 
     code: str
     message: str
     remedy: str
     retryable: bool
+    places: tuple[str, ...] = ()
+    name: str = ""
 
     @classmethod
     def of(cls, error: JobError) -> ErrorInfo:
         """The data of ``error``."""
-        return cls(error.code.name, error.message, error.remedy, error.retryable)
+        code, places = error.code.name, error.places
+        return cls(code, error.message, error.remedy, error.retryable, places, error.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +127,15 @@ class Metrics:
 
 
 @dataclass(frozen=True, slots=True)
+class TimedPhase:
+    """A phase of a job that has ended: when it began, in seconds since 1970, and its seconds."""
+
+    name: str
+    began: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class JobResult:
     """The outcome of one job.
 
@@ -134,10 +149,12 @@ class JobResult:
     such as ``added city STRING``; a try after one that failed makes only the missing ones.
     ``maintenance`` is the report of a maintenance statement, for which ``committed`` means that it
     changed anything; None for other statements. ``compaction`` is the report of a compaction,
-    ``alteration`` that of an ALTER TABLE, for which ``committed`` means the same.
+    ``alteration`` that of an ALTER TABLE, for which ``committed`` means the same. ``dropped``: the
+    table is gone.
     ``query`` is what a query found, which has the status ``unchanged`` and an empty ``target``.
     ``settings`` are the Spark settings that affect results, as fixed by the job. ``warnings`` are
-    texts for people.
+    texts for people. ``phases`` are the first 200 that ended, by the driver's clock; of a job that
+    failed, ``metrics`` have the seconds and the attempts.
     """
 
     operation_id: str
@@ -159,6 +176,8 @@ class JobResult:
     compaction: CompactionReport | None = None
     partition_metrics: tuple[PartitionMetrics, ...] = ()
     alteration: AlterTableReport | None = None
+    dropped: bool = False
+    phases: tuple[TimedPhase, ...] = ()
     version: int = VERSION
 
     @property
@@ -166,7 +185,7 @@ class JobResult:
         """Whether a table was created: the only change without a snapshot that has no report."""
         reports = (self.maintenance, self.compaction, self.query, self.alteration)
         is_change = self.status == "committed" and self.new_snapshot_id is None
-        return is_change and not any(each is not None for each in reports)
+        return is_change and not self.dropped and not any(each is not None for each in reports)
 
     def to_json(self) -> str:
         """The result as a JSON document; keys in declaration order."""

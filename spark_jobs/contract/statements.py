@@ -14,9 +14,11 @@ from typing import ClassVar, Literal, get_args
 from spark_jobs.contract.alter_table import AlterTableSpec
 from spark_jobs.contract.checks import require, require_column, require_identifier
 from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.literals import require_literal
 from spark_jobs.contract.maintenance import MaintenanceStatement
+from spark_jobs.contract.new_table import NewTable
 from spark_jobs.contract.partition_keys import PartitionKey, partition_keys
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.spark_types import parse_type
@@ -259,7 +261,7 @@ class CreateTableSpec:
     ``bucket(16, id)``. ``format``: the table format that the catalog must have; None: any.
     ``like``: in place of columns and keys, the table (``database.table``) that has them, whose
     options and comment count unless others are given. ``source``: in place of columns, the name of
-    the source that has them.
+    the source that has them. ``keep_existing``: an existing table is left alone, whatever it is.
     """
 
     columns: tuple[ColumnSpec, ...] = ()
@@ -270,6 +272,7 @@ class CreateTableSpec:
     format: str | None = None
     like: str | None = None
     source: str | None = None
+    keep_existing: bool = False
     kind: ClassVar[str] = "create_table"
 
     def __post_init__(self) -> None:
@@ -306,6 +309,20 @@ Statement = (
     | CreateTableSpec
     | QuerySpec
     | AlterTableSpec
+    | DropTableSpec
     | MaintenanceStatement
     | CompactSpec
 )
+
+
+def created_table(statement: Statement) -> CreateTableSpec | NewTable | None:
+    """What says how the statement creates its target; None: it does not."""
+    if isinstance(statement, CreateTableSpec):
+        return statement
+    return getattr(statement, "new_table", None)
+
+
+def redefines(statement: Statement) -> bool:
+    """Whether the statement decides what its target is: metadata does not tell before it runs."""
+    decides = isinstance(statement, AlterTableSpec | DropTableSpec)
+    return decides or created_table(statement) is not None

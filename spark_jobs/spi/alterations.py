@@ -1,10 +1,11 @@
-"""Changes of a table's definition that a table format can offer. Driver only, without Spark."""
+"""Changes of tables, but not of rows, that a format can offer. Driver only, without Spark."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 from spark_jobs.contract.alter_table import AlterTableReport, AlterTableSpec
+from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
 
@@ -31,5 +32,21 @@ class ConnectorAlterations(Protocol):
             CommitError: COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN, RUN_GIVEN_UP.
             InternalError: STORAGE_UNAVAILABLE.
             NotSupportedError: the format, or this connector, does not allow a change.
+        """
+        ...
+
+    def drop_table(
+        self, name: TableName, spec: DropTableSpec, *, note: ChangeNote = NO_NOTE
+    ) -> bool:
+        """Drop the table; False: there is none, which is no error.
+
+        The method notes in ``note`` which table it is about to drop; called again with the same
+        note, it drops no other one that has the name since.
+
+        Raises:
+            CatalogError: TABLE_NOT_FOUND, METADATA_UNREADABLE.
+            CommitError: COMMIT_OUTCOME_UNKNOWN, RUN_GIVEN_UP.
+            InternalError: STORAGE_UNAVAILABLE.
+            NotSupportedError: the format, or this connector, cannot drop it.
         """
         ...

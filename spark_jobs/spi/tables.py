@@ -69,6 +69,7 @@ class TableHandle:
     ``partition_keys`` are columns by which all files are partitioned. A table for which that does
     not hold has none, and ``partition_fields`` instead: statements that replace partitions go by
     them, others only by the ranges of files.
+    ``created_by``: the operation that created the table for its rows, if the table tells one.
     ``opaque_columns`` are further ones, of types that Spark does not have, with the format's own
     names of these: no statement uses them, rows keep their values there, and new rows have NULL.
     """
@@ -84,6 +85,7 @@ class TableHandle:
     has_identities: bool = False
     partition_fields: tuple[PartitionField, ...] = ()
     opaque_columns: tuple[Column, ...] = ()
+    created_by: str | None = None
 
     @property
     def partitioned_by(self) -> tuple[PartitionField, ...]:

@@ -33,7 +33,10 @@ import pytest  # noqa: E402
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator  # noqa: E402
 from airflow_provider_merge.operators._shared.table_operator import TableOperator  # noqa: E402
 from airflow_provider_merge.operators.query import QueryOperator  # noqa: E402
+from tests.airflow.metric_backends import collected, received, without_backend  # noqa: E402
 from tests.airflow.support import PASSWORD, DagFile, FakeSubmitter, connection  # noqa: E402
+
+__all__ = ["collected", "received", "without_backend"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -298,10 +298,12 @@ class TestFolder:
         (folder / "more" / "e.sql").write_text("DELETE FROM {{ params.table }}")
         code, out = self.check(folder, capsys)
         assert code == 1
-        assert f"COLUMN_NOT_FOUND: {folder}/a.sql, line 2: WHERE: ide is not a column of" in out
+        assert (
+            f"COLUMN_NOT_FOUND: sql ({folder}/a.sql), line 2: WHERE: ide is not a column of" in out
+        )
         assert f"SYNTAX_ERROR: {folder}/b.sql: line 1, column 8: expected FROM" in out
         assert f"REQUEST_INVALID: {folder}/more/e.sql: template: 'dict object' has no" in out
-        assert out.endswith("files: 5, with errors: 3\n")
+        assert "\nfiles: 5, with errors: 3; " in out
 
     def test_sources_and_values(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         file = tmp_path / "a.sql"
@@ -309,14 +311,15 @@ class TestFolder:
         file.write_text(text)
         declared = ("--source", "new=id BIGINT, txt STRING", "--set")
         found = self.check(file, capsys, *declared, "column=txt")
-        assert found == (0, "files: 1, with errors: 0\n")
+        assert found[0] == 0
+        assert "\nfiles: 1, with errors: 0; " in found[1]
         code, out = self.check(file, capsys, *declared, "column=text")
         assert code == 1
-        assert "s.text is not a column of source new\n  Remedy: Did you mean txt?" in out
+        assert "s.text is not a column of source new\n    Remedy: Did you mean txt?" in out
 
     def test_wrong_input(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["check", str(tmp_path)]) == 1
-        assert "folder: there is no .sql file in" in capsys.readouterr().err
+        assert "paths: there is no .sql file in" in capsys.readouterr().err
         (tmp_path / "a.sql").touch()
         assert main(["check", str(tmp_path), "--set", "x"]) == 1
         assert "--set: 'x' is not NAME=VALUE" in capsys.readouterr().err

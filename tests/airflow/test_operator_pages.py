@@ -23,6 +23,7 @@ STATEMENTS = {  # the example DAG of a statement -> its page, and the part of th
     "forget_customers": ("update_and_delete", "DELETE"),
 }
 GUIDES = sorted((ROOT / "docs" / "operators").glob("*.md"))
+RECIPES = sorted((ROOT / "docs" / "recipes").glob("*.md"))
 
 
 def blocks(page: str, language: str, part: str | None = None) -> list[str]:
@@ -145,12 +146,12 @@ def test_a_page_has_the_parts_of_a_how_to_guide(guide: Path) -> None:
     assert headings[-1] == "Reference"
 
 
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("guide", [*GUIDES, *RECIPES], ids=lambda path: path.stem)
 def test_a_page_shows_an_example_dag_as_it_is(guide: Path) -> None:
     before, *excerpts = re.split(r"^```py\n", guide.read_text(), flags=re.MULTILINE)
     assert excerpts
     for excerpt in excerpts:
-        example_dag = re.findall(r"\]\((\.\./\.\./dags_examples/[^)]*)\)", before)[-1]
+        example_dag = re.findall(r"\]\((\.\./\.\./dags_examples/[^)]*\.py)\)", before)[-1]
         assert excerpt.partition("```\n")[0] in (guide.parent / example_dag).read_text()
         before += excerpt
 

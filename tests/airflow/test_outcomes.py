@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from airflow.models.taskinstance import TaskInstance
 
+from airflow_provider_merge.exceptions import airflow_exception
 from airflow_provider_merge.metadata.operations import result_location
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import ErrorInfo
@@ -161,3 +162,18 @@ def test_unreadable_result_is_an_error(
     submitter.outcomes = [outcome]
     assert run(dag_file).state == "failed"
     assert "not a JSON document" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("site", "page"),
+    [
+        ("", "docs/errors.md#commit_conflict"),
+        ("https://docs.test/merge/", "https://docs.test/merge/errors.html#commit_conflict"),
+    ],
+)
+def test_an_error_leads_to_what_the_documentation_says_of_it(
+    monkeypatch: pytest.MonkeyPatch, site: str, page: str
+) -> None:
+    monkeypatch.setenv("AIRFLOW__MERGE__DOCS_URL", site)
+    info = ErrorInfo("COMMIT_CONFLICT", "Others were faster.", "", retryable=True)
+    assert str(airflow_exception(info)).splitlines()[-1] == f"More: {page}"

@@ -335,7 +335,10 @@ class TestOperators:
         submitter.outcomes = [lambda request: failed(request, ErrorInfo.of(error))]
         told = ended(operator)
         where = "Where: task d.t"
-        assert told == f"{error.code.name}: {error.message}\n{where}\nRemedy: {error.remedy}"
+        more = f"More: docs/errors.md#{error.code.name.lower()}"
+        assert (
+            told == f"{error.code.name}: {error.message}\n{where}\nRemedy: {error.remedy}\n{more}"
+        )
 
 
 @pytest.fixture(scope="module")

@@ -131,7 +131,7 @@ def test_what_is_done_by_whom(lake: Path, submitter: FakeSubmitter) -> None:
     with pytest.raises(Exception, match=r"1 of 6 steps .*\n.*METADATA_UNREADABLE") as raised:
         tries.run()
 
-    assert type(raised.value).__name__ == "AirflowFailException"
+    assert type(raised.value).__name__ == "FinalFailure"
     assert "Done, and not repeated by a retry: 3." in str(raised.value)
     (job,) = submitter.jobs
     assert requests(submitter) == [
@@ -230,7 +230,7 @@ def test_a_retry_does_what_is_left(lake: Path, submitter: FakeSubmitter) -> None
     tries = Tries()
     with pytest.raises(Exception, match="COMMIT_CONFLICT: somebody was there") as raised:
         tries.run(exclude="*.broken")
-    assert type(raised.value).__name__ == "AirflowException"
+    assert type(raised.value).__name__ == "PassingFailure"
 
     # What is to be done is that of the first try, whatever happens to tables meanwhile.
     table(lake, "late", files=9)
@@ -253,7 +253,7 @@ def test_a_retry_after_a_kill_does_the_rest(lake: Path, submitter: FakeSubmitter
     tries = Tries()
     with pytest.raises(Exception, match=r"No result: compact paimon_default shop\.small") as raised:
         tries.run(exclude="*.broken", on_failure="warn")
-    assert type(raised.value).__name__ == "AirflowException"
+    assert type(raised.value).__name__ == "PassingFailure"
     assert told(tries.pushed["return_value"])["compact shop.small"] == "planned"
 
     submitter.process_fails, submitter.outcomes = False, [reported]
@@ -284,7 +284,7 @@ def test_what_could_not_be_planned_is_no_reason_to_try_again(
     submitter.outcomes = [reported]
     with pytest.raises(Exception, match="STORAGE_UNAVAILABLE: no answer") as raised:
         Tries().run(exclude="*.broken")
-    assert type(raised.value).__name__ == "AirflowFailException"
+    assert type(raised.value).__name__ == "FinalFailure"
 
 
 def test_what_nobody_expects_is_an_error_of_its_table(

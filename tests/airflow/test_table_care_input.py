@@ -89,7 +89,7 @@ def test_wrong_input_that_only_a_run_shows(
     table(warehouse, "small", files=6)
     with pytest.raises(Exception, match=problem) as raised:
         Tries().run(**given)
-    assert type(raised.value).__name__ == "AirflowFailException"
+    assert type(raised.value).__name__ == "FinalFailure"
     assert submitter.jobs == []
 
 

@@ -22,7 +22,7 @@ from tests.airflow.support import PASSWORD, connection
 from tests.airflow.test_tables_api import MADE
 from tests.support.paimon_metadata import TableFiles
 
-PATHS = {
+PATHS: dict[str, dict[str, Any]] = {
     "table": {},
     "size": {},
     "snapshots": {},
@@ -31,6 +31,8 @@ PATHS = {
     "days": {},
     "schemas": {},
     "care": {},
+    "running": {},
+    "operation": {"operation_id": "op-1"},
     "compare": {"before": 1, "after": 1},
     "sample": {"before": 1, "after": 1},
     "tables": {},

@@ -67,6 +67,7 @@ def test_no_answer_about_a_table_has_a_number_that_browsers_round(
     first = admin.told("snapshots", connection="iceberg_default")["snapshots"][-1]["snapshot_id"]
     for name in ("compare", "sample"):
         asked[name] = {"before": first, "after": head}
+    asked["operation"] = {"operation_id": "op-1"}
     del asked["openapi.json"], asked["sample"]
 
     for path, query in asked.items():

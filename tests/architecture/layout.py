@@ -113,6 +113,11 @@ ALLOWED_IMPORTS = {
         "sqlglot",
         *_DOORS_AND_FORMATS,
     ),
+    "airflow_provider_merge.operators._shared.spans": (
+        "airflow_provider_merge",
+        "opentelemetry",
+        *_DOORS,
+    ),
     "airflow_provider_merge.metadata": (
         "airflow_provider_merge.metadata",
         "airflow_provider_merge.storage",

@@ -21,14 +21,16 @@ MODULES_OF_A_FORMAT = (
     "airflow_provider_merge.hooks.paimon_connection",
     "airflow_provider_merge.metadata.iceberg*",
     "airflow_provider_merge.metadata.paimon*",
+    "airflow_provider_merge.sql.iceberg_procedures",
+    "airflow_provider_merge.sql.paimon_procedures",
 )
 _CATALOG = ":param catalog_conn_id: connection to the catalog, for example of the type ``paimon``"
 _DEFAULT = 'catalog_conn_id: str = "paimon_default",'
 # Whole lines of other modules.
 EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     # The default of an option.
-    "airflow_provider_merge.__main__": (
-        'check.add_argument("--conn", default="paimon_default", help="the catalog connection")',
+    "airflow_provider_merge.file_check.command": (
+        'parser.add_argument("--conn", default="paimon_default", help="the catalog connection")',
     ),
     # The scheme of assets before there was a second format.
     "airflow_provider_merge.assets": ('SCHEMES = (SCHEME, "paimon")',),
@@ -42,6 +44,13 @@ EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     "airflow_provider_merge.operators._shared.spark_job": (_CATALOG, _DEFAULT),
     "airflow_provider_merge.operators.statements": (_CATALOG,),
     "airflow_provider_merge.sensors.base": (_CATALOG, _DEFAULT),
+    # The registry of procedures.
+    "airflow_provider_merge.sql.calls": (
+        "from airflow_provider_merge.sql import iceberg_procedures, paimon_procedures",
+        '_FORMATS: Final = {"system": "iceberg", "sys": "paimon"}',
+        '"system": iceberg_procedures.PROCEDURES,',
+        '"sys": paimon_procedures.PROCEDURES,',
+    ),
     # The formats that CREATE TABLE names.
     "airflow_provider_merge.sql.create_table": (
         '_FORMATS: Final = ("iceberg", "paimon")',

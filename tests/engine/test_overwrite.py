@@ -83,7 +83,7 @@ def test_vectors_of_replaced_files_go_and_others_stay(
     assert {row["id"] for row in after.rows} == {0, 1, *kept}
     # No index file is left that marks rows of files which are gone.
     table = harness.connector.metadata.load_table(TARGET)
-    marked = {name for index in table.native.index_files for name in index.vectors}
+    marked = {name for index in table.native.files.index_files for name in index.vectors}
     assert marked == {Path(path).name for path, file in after.files.items() if file.deleted}
 
 

@@ -66,7 +66,7 @@ def _looked_at(connector: Connector, name: TableName, warehouse: Path) -> str:
             _require_inside(file.path, warehouse)
             for column in table.column_names:
                 file.ranges[column]  # decodes the statistics
-        for vector in table.native.vectors.values():
+        for vector in table.native.files.vectors.values():
             _require_inside(vector.path, warehouse)
             read_vector(filesystem, vector)
         _only_job_errors(lambda: _scan(table, files, filesystem))
@@ -85,7 +85,7 @@ def _looked_at(connector: Connector, name: TableName, warehouse: Path) -> str:
 
 def _scan(table: Any, files: Sequence[PlannedFile], filesystem: Any) -> None:
     """Read all columns by pyarrow, as executors do."""
-    vectors = table.native.vectors
+    vectors = table.native.files.vectors
     task = tuple(
         ScannedFile(each.ordinal, each.path, vectors.get(each.path.rpartition("/")[2]))
         for each in files

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,7 @@ import pytest
 
 from tests.integration.conftest import Lake
 
-pytestmark = [pytest.mark.slow, pytest.mark.extended]
+pytestmark = [pytest.mark.slow, pytest.mark.extended, pytest.mark.by_turns(2)]
 
 RECIPES = Path(__file__).resolve().parents[2] / "dags_examples" / "recipes"
 
@@ -47,7 +50,7 @@ for file in Path(sys.argv[1]).rglob("*"):
         continue
     text = file.read_bytes()
     if text[:4] == b"PAR1":
-        text += json.dumps(pq.read_table(file).to_pylist(), default=str).encode()
+        text += json.dumps(pq.ParquetFile(file).read().to_pylist(), default=str).encode()
     elif text[:3] == b"Obj":
         with file.open("rb") as opened:
             text += repr(list(fastavro.reader(opened))).encode()
@@ -88,18 +91,24 @@ class Kitchen:
 
     def run(self, dag_id: str, at: str, **conf: str) -> str:
         """Run a recipe's DAG once; what it printed."""
+        done = self.run_anyhow(dag_id, at, {}, **conf)
+        assert done.returncode == 0, done.stdout[-8000:]
+        return done.stdout
+
+    def run_anyhow(
+        self, dag_id: str, at: str, variables: Mapping[str, str], **conf: str
+    ) -> subprocess.CompletedProcess[str]:
+        """The same, whether or not it succeeds."""
         copies = self.lake.folder / "dags"
         shutil.copytree(RECIPES / "sql", copies / "sql", dirs_exist_ok=True)
         for file in RECIPES.glob("*.py"):
             text = file.read_text().replace('"paimon_default"', f'"{self.catalog}"')
             (copies / file.name).write_text(text)
-        done = self.lake.airflow(
+        return self.lake.airflow(
             *("dags", "test", dag_id, at, "--conf"),
             json.dumps({"landing": str(self.landing), **conf}),
-            environment=self.environment(),
+            environment={**self.environment(), **variables},
         )
-        assert done.returncode == 0, done.stdout[-8000:]
-        return done.stdout
 
     def environment(self) -> dict[str, str]:
         extra: dict[str, Any] = {"warehouse": str(self.warehouse)}
@@ -196,5 +205,50 @@ def test_the_day_of_25_hours(kitchen: Kitchen) -> None:
         kitchen.land(f"visits/{hour}", f"at,page\n{line}")
         following = f"{hour[:11]}{int(hour[11:]) + 1:02}:00:00+00:00"
         kitchen.run("visits_hourly", following)
-    kitchen.run("visits_by_day", "2026-10-26T00:00:00+01:00")
+    assert [row[2] for row in kitchen.rows("web.visits")] == list(hours)
+    # The logical date of the run that begins when this day is over.
+    kitchen.run("visits_by_day", "2026-10-25T00:00:00+02:00")
     assert kitchen.rows("web.visits_by_day") == [("home", 2, "2026-10-25")]
+
+
+def test_a_file_of_several_statements(kitchen: Kitchen) -> None:
+    lines = "sale_id,product,amount,day\n"
+    kitchen.land(
+        "sales-lines",
+        lines + "1,tea,2.00,2026-03-01\n2,tea,3.00,2026-03-01\n3,mug,9.00,2026-03-02\n",
+    )
+    kitchen.run("from_sql_files", "2026-03-01", day="2026-03-01")
+    kitchen.run("from_sql_files", "2026-03-02", day="2026-03-02")
+    kitchen.run("from_sql_files", "2026-03-03", day="2026-03-01")
+    assert kitchen.rows("shop.sales_by_product") == [
+        ("mug", "9.00", "2026-03-02"),
+        ("tea", "5.00", "2026-03-01"),
+    ]
+    assert len(kitchen.rows("shop.sales")) == 3
+
+
+def test_a_chat_is_told_why_a_merge_failed(kitchen: Kitchen) -> None:
+    told: list[Any] = []
+
+    class Chat(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    kitchen.land("payments", "payment_id,amount\n1,2.00\n" + "x,1.00\n" * 11)
+    with HTTPServer(("127.0.0.1", 0), Chat) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = {"AIRFLOW_VAR_ALERT_WEBHOOK": f"http://127.0.0.1:{server.server_port}"}
+        kitchen.run_anyhow("alerting", "2026-03-01", address)
+        server.shutdown()
+    (facts,) = told
+    assert (facts["code"], facts["table"], facts["guard"]) == (
+        *("TOO_MANY_BAD_ROWS", "shop.payments"),
+        "max_bad_rows",
+    )
+    assert facts["text"].endswith("More: docs/errors.md#too_many_bad_rows")
+    assert kitchen.rows("shop.payments") == []

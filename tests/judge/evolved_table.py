@@ -115,7 +115,7 @@ class EvolvedTable(TrackedTable):
         names = self.rng.sample(["a", "b", "c"], self.rng.choice((1, 2)))
         new = [self.new_row(number) for number in range(len(chosen))]
         values = [{name: row[name] for name in names} for row in self.typed(new)]
-        first = table.native.unit_entries(ordinal)[0].file.first_row_id
+        first = table.native.files.unit_entries(ordinal)[0].file.first_row_id
         self.java.write_columns(first, values)
         for row, changed in zip(chosen, new, strict=True):
             key = self.model.key_of(row)

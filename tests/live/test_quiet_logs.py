@@ -99,6 +99,10 @@ def statements(table, common):
         StatementsOperator(task_id="list", **common, statements=[
             sql_statement("one", f"DELETE FROM {table} WHERE id = 3"),
             sql_statement("two", f"INSERT INTO {table} SELECT * FROM {ROWS.format(2)}")]),
+        StatementsOperator(task_id="file", allow_drop=True, **common,
+            sql=f"DROP TABLE IF EXISTS {table}_2; /* as people write it */ "
+            f"CREATE TEMPORARY VIEW v AS SELECT * FROM {table}; "
+            f"CREATE TABLE {table}_2 AS SELECT * FROM v; DELETE FROM {table}_2 WHERE id = 1"),
         QueryOperator(task_id="query", sql=f"SELECT count(*) AS n FROM {table}", **common),
         InsertOverwriteOperator(task_id="overwrite", mode="static", **common,
             sql=f"INSERT OVERWRITE {table} PARTITION (p = '2') SELECT id FROM {ROWS.format(2)}"),

@@ -154,7 +154,7 @@ def attempt(connector: Connector, statement: Statement, operation_id: str) -> in
 def _rows(connector: Connector, table: TableHandle, file: PlannedFile) -> list[FoundRow]:
     filesystem = connector.storage.filesystem
     read = pq.ParquetFile(file.path, filesystem=filesystem).read(columns=["id", "v"]).to_pydict()
-    vector = table.native.vectors.get(file.path.rpartition("/")[2])
+    vector = table.native.files.vectors.get(file.path.rpartition("/")[2])
     gone = set(read_vector(filesystem, vector).tolist()) if vector else set()
     pairs = zip(read["id"], read["v"], strict=True)
     return [FoundRow(file.ordinal, n, *p) for n, p in enumerate(pairs) if n not in gone]

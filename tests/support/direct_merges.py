@@ -30,7 +30,7 @@ def live_rows(connector: Connector, table: TableHandle) -> list[Row]:
     if table.key_columns:
         return keyed_rows(connector, table, planned)
     native = pinned_table(table)
-    parts = pafs.LocalFileSystem(), tuple(schema_of(table)), {}, native.mappings
+    parts = pafs.LocalFileSystem(), tuple(schema_of(table)), {}, native.files.mappings
     if native.evolves_columns:
         ranges = [scanned_range(native, file.ordinal) for file in planned]
         batches = RangeScan(*parts).read(ranges)
@@ -124,5 +124,7 @@ def _batches(table: TableHandle, changes: Sequence[KeyedChange]) -> list[Any]:
 
 def _scanned(native: PinnedTable, file: PlannedFile) -> ScannedFile:
     name = file.path.rpartition("/")[2]
-    schema_id = native.mapped_schema(native.located_entries[file.ordinal][1])
-    return ScannedFile(file.ordinal, file.path, native.vectors.get(name), schema_id, file.row_count)
+    schema_id = native.columns.mapped_schema(native.files.located_entries[file.ordinal][1])
+    return ScannedFile(
+        file.ordinal, file.path, native.files.vectors.get(name), schema_id, file.row_count
+    )

@@ -72,3 +72,18 @@ def emit_event(
     if with_partition_keys:
         keys = [key for each in changes for key in partition_keys(hook, table, each.result)]
         event.add_partitions(list(dict.fromkeys(keys)))
+
+
+def emit_events(
+    operator: SparkJobOperator,
+    context: Context,
+    hook: CatalogHook,
+    changes: Iterable[TableChange],
+) -> None:
+    """Fill the events of a task with several statements, one for each table."""
+    of_tables: dict[str, list[TableChange]] = {}
+    for each in changes:
+        of_tables.setdefault(str(each.table), []).append(each)
+    keep_written(operator, context, [each[0].table for each in of_tables.values()])
+    for several in of_tables.values():
+        emit_event(operator, context, hook, several, with_partition_keys=False)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-
-from airflow.providers.common.compat.sdk import AirflowException, AirflowFailException
+from dataclasses import dataclass, field
 
 from airflow_provider_merge.exceptions import airflow_exception
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.metadata.operations import require_open
-from airflow_provider_merge.operators._shared.outcome import no_result, statement_outcome
+from airflow_provider_merge.operators._shared.outcome import (
+    Left,
+    no_result,
+    statement_outcome,
+    unheard,
+)
 from airflow_provider_merge.submit.submitter import SubmissionError
+from airflow_provider_merge.task_failures import TaskFailure, failure_of
 from spark_jobs.contract.operation_files import FOLDER
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
@@ -22,26 +26,27 @@ from spark_jobs.errors import JobError
 class BatchOutcome:
     """By the names of the statements: results, errors, and those that left neither.
 
-    ``failure``: how the process of the job ended, if it failed; ``location``: where results are.
+    ``failure``: how the process of the job ended, if it failed; ``location``: where results are;
+    ``places``: where statements stand, if that is in files.
     """
 
     results: Mapping[str, JobResult]
-    errors: Mapping[str, AirflowException]
+    errors: Mapping[str, TaskFailure]
     missing: Sequence[str]
     failure: SubmissionError | None
     location: str
+    places: Mapping[str, str] = field(default_factory=dict)
 
     def require_all(self, where: str) -> None:
         """Fail, with the place of the task, unless each statement has a result.
 
         Raises:
-            AirflowFailException: all errors are final.
-            AirflowException: a retry may help; it repeats none that has a result.
+            FinalFailure: all errors are final.
+            PassingFailure: a retry may help; it repeats none that has a result.
         """
         if self.errors:
-            final = all(isinstance(each, AirflowFailException) for each in self.errors.values())
-            kind = AirflowFailException if final else AirflowException
-            raise kind(f"{self._told()}\nWhere: {where}")
+            failures = [each.first for each in self.errors.values()]
+            raise failure_of(f"{self._told()}\nWhere: {where}", failures)
         if self.missing:
             missing = f"No result: {', '.join(self.missing)}. {self._done()}"
             raise airflow_exception(no_result(self.location, self.failure, missing), where)
@@ -49,32 +54,42 @@ class BatchOutcome:
     def _told(self) -> str:
         total = len(self.results) + len(self.errors) + len(self.missing)
         lines = [f"{len(self.errors)} of {total} statements failed:"]
-        lines += [f"{name}: {error}" for name, error in self.errors.items()]
+        lines += [f"{self._placed(name)}: {error}" for name, error in self.errors.items()]
         if self.missing:
             lines.append(f"Not run, because one before failed: {', '.join(self.missing)}")
         return "\n".join([*lines, self._done()])
+
+    def _placed(self, name: str) -> str:
+        place = self.places.get(name)
+        return f"{name} ({place})" if place else name
 
     def _done(self) -> str:
         return f"Done, and not repeated by a retry: {', '.join(self.results) or 'none'}."
 
 
 def batch_outcome(
-    requests: Mapping[str, JobRequest], hook: CatalogHook, failure: SubmissionError | None
+    requests: Mapping[str, JobRequest],
+    hook: CatalogHook,
+    failure: SubmissionError | None,
+    places: Mapping[str, str],
+    left: Left = unheard,
 ) -> BatchOutcome:
-    """Read what the statements left; ``requests`` by their names, at least one.
+    """Read what the statements left; ``requests`` and ``places`` by their names, at least one.
+
+    ``left`` hears of the results, of failures too.
 
     Raises:
         CatalogError: WORKSPACE_ACCESS_DENIED: none could leave anything.
         InternalError: STORAGE_UNAVAILABLE.
     """
     results: dict[str, JobResult] = {}
-    errors: dict[str, AirflowException] = {}
+    errors: dict[str, TaskFailure] = {}
     missing: list[str] = []
     for name, request in requests.items():
         try:
-            result = statement_outcome(request, hook)
+            result = statement_outcome(request, hook, left)
         except JobError as error:
-            errors[name] = airflow_exception(error)
+            errors[name] = airflow_exception(error, "", str(request.target or ""), name)
         else:
             if result is None:
                 missing.append(name)
@@ -84,4 +99,4 @@ def batch_outcome(
     if len(missing) == len(requests):
         require_open(first, hook.workspace_options())
     workspace = first.catalog.workspace_location
-    return BatchOutcome(results, errors, missing, failure, f"{workspace}/{FOLDER}")
+    return BatchOutcome(results, errors, missing, failure, f"{workspace}/{FOLDER}", places)

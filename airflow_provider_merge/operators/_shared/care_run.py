@@ -13,7 +13,12 @@ from airflow_provider_merge.care.steps import Status, Step, document_of, steps_i
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.operators._shared.configured_limits import configured_limits
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id, task_origin
-from airflow_provider_merge.operators._shared.outcome import settle_task, statement_outcome
+from airflow_provider_merge.operators._shared.outcome import (
+    Left,
+    settle_task,
+    statement_outcome,
+    unheard,
+)
 from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.storage.files import read_bytes, remove, write_text
 from spark_jobs.contract.operation_files import plan_path
@@ -35,10 +40,10 @@ class Asked:
     request: JobRequest
     hook: CatalogHook
 
-    def outcome(self) -> Step | None:
+    def outcome(self, left: Left = unheard) -> Step | None:
         """What became of the step, in this try or an earlier one; None: nothing is known."""
         try:
-            result = statement_outcome(self.request, self.hook)
+            result = statement_outcome(self.request, self.hook, left)
         except JobError as error:
             return self.step.failed(error)
         return None if result is None else _done(self.step, result)
@@ -72,10 +77,10 @@ def asked_of(steps: Iterable[Step], care: Care, context: Context, retries: int) 
     ]
 
 
-def outcomes(asked: Sequence[Asked]) -> dict[str, Step]:
-    """What became of the steps, by name, as far as it is known."""
+def outcomes(asked: Sequence[Asked], left: Left = unheard) -> dict[str, Step]:
+    """What became of the steps, by name, as far as it is known; ``left`` is called in threads."""
     with ThreadPoolExecutor(READERS, "care") as readers:
-        found = readers.map(Asked.outcome, asked)
+        found = readers.map(lambda each: each.outcome(left), asked)
         return {each.name: each for each in found if each is not None}
 
 

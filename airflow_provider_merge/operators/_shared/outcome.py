@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from airflow_provider_merge.exceptions import job_error
 from airflow_provider_merge.hooks.catalog import CatalogHook
@@ -27,9 +27,19 @@ from spark_jobs.errors import CommitError, ErrorCode, InternalError, JobError
 
 log = logging.getLogger(__name__)
 
+# Hears of the result that the job of a request left, also of a failure.
+Left = Callable[[JobRequest, JobResult], None]
+
+
+def unheard(request: JobRequest, result: JobResult) -> None:
+    """A ``Left`` for those who need the result alone."""
+
 
 def job_outcome(
-    request: JobRequest, hook: CatalogHook, failure: SubmissionError | None
+    request: JobRequest,
+    hook: CatalogHook,
+    failure: SubmissionError | None,
+    left: Left = unheard,
 ) -> JobResult:
     """The result of a job that has done its work; ``failure`` is how its process ended.
 
@@ -40,7 +50,7 @@ def job_outcome(
     # A query is not done once: every try reads anew.
     only_own = failure is not None or request.target is None
     read = read_result_of_try if only_own else read_result
-    result = _left(request, hook, read(request, hook.workspace_options()))
+    result = _left(request, hook, read(request, hook.workspace_options()), left)
     if result is None:
         require_open(request, hook.workspace_options())
         raise no_result(result_location(request), failure)
@@ -49,7 +59,9 @@ def job_outcome(
     return result
 
 
-def statement_outcome(request: JobRequest, hook: CatalogHook) -> JobResult | None:
+def statement_outcome(
+    request: JobRequest, hook: CatalogHook, left: Left = unheard
+) -> JobResult | None:
     """The result of one of the statements of a job, of this try or an earlier one.
 
     None: it was not run, or died without a trace.
@@ -59,7 +71,7 @@ def statement_outcome(request: JobRequest, hook: CatalogHook) -> JobResult | Non
     """
     options = hook.workspace_options()
     result = read_result_of_try(request, options) or read_result(request, options)
-    return _left(request, hook, result)
+    return _left(request, hook, result, left)
 
 
 def settle_task(request: JobRequest, hook: CatalogHook, ended: str) -> None:
@@ -114,7 +126,9 @@ def give_up(asked: Sequence[tuple[JobRequest, CatalogHook]]) -> None:
                 log.warning("Operation %s %s: %s", request.operation_id, effect, error)
 
 
-def _left(request: JobRequest, hook: CatalogHook, result: JobResult | None) -> JobResult | None:
+def _left(
+    request: JobRequest, hook: CatalogHook, result: JobResult | None, left: Left
+) -> JobResult | None:
     """What the job left: the result that it stored, else what the table tells, checked."""
     if request.dry_run:
         _clean_up(request, hook)
@@ -122,6 +136,8 @@ def _left(request: JobRequest, hook: CatalogHook, result: JobResult | None) -> J
         result = _recorded(request, hook)
     if result is None:
         return None
+    if result.error is not None or result.request_digest == request.digest():
+        left(request, result)
     if result.error is not None:
         raise job_error(result.error)
     if result.request_digest != request.digest():

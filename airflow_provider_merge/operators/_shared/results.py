@@ -154,8 +154,9 @@ def result_table(result: JobResult) -> str:
         return _compaction_table(result, result.compaction)
     if result.alteration is not None:
         return _alteration_table(result, result.alteration)
-    if result.made_table:
-        return "\n".join([f"{result.target}: created", *_seconds(result.metrics)])
+    if result.dropped or result.made_table:
+        done = "dropped" if result.dropped else "created"
+        return "\n".join([f"{result.target}: {done}", *_seconds(result.metrics)])
     snapshot = "none" if result.new_snapshot_id is None else str(result.new_snapshot_id)
     lines = [f"{result.target}: {result.status}, snapshot {snapshot}{_attempts(result.metrics)}"]
     for names in (_COUNTS, _FILES):

@@ -21,6 +21,8 @@ from airflow_provider_merge.links import (
 )
 from airflow_provider_merge.metadata.operations import require_workspace
 from airflow_provider_merge.operators._shared.compilers_choice import wants_both
+from airflow_provider_merge.operators._shared.followed import following
+from airflow_provider_merge.operators._shared.measured import Measured
 from airflow_provider_merge.operators._shared.outcome import give_up, note_work
 from airflow_provider_merge.operators._shared.rights import require_rights
 from airflow_provider_merge.operators._shared.spark_conf import spark_conf
@@ -126,6 +128,7 @@ class SparkJobOperator(ParameterOperator):
         # By the XCom of the link that shows it.
         self.pages: dict[str, str] = {}
         self.phases = Phases()
+        self.measured = Measured()
         self._submitter: Submitter | None = None
         self._killed = False
         if not has_template([getattr(self, name) for name in SparkJobOperator.template_fields]):
@@ -202,11 +205,13 @@ class SparkJobOperator(ParameterOperator):
             note=lambda: note_work(asked),
             give_up=lambda: give_up(asked),
             require_rights=lambda: self.require_rights(asked),
+            follow=lambda: following(asked, self.log),
             both_compilers=both_compilers,
         )
         for request, hook in by_place.values():
             require_workspace(request, hook.workspace_options())
         for request in requests:
+            self.measured.expect(request)
             place = f" on {request.target}" if request.target else ""
             self.log.info("Operation %s%s", request.operation_id, place)
         self._submitter = self.get_submitter()

@@ -17,6 +17,7 @@ from airflow_provider_merge.operators._shared.asset_events import (
     keep_written,
 )
 from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
+from airflow_provider_merge.operators._shared.measured import measuring
 from airflow_provider_merge.operators._shared.outcome import job_outcome, settle_task
 from airflow_provider_merge.operators._shared.pages import pages_of_result
 from airflow_provider_merge.operators._shared.results import result_table, with_phases, xcom_value
@@ -33,11 +34,12 @@ from airflow_provider_merge.table_pages import (
 from airflow_provider_merge.task_errors import task_failure
 from airflow_provider_merge.templates import is_template, when_rendered
 from spark_jobs.contract import codec
+from spark_jobs.contract.alter_table import AlterTableSpec
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import JobRequest, TableName
 from spark_jobs.contract.result import ErrorInfo, JobResult
-from spark_jobs.contract.statements import RowStatement
+from spark_jobs.contract.statements import CreateTableSpec, RowStatement, redefines
 from spark_jobs.errors import JobError
 
 if TYPE_CHECKING:
@@ -58,13 +60,17 @@ class TableOperator(TableRequestOperator):
         self._result: JobResult | None = None
 
     @when_rendered
+    @measuring
     @telling_timeouts
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the job and return its result; a retry finds what an earlier try committed."""
         started = time.monotonic()
+        table = ""
         try:
             hook = catalog_hook(self.catalog_conn_id)
             request = self.job_request(context, hook)
+            table = str(request.table)
+            self.measured.expect(request)
             self.pages[TABLE_PAGE] = page_before(self.catalog_conn_id, request.table)
             try:
                 result = self._run(request, hook, context, started)
@@ -76,7 +82,7 @@ class TableOperator(TableRequestOperator):
             self.pages |= pages_of_result(hook, self.target_table(), result)
             self.pages[TABLE_PAGE] = page_of_result(self.catalog_conn_id, request, result)
         except JobError as error:
-            raise task_failure(error, context, self.sql_file) from None
+            raise task_failure(error, context, self.sql_file, table) from None
         for warning in result.warnings:
             self.log.warning("%s", warning)
         self.log.info("%s", result_table(result))
@@ -120,6 +126,8 @@ class TableOperator(TableRequestOperator):
         Raises:
             JobError: naming the parameter or the line.
         """
+        if isinstance(request.statement, CreateTableSpec | AlterTableSpec):
+            check.hook.refuse_definition(request.statement)
         if not isinstance(request.statement, RowStatement | PartitionStatement | CompactSpec):
             return
         try:
@@ -138,13 +146,17 @@ class TableOperator(TableRequestOperator):
     def _run(
         self, request: JobRequest, hook: CatalogHook, context: Context, started: float
     ) -> JobResult:
-        check = MetadataCheck(hook, shares_local_files(self.spark_settings()))
+        made = [request.table] if redefines(request.statement) else []
+        check = MetadataCheck(hook, shares_local_files(self.spark_settings()), made)
         self.require_valid(request, check)
         ended = self.submit(request, hook, context)
-        result, read = job_outcome(request, hook, ended.failure), time.monotonic()
+        result = job_outcome(request, hook, ended.failure, self.measured.left)
+        read = time.monotonic()
         if self.needs_session():
             note_for_next(context, ended.had_both_compilers, [result])
-        return with_phases(result, request, ended.submitted - started, read - ended.submitted)
+        result = with_phases(result, request, ended.submitted - started, read - ended.submitted)
+        self.measured.left(request, result)
+        return result
 
     def _show_failure(self, request: JobRequest, error: JobError, context: Context) -> None:
         """Let the page of a dry run tell why it failed, as the real run would."""

@@ -3,6 +3,7 @@
 import { carePart } from "./care.js";
 import { partitionsPart } from "./partitions.js";
 import { fetchLibrary } from "./plots.js";
+import { runningPart } from "./running.js";
 import { schemaPart } from "./schema.js";
 import { timelinePart } from "./timeline.js";
 import { age, airflowLink, ask, el, facts, fill, moment, number, pageOf, query, remember, writer } from "./ui.js";
@@ -35,10 +36,11 @@ export async function tablePage() {
     return fill(body, () => parts[part][1](table));
   };
   const headed = fill(head, () => now(table));
+  const running = runningPart(table);
   show(query.get("tab") in parts ? query.get("tab") : "timeline");
   // What is shown stays where it is: no link moves away from under the mouse.
   await headed;
-  return [title(table), head, tabs, body];
+  return [title(table), head, await running, tabs, body];
 }
 
 /** The heading of a page about a table, with the way back to the list. */

@@ -37,6 +37,7 @@ from spark_jobs.connectors.iceberg.write.table_layout import (
 )
 from spark_jobs.connectors.shared.table.definitions import create_then_compare
 from spark_jobs.contract.branches import MAIN_BRANCH
+from spark_jobs.contract.new_table import CREATED_BY
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
@@ -98,6 +99,7 @@ class IcebergMetadata(ConnectorMetadata):
                 partition_fields=partition_fields(pinned),
                 opaque_columns=tuple(_columns(pinned.opaque)),
                 has_identities=pinned.has_lineage,
+                created_by=metadata.properties.get(CREATED_BY),
             )
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:

@@ -54,6 +54,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         metadata = PaimonMetadata(opened, storage)
         snapshots: SnapshotStore = SnapshotFiles(storage.files)
         maintenance: ConnectorMaintenance = PaimonMaintenance(metadata, storage)
+        server = None
     elif metastore == REST:
         storage = open_warehouse(catalog.warehouse, options, is_exclusive=False)
         name = options.get(REST_WAREHOUSE, storage.location)
@@ -61,6 +62,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         metadata = PaimonMetadata(opened, storage)
         snapshots = CatalogServer(opened)
         maintenance = ServerMaintenance(metadata, storage, opened)
+        server = opened
     else:
         raise NotSupportedError(
             f"Catalog option {METASTORE} = {metastore} is not supported yet.",
@@ -73,7 +75,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         storage=open_workspace(catalog, options, storage),
         maintenance=maintenance,
         compaction=PaimonCompaction(metadata, storage.filesystem, snapshots),
-        alterations=PaimonAlterations(metadata, snapshots),
+        alterations=PaimonAlterations(metadata, snapshots, storage, server),
         locate=lambda uri: source_location(uri, options),
     )
 

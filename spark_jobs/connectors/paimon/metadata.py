@@ -36,6 +36,7 @@ from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_
 from spark_jobs.connectors.paimon.table.table_spec import differences, requested_schema
 from spark_jobs.connectors.paimon.write.bucket_choice import bucket_column
 from spark_jobs.connectors.shared.table.definitions import create_then_compare
+from spark_jobs.contract.new_table import CREATED_BY
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
@@ -82,6 +83,7 @@ class PaimonMetadata:
                 fixed_columns=schema.partition_keys if schema.evolves_columns else (),
                 has_identities=schema.tracks_rows,
                 native=PinnedTable(table, snapshot, schema),
+                created_by=schema.options.get(CREATED_BY),
             )
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:

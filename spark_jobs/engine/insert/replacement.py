@@ -81,7 +81,8 @@ class Replacement:
         specs.require_keys(spec.partition_columns, "PARTITION")
         if isinstance(spec, InsertIntoSpec):
             return cls(table, (constants,), appends=True)
-        if spec.mode == "dynamic" and not table.partitioned_by:
+        is_refused = spec.mode == "dynamic" and not spec.whole_if_unpartitioned
+        if is_refused and not table.partitioned_by:
             raise NotSupportedError(
                 f"mode dynamic replaces partitions, but {table.name} has none.",
                 "Use mode table to replace all rows.",

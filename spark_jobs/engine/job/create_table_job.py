@@ -8,24 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
-from pyspark.sql.types import StructField
-
 from spark_jobs.contract.result import JobResult, Metrics
-from spark_jobs.contract.spark_types import parse_type
-from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
-from spark_jobs.engine.analysis.opaque_columns import opaque_types, refuse_opaque
-from spark_jobs.engine.analysis.schema_evolution import ddl_of
-from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.engine.job.request_job import RequestJob
+from spark_jobs.engine.job.source_columns import source_columns
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.operations import OperationLog
-from spark_jobs.engine.source.sources import Sources
-from spark_jobs.errors import ErrorCode, NotSupportedError, RequestError
+from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError, RequestError
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTableJob(RequestJob):
-    """A request to create a table in an open catalog; a retry finds the table."""
+    """A request to create a table in an open catalog; a retry finds it, even if it was altered."""
 
     statements: ClassVar[tuple[type, ...]] = (CreateTableSpec,)
     without_session: ClassVar[tuple[type, ...]] = statements
@@ -34,11 +28,44 @@ class CreateTableJob(RequestJob):
         """Create the table, unless it exists."""
         Fence.of(self.request, self.connector.storage).enter()
         spec = cast("CreateTableSpec", self.request.statement)
+        if (spec.keep_existing or self._was_done()) and self._exists():
+            return self._ended(created=False)
         if spec.source is not None:
             with self.progress.phase("analyze"):
                 spec = self._like(spec, spec.source)
         with self.progress.phase("create"):
-            created = self.connector.metadata.create_table(self.request.table, spec)
+            created = self._created(spec)
+        return self._ended(created=created)
+
+    def _was_done(self) -> bool:
+        """Whether an earlier try ended well: a statement behind it may have altered the table."""
+        found = self.log.read(self.request.operation_id)
+        if found is None or found.error is not None:
+            return False
+        return found.request_digest == self.request.digest()
+
+    def _created(self, spec: CreateTableSpec) -> bool:
+        try:
+            return self.connector.metadata.create_table(self.request.table, spec)
+        except CatalogError as error:
+            # Another job may have created the table at the same time.
+            if spec.keep_existing and error.code is ErrorCode.TABLE_DIFFERS:
+                return False
+            raise
+
+    def _exists(self) -> bool:
+        with self.progress.phase("catalog"):
+            try:
+                self.connector.metadata.load_table(self.request.table)
+            except CatalogError as error:
+                if error.code in (ErrorCode.TABLE_NOT_FOUND, ErrorCode.WAREHOUSE_NOT_FOUND):
+                    return False
+                raise
+            except NotSupportedError as error:
+                self.progress.say(f"it exists: {error.message}")
+        return True
+
+    def _ended(self, *, created: bool) -> JobResult:
         self.progress.say(f"{self.request.table} {'created' if created else 'exists'}")
         metrics = Metrics(seconds=self.progress.seconds)
         return OperationLog.ended(self.request, "committed" if created else "unchanged", metrics)
@@ -48,27 +75,7 @@ class CreateTableJob(RequestJob):
         if self.spark is None:
             problem, remedy = "needs a Spark session", "Start the job with one."
             raise RequestError(ErrorCode.REQUEST_INVALID, problem, remedy, ("source",))
+        found = source_columns(self.request, self.spark, self.connector, self.progress, source)
         keys = {each.lower() for each in spec.primary_key}
-        moment = StatementTime(self.spark)
-        sources = Sources(self.spark, self.connector, self.request, None, "", self.progress, moment)
-        try:
-            sources.open()
-            schema = sources[source].frame.schema
-        finally:
-            sources.close()
-        refuse_opaque(opaque_types(schema), schema.names, source)
-        columns = tuple(_column(each, nullable=each.name.lower() not in keys) for each in schema)
-        return replace(spec, columns=columns, source=None)
-
-
-def _column(field: StructField, *, nullable: bool) -> ColumnSpec:
-    kind = ddl_of(field.dataType, (field.name,))
-    try:
-        parse_type(kind)
-    except RequestError:
-        raise NotSupportedError(
-            f"like: column {field.name} of the source has the type {kind.upper()}, which no table "
-            "has.",
-            "Cast it in a query: like=sql_source(...).",
-        ) from None
-    return ColumnSpec(field.name, kind, nullable, field.metadata.get("comment"))
+        columns = (replace(each, nullable=each.name.lower() not in keys) for each in found)
+        return replace(spec, columns=tuple(columns), source=None)

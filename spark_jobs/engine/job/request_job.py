@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, ClassVar
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.request import JobRequest
-from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.result import JobResult, Metrics
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.runtime.redaction import Redaction
 from spark_jobs.engine.runtime.session import fixed_meaning
+from spark_jobs.engine.runtime.watch import Watched, watching
 
 if TYPE_CHECKING:
     from spark_jobs.spi.connector import Connector
@@ -53,7 +54,8 @@ class RequestJob(ABC):
 
     def run(self) -> JobResult:
         """Run the request and, except in a dry run, store its result; a failure is a result too."""
-        result = self._result_of(self.done)
+        with watching(self._watched):
+            result = self._result_of(self.done)
         if not self.request.dry_run:
             self.log.store(result)
             self.release(result)
@@ -71,10 +73,22 @@ class RequestJob(ABC):
         """Give up what only a later try would need, once the result is stored."""
         return
 
+    @property
+    def _watched(self) -> Watched:
+        """What is told of this job while it runs; a query, and a dry run, leave no note."""
+        has_note = self.request.target is not None and not self.request.dry_run
+        storage = self.connector.storage if has_note else None
+        return Watched(self.request, self.progress, self.spark, storage)
+
     def _result_of(self, work: Callable[[], JobResult]) -> JobResult:
         zone = self.request.options.session_time_zone
         try:
             with fixed_meaning(self.spark, zone) as settings:
-                return replace(work(), settings=settings)
+                result = replace(work(), settings=settings)
         except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a result
-            return OperationLog.failed(self.request, self.redaction.error(translated(error)))
+            metrics = Metrics(attempts=self.progress.attempts, seconds=self.progress.seconds)
+            failure = self.redaction.error(translated(error))
+            result = OperationLog.failed(self.request, failure, metrics)
+        # That of an earlier try tells its own.
+        is_own = result.try_number == self.request.origin.try_number
+        return replace(result, phases=tuple(self.progress.timed)) if is_own else result

@@ -7,13 +7,18 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Final, get_args
 
-from spark_jobs.contract.inserts import ClearingStatement, PartitionStatement
+from spark_jobs.contract.inserts import (
+    ClearingStatement,
+    InsertStatement,
+    PartitionStatement,
+)
 from spark_jobs.contract.operation_files import dry_run_folder, new_scratch_folder
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.result import JobResult, Metrics, Status
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.engine.analysis.text_rules import require_plain_texts
 from spark_jobs.engine.job.ended_tries import EndedTries, warnings_of
+from spark_jobs.engine.job.new_target import NewTarget
 from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.job.statement_runs import StatementRuns
 from spark_jobs.engine.merge.plan_limits import PlanLimits
@@ -57,6 +62,12 @@ class Job(RequestJob):
 
     def _checked(self) -> JobResult:
         require_utf8_names(self.spark)
+        new = self._new_target()
+        if new is not None:
+            # An earlier try may have created the table, and inserted the rows.
+            ended = EndedTries.of(self.request, self.connector)
+            new.check(ended.operation_ids)
+            return self._result("unchanged", Metrics())
         table = self.connector.metadata.load_table(self.request.table)
         if not self.request.dry_run and self._earlier(self.log, table) is not None:
             return self._result("unchanged", Metrics())
@@ -70,6 +81,7 @@ class Job(RequestJob):
         """Run the statement, again after a conflict, unless an earlier try has committed it."""
         log, runs = self.log, self._runs()
         for attempt in range(1, ATTEMPTS):
+            self.progress.attempts = attempt
             try:
                 return self._attempted(log, runs, attempt)
             except CommitError as error:
@@ -77,6 +89,7 @@ class Job(RequestJob):
                     raise
                 self.progress.warn(f"conflict in attempt {attempt} of {ATTEMPTS}: {error.message}")
             time.sleep(random.uniform(0, _PAUSE * 2**attempt))  # noqa: S311 - only jitter
+        self.progress.attempts = ATTEMPTS
         return self._attempted(log, runs, ATTEMPTS)
 
     def _runs(self) -> StatementRuns:
@@ -86,6 +99,8 @@ class Job(RequestJob):
 
     def _attempted(self, log: OperationLog, runs: StatementRuns, attempt: int) -> JobResult:
         """Run the statement on fresh snapshots, unless it has been committed already."""
+        if not self._has_target(log):
+            return self._result("unchanged", Metrics())
         with self.progress.phase("catalog"):
             table = self.connector.metadata.load_table(self.request.table)
         if self.request.dry_run:
@@ -108,6 +123,33 @@ class Job(RequestJob):
             with self.progress.phase("clean"):
                 log.end(scratch)
         return replace(result, warnings=warnings_of(commits))
+
+    def _has_target(self, log: OperationLog) -> bool:
+        """Create the target of a statement that does; False: there is one, which is kept."""
+        new = self._new_target()
+        if new is None:
+            return True
+        with self.progress.phase("create"):
+            log.enter(self.request)
+            ended = EndedTries.of(self.request, self.connector).operation_ids
+            if not new.is_wanted(ended):
+                return False
+            log.note_running(self.request.operation_id)
+            new.create()
+        return True
+
+    def _new_target(self) -> NewTarget | None:
+        statement = self.request.statement
+        if not isinstance(statement, InsertStatement) or statement.new_table is None:
+            return None
+        return NewTarget(
+            self.request,
+            statement,
+            statement.new_table,
+            self.session,
+            self.connector,
+            self.progress,
+        )
 
     def _tried(self, log: OperationLog, runs: StatementRuns, table: TableHandle) -> JobResult:
         """A dry run: it ignores earlier ones and leaves nothing behind."""

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 # Of the result of a failure; object stores are not full.
 _ROOM: Final = b"\n" * 32_768
+_NOTHING: Final = Metrics()
 # The maximum that one run removes, because it has a statement to run.
 _MOST_OUTDATED: Final = 1_000
 # Listing 100,000 results takes seconds, so one of as many operations looks for outdated ones.
@@ -66,6 +67,11 @@ class OperationLog:
             return JobResult.from_json(content.decode())
         except (FileNotFoundError, JobError, UnicodeDecodeError):
             return None
+
+    def is_unfinished(self, operation_id: str) -> bool:
+        """Whether an operation is running or was killed, or has failed, as far as is known here."""
+        stored = self.read(operation_id)
+        return self._is_running(operation_id) if stored is None else stored.error is not None
 
     def store(self, result: JobResult) -> None:
         """Store ``result``, whole or not at all: its operation has ended.
@@ -116,12 +122,17 @@ class OperationLog:
             CatalogError: WORKSPACE_ACCESS_DENIED.
             CommitError: RUN_GIVEN_UP.
         """
-        room = _ROOM if has_folders(self.storage.filesystem) else b""
+        self.note_running(operation_id)
         scratch = new_scratch_folder(operation_id, try_number)
         with writing_workspace():
-            replace_file(self.storage.filesystem, self._running(operation_id), room)
             self.lease(scratch).take()
         return scratch
+
+    def note_running(self, operation_id: str) -> None:
+        """Note an operation as running; raises as ``begin``."""
+        note = running_note(self.storage.filesystem)
+        with writing_workspace():
+            replace_file(self.storage.filesystem, self._running(operation_id), note)
 
     def lease(self, scratch: str) -> Lease:
         """The lease of the run whose temporary files are in ``scratch``."""
@@ -206,9 +217,9 @@ class OperationLog:
         return stored
 
     @staticmethod
-    def failed(request: JobRequest, error: JobError) -> JobResult:
+    def failed(request: JobRequest, error: JobError, metrics: Metrics = _NOTHING) -> JobResult:
         """The result of a request that failed."""
-        result = OperationLog.ended(request, "failed", Metrics())
+        result = OperationLog.ended(request, "failed", metrics)
         return replace(result, error=ErrorInfo.of(error))
 
     @staticmethod
@@ -223,6 +234,11 @@ class OperationLog:
             try_number=request.origin.try_number,
             retries=request.origin.retries,
         )
+
+
+def running_note(filesystem: pafs.FileSystem, text: str = "") -> bytes:
+    """What is in the note of a running operation: ``text``, and room for the result."""
+    return text.encode() + (_ROOM if has_folders(filesystem) else b"")
 
 
 def _outdated(found: Sequence[pafs.FileInfo], now: datetime) -> list[str]:

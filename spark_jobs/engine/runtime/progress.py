@@ -10,28 +10,44 @@ from typing import Final
 
 from spark_jobs.contract.own_lines import own_line
 from spark_jobs.contract.phase_line import phase_line
+from spark_jobs.contract.result import TimedPhase
 
 log = logging.getLogger("airflow_provider_merge.job")
 # Nobody hears of them unless the operator does.
 _phases = log.getChild("phases")
 _TOLD: Final = "told_to_operator"
+# Those of a compaction repeat with each group of partitions.
+_MOST_TIMED: Final = 200
 
 
 class Progress:
-    """Reports what a job is doing; ``seconds`` holds the wall time of finished phases."""
+    """Reports what a job is doing; ``seconds`` holds the wall time of finished phases.
 
-    def __init__(self) -> None:
+    ``timed`` are the first of these, ``now`` is the phase at work, and ``attempts`` counts the runs
+    of the statement. ``job_group`` is that of the statement's Spark jobs; None: all are its own.
+    """
+
+    def __init__(self, job_group: str | None = None) -> None:
         self.seconds: dict[str, float] = {}
+        self.timed: list[TimedPhase] = []
+        self.now = ""
+        self.attempts = 1
+        self.job_group = job_group
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Time a phase under ``name``; the times of repeated phases add up."""
         _phases.debug("%s", phase_line(name), extra={_TOLD: True})
-        started = time.monotonic()
+        began, started = time.time(), time.monotonic()
+        before, self.now = self.now, name
         try:
             yield
         finally:
-            self.spent(name, time.monotonic() - started)
+            self.now = before
+            seconds = time.monotonic() - started
+            self.spent(name, seconds)
+            if len(self.timed) < _MOST_TIMED:
+                self.timed.append(TimedPhase(name, round(began, 3), round(seconds, 3)))
 
     def spent(self, name: str, seconds: float) -> None:
         """Add the seconds of a phase that was timed elsewhere."""

@@ -201,7 +201,7 @@ class History:
         """A row of a file that is not marked as deleted."""
         if not file.deleted_row_count:
             return self.random.randrange(file.row_count)
-        vector = table.native.vectors[Path(file.path).name]
+        vector = table.native.files.vectors[Path(file.path).name]
         location = DeletionFile(vector.path, vector.offset, vector.length, vector.cardinality)
         marks = DeletionVector.read(table.native.table.file_io, location)
         return next(i for i in range(file.row_count) if not marks.is_deleted(i))

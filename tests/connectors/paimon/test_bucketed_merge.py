@@ -111,7 +111,7 @@ def found_by_key(connector: Connector, **key: Any) -> list[dict[str, Any]]:
 
 
 def entries(connector: Connector) -> list[Any]:
-    return [e for _, e in connector.metadata.load_table(NAME).native.located_entries]
+    return [e for _, e in connector.metadata.load_table(NAME).native.files.located_entries]
 
 
 def notes(connector: Connector) -> dict[int, tuple[Any, ...]]:
@@ -177,7 +177,9 @@ def test_update_without_the_key_rewrites_files_in_their_bucket(
 
 
 def located(connector: Connector) -> Sequence[tuple[str, Any]]:
-    found: Sequence[tuple[str, Any]] = connector.metadata.load_table(NAME).native.located_entries
+    found: Sequence[tuple[str, Any]] = connector.metadata.load_table(
+        NAME
+    ).native.files.located_entries
     return found
 
 

@@ -142,3 +142,31 @@ def test_what_could_not_be_changed_later_is_not_made(
         connector.metadata.create_table(NAME, wanted)
 
     assert list(warehouse.iterdir()) == []
+
+
+def test_keys_that_are_named_in_options(connector: Connector, warehouse: Path) -> None:
+    """As Paimon's Spark writes them: TBLPROPERTIES ('primary-key' = 'day,id')."""
+    options = {"primary-key": "day, ID", "partition": "day", "bucket": "1"}
+    spec = replace(SPEC, partition_keys=(), table_options=options)
+    assert connector.metadata.create_table(NAME, spec) is True
+    assert connector.metadata.create_table(NAME, spec) is False
+
+    document = json.loads((warehouse / "shop.db/orders/schema/schema-0").read_text())
+    assert (document["primaryKeys"], document["partitionKeys"]) == (["day", "id"], ["day"])
+    assert {"primary-key", "partition"} & set(document["options"]) == set()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"partition": "day"}, "partition_keys: the option partition names day, but there is"),
+        ({"primary-key": "nothing"}, "primary_key: nothing is not a column of the table"),
+    ],
+)
+def test_keys_in_options_that_cannot_be_used(
+    connector: Connector, warehouse: Path, options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(JobError, match=message) as raised:
+        connector.metadata.create_table(NAME, replace(SPEC, table_options=options))
+    assert raised.value.code is ErrorCode.REQUEST_INVALID
+    assert list(warehouse.iterdir()) == []

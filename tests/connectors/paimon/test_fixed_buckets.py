@@ -38,7 +38,7 @@ def table(connector: Connector) -> TableHandle:
 
 def places(connector: Connector) -> set[tuple[int | None, int, str]]:
     """Partition, bucket, and directory of every file."""
-    located = connector.metadata.load_table(NAME).native.located_entries
+    located = connector.metadata.load_table(NAME).native.files.located_entries
     return {
         (entry.partition.values[0], entry.bucket, "/".join(path.split("/")[-3:-1]))
         for path, entry in located
@@ -67,7 +67,7 @@ def test_new_files_lie_where_pypaimon_puts_them(connector: Connector, table: Tab
 
     assert places(connector) == before
     assert len(before) == 8
-    assert len(connector.metadata.load_table(NAME).native.located_entries) == 16
+    assert len(connector.metadata.load_table(NAME).native.files.located_entries) == 16
     assert len(read(connector)) == 160
 
 
@@ -96,7 +96,7 @@ def test_a_rewritten_file_stays_in_its_bucket(connector: Connector, table: Table
 def sequence_numbers(table: TableHandle) -> list[Any]:
     return sorted(
         (*entry.partition.values, entry.bucket, file.min_sequence_number, file.max_sequence_number)
-        for file, entry in ((e.file, e) for _, e in table.native.located_entries)
+        for file, entry in ((e.file, e) for _, e in table.native.files.located_entries)
     )
 
 

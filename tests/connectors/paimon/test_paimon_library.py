@@ -172,6 +172,6 @@ def test_ranges_of_columns_without_statistics_are_unknown(
 ) -> None:
     table = create(connector, {"id": "int"})
     append_with_pypaimon(table, [{"id": 1}])
-    ((_, entry),) = connector.metadata.load_table(NAME).native.located_entries
+    ((_, entry),) = connector.metadata.load_table(NAME).native.files.located_entries
 
     assert data_files.column_range(entry, column) == (None, None, None)

@@ -172,7 +172,7 @@ def test_files_that_can_not_be_read_right_are_refused(
     create(connector, {"id": "int"})
     append(connector, [{"id": 1}])
     table = connector.metadata.load_table(NAME)
-    setattr(table.native.located_entries[0][1].file, attribute, value)
+    setattr(table.native.files.located_entries[0][1].file, attribute, value)
 
     with pytest.raises(NotSupportedError, match=reason):
         connector.metadata.plan_files(table)

@@ -56,7 +56,7 @@ def identities(connector: Connector) -> dict[int, tuple[int, int]]:
     table = connector.metadata.load_table(NAME)
     found: dict[int, tuple[int, int]] = {}
     for row in live_rows(connector, table):
-        path, entry = table.native.located_entries[row["file"]]
+        path, entry = table.native.files.located_entries[row["file"]]
         stored = pq.ParquetFile(path).read().slice(row["position"], 1).to_pylist()[0]
         row_id, number = stored.get("_ROW_ID"), stored.get("_SEQUENCE_NUMBER")
         if row_id is None:
@@ -72,7 +72,7 @@ def next_row_id(connector: Connector) -> int:
 
 def files(connector: Connector) -> list[Any]:
     table = connector.metadata.load_table(NAME)
-    return [entry.file for _, entry in table.native.located_entries]
+    return [entry.file for _, entry in table.native.files.located_entries]
 
 
 @contextmanager
@@ -203,7 +203,7 @@ def test_a_primary_key_is_refused(connector: Connector) -> None:
 def test_files_that_lack_something_are_refused(
     connector: Connector, table: TableHandle, attribute: str, value: Any, reason: str
 ) -> None:
-    setattr(table.native.located_entries[0][1].file, attribute, value)
+    setattr(table.native.files.located_entries[0][1].file, attribute, value)
 
     with pytest.raises(NotSupportedError, match=reason):
         connector.metadata.plan_files(table)
@@ -216,7 +216,7 @@ def test_ids_that_are_missing_in_a_file_are_noticed(connector: Connector, moves:
     table = connector.metadata.load_table(NAME)
     merge(connector, table, change_rows(table, rows.DELETE, [{"file": 0, "position": 0}]))
     table = connector.metadata.load_table(NAME)
-    ((path, _),) = table.native.located_entries
+    ((path, _),) = table.native.files.located_entries
     content = pq.ParquetFile(path).read()
     nothing = pa.nulls(content.num_rows, pa.int64())
     pq.write_table(content.set_column(2, "_ROW_ID", nothing), path)

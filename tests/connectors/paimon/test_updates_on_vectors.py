@@ -160,11 +160,11 @@ def test_new_versions_stay_in_their_bucket_and_follow_its_files(connector: Conne
     create(connector, COLUMNS, ["p"], {**VECTORS, "bucket": "3", "bucket-key": "id"})
     append(connector, [value(i) for i in range(40)])
     table = connector.metadata.load_table(NAME)
-    before = dict(table.native.located_entries)
+    before = dict(table.native.files.located_entries)
 
     update(connector, *(at(f.ordinal, 0, name="A") for f in connector.metadata.plan_files(table)))
 
-    after = connector.metadata.load_table(NAME).native.located_entries
+    after = connector.metadata.load_table(NAME).native.files.located_entries
     new = [(path, entry) for path, entry in after if path not in before]
     assert len(new) == len(before)
     for path, entry in new:

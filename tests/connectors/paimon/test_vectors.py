@@ -71,7 +71,9 @@ def vectors(connector: Connector) -> dict[int, int]:
 
 
 def index_files(connector: Connector) -> list[Path]:
-    return [Path(f.path) for f in pinned_table(connector.metadata.load_table(NAME)).index_files]
+    return [
+        Path(f.path) for f in pinned_table(connector.metadata.load_table(NAME)).files.index_files
+    ]
 
 
 def test_deleted_rows_are_marked_and_no_data_file_is_written(
@@ -240,7 +242,7 @@ def test_a_file_without_rows_left_goes_with_its_vector(connector: Connector) -> 
     assert ids(connector) == set(range(11, 30))
     assert [f.row_count for f in connector.metadata.plan_files(table)] == [10, 10]
     assert [
-        next(iter(f.vectors.values())).cardinality for f in pinned_table(table).index_files
+        next(iter(f.vectors.values())).cardinality for f in pinned_table(table).files.index_files
     ] == [1]
 
 
@@ -353,7 +355,7 @@ def test_a_vector_that_deletes_more_rows_than_there_are_is_an_error(connector: C
     filled(connector)
     delete(connector, "one", {0: [0]})
     table = connector.metadata.load_table(NAME)
-    for _, entry in pinned_table(table).located_entries:
+    for _, entry in pinned_table(table).files.located_entries:
         entry.file.row_count = 0
 
     with pytest.raises(CatalogError, match="deletes 1 rows of 0") as raised:

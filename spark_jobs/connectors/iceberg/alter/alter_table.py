@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from spark_jobs.connectors.iceberg.alter.columns import change_columns
 from spark_jobs.connectors.iceberg.alter.definition import Definition
+from spark_jobs.connectors.iceberg.alter.drop_table import drop_table
 from spark_jobs.connectors.iceberg.alter.new_definition import (
     NewDefinition,
     is_made,
@@ -39,6 +40,7 @@ from spark_jobs.contract.alter_table import (
     TableChange,
 )
 from spark_jobs.contract.branches import MAIN_BRANCH
+from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, JobError, NotSupportedError
 from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
@@ -50,6 +52,12 @@ class IcebergAlterations:
 
     catalog: IcebergCatalog
     metadata: IcebergMetadata
+
+    def drop_table(
+        self, name: TableName, spec: DropTableSpec, *, note: ChangeNote = NO_NOTE
+    ) -> bool:
+        """Drop the table from the catalog."""
+        return drop_table(self.catalog, self.metadata, name, spec, note)
 
     def alter_table(
         self,

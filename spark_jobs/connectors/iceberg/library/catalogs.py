@@ -91,6 +91,30 @@ class IcebergCatalog:
                 return False
             return True
 
+    def drop(self, name: TableName, *, purge: bool) -> None:
+        """Drop a table; one that is not there is no error. ``purge``: a server removes its files.
+
+        Raises:
+            JobError: as ``load``: the catalog refused it.
+            TimeoutError: it is not known what the catalog did.
+        """
+        from pyiceberg.exceptions import NoSuchTableError
+        from requests import RequestException
+
+        lost = ""
+        with self.answering(str(name)):
+            found = found_table(self.opened, identifier_of(self.options, name))
+            drop = self.opened.purge_table if purge else self.opened.drop_table
+            try:
+                if found is not None:
+                    drop(found.name())
+            except NoSuchTableError:
+                return
+            except RequestException as error:
+                lost = type(error).__name__
+        if lost:
+            raise TimeoutError(lost)
+
     def committed(
         self, table: Any, required: tuple[Any, ...], changes: tuple[Any, ...]
     ) -> CommitAnswer:

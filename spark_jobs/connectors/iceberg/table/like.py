@@ -17,6 +17,7 @@ from spark_jobs.connectors.shared.table.definitions import (
     name_differences,
     option_differences,
 )
+from spark_jobs.contract.new_table import CREATED_BY
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import NotSupportedError
@@ -25,8 +26,8 @@ from spark_jobs.formats.iceberg.transforms import VOID
 
 _VERSION: Final = "format-version"
 _COMMENT: Final = "comment"
-# Properties that are about the files of the one table.
-_OWN: Final = frozenset({NAME_MAPPING, *FOLDERS})
+# Properties that are about the one table.
+_OWN: Final = frozenset({NAME_MAPPING, CREATED_BY, *FOLDERS})
 
 
 @dataclass(frozen=True)

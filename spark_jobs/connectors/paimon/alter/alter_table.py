@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from spark_jobs.connectors.paimon.alter.changes import Changing
+from spark_jobs.connectors.paimon.alter.drop_table import drop_table
 from spark_jobs.connectors.paimon.alter.fields import described
 from spark_jobs.connectors.paimon.commit.manifest_merging import Thresholds
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
@@ -24,9 +25,11 @@ from spark_jobs.connectors.shared.commit.commit_loop import (
 from spark_jobs.connectors.shared.table.alterations import alter_report, order_of_names
 from spark_jobs.contract import codec
 from spark_jobs.contract.alter_table import AlteredPart, AlterTableReport, AlterTableSpec
+from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
+from spark_jobs.storage.warehouse import Warehouse
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,15 @@ class PaimonAlterations:
 
     metadata: PaimonMetadata
     store: SnapshotStore
+    storage: Warehouse
+    # Of a catalog with a server.
+    server: Any | None = None
+
+    def drop_table(
+        self, name: TableName, spec: DropTableSpec, *, note: ChangeNote = NO_NOTE
+    ) -> bool:
+        """Drop the table with its files."""
+        return drop_table(self.metadata, self.storage, self.server, name, spec, note)
 
     def alter_table(
         self,

@@ -39,6 +39,7 @@ from spark_jobs.contract.literals import require_literal
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.spark_types import SparkType, is_wider, parse_type
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.paimon.definitions import refuse_change
 from spark_jobs.formats.paimon.fixed_options import (
     NEVER,
     VECTORS,
@@ -74,6 +75,7 @@ class Changing:
             AnalysisError: COLUMN_NOT_FOUND, COLUMN_EXISTS, TYPE_MISMATCH.
             NotSupportedError: Paimon, or this connector, does not allow it; names the column.
         """
+        refuse_change(change)
         acts: dict[type, Callable[[Any], None]] = {
             AddColumn: self._add,
             SetProperties: self._set,
@@ -92,12 +94,6 @@ class Changing:
             MoveColumn: self._move,
             SetDefault: self._set_default,
         }
-        if type(change) not in columns:
-            raise NotSupportedError(
-                f"{self.name}: {change.kind}: tables of Paimon have no such thing.",
-                "Partition keys are fixed when a table is created, and options such as "
-                "sequence.field say in which order rows are kept.",
-            )
         path = name_parts(change.column)  # type: ignore[union-attr]
         place = find_place(self.schema.fields, path)
         if place is None:

@@ -68,7 +68,7 @@ def begin_merge(filesystem: pafs.FileSystem, table: TableHandle, write: MergeWri
             index_prefix=prefixes.indexes,
             index_directory=index_manifest.index_directory(target.table),
             ranges=_source_ranges(target, write.files),
-            mappings=target.mappings,
+            mappings=target.files.mappings,
             assigned_columns=write.assigned_columns,
             layout=new_file_layout(target, sinks_write_to, write.target_file_size),
         )
@@ -79,7 +79,7 @@ def begin_merge(filesystem: pafs.FileSystem, table: TableHandle, write: MergeWri
             index_directory=index_manifest.index_directory(target.table),
             rewrite_share=rewrite_share(target, write.rewrite_share),
             files=_source_files(target, write.files),
-            mappings=target.mappings,
+            mappings=target.files.mappings,
             assigned_columns=write.assigned_columns,
             layout=new_file_layout(target, sinks_write_to, write.target_file_size),
             tracks_rows=target.tracks_rows,
@@ -123,7 +123,7 @@ def _source_files(table: PinnedTable, files: Sequence[PlannedFile]) -> dict[int,
     numbers: dict[BucketKey, int] = {}
     found = {}
     for file in files:
-        entry = table.located_entries[file.ordinal][1]
+        entry = table.files.located_entries[file.ordinal][1]
         place = bucket_key_of(entry)
         is_external = entry.file.external_path is not None
         found[file.ordinal] = SourceFile(
@@ -132,9 +132,9 @@ def _source_files(table: PinnedTable, files: Sequence[PlannedFile]) -> dict[int,
             size=file.size,
             place=numbers.setdefault(place, len(numbers)),
             bucket=place.bucket,
-            vector=table.vectors.get(entry.file.file_name),
-            directory=table.bucket_directory(place) if is_external else None,
-            schema_id=table.mapped_schema(entry),
+            vector=table.files.vectors.get(entry.file.file_name),
+            directory=table.files.bucket_directory(place) if is_external else None,
+            schema_id=table.columns.mapped_schema(entry),
             identity=table.identity_of(entry),
         )
     return found
@@ -144,14 +144,14 @@ def _source_ranges(table: PinnedTable, files: Sequence[PlannedFile]) -> dict[int
     numbers: dict[BucketKey, int] = {}
     found = {}
     for file in files:
-        anchor = table.unit_entries(file.ordinal)[0]
+        anchor = table.files.unit_entries(file.ordinal)[0]
         place = bucket_key_of(anchor)
         found[file.ordinal] = SourceRange(
             files=range_files(table, file.ordinal),
             row_count=file.row_count,
             size=file.size,
             place=numbers.setdefault(place, len(numbers)),
-            vector=table.vectors.get(anchor.file.file_name),
-            directory=table.bucket_directory(place),
+            vector=table.files.vectors.get(anchor.file.file_name),
+            directory=table.files.bucket_directory(place),
         )
     return found

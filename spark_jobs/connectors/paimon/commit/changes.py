@@ -63,7 +63,7 @@ class Changes:
             entry.file.file_name
             for each in self._files
             if _removes(each)
-            for entry in table.unit_entries(each["removed"])
+            for entry in table.files.unit_entries(each["removed"])
         }
         self._vectors = VectorChanges(table, indexes, gone, filesystem, index_prefix)
         hash_indexes = [each["hash_index"] for each in documents if "hash_index" in each]
@@ -76,8 +76,8 @@ class Changes:
 
     def behind(self, gap: Gap, latest: PinnedTable) -> Change:
         """The change to commit after ``gap``, whose last snapshot is that of ``latest``."""
-        base = [entry for _, entry in self._table.located_entries]
-        ordered = self._table.has_buckets
+        base = [entry for _, entry in self._table.files.located_entries]
+        ordered = self._table.bucketing.matters
         numbers = SequenceNumbers([*base, *gap.added], ordered=ordered)
         entries = [entry for each in self._files for entry in self._entries(each, numbers)]
         entries += [added_columns(self._table, each) for each in self._columns]
@@ -99,7 +99,7 @@ class Changes:
             place = place_of(file)
             own = numbers.of_new_file(place, file["rows"])
             return [added_file(self._table, place, file, own)]
-        entries = self._table.unit_entries(document["removed"])
+        entries = self._table.files.unit_entries(document["removed"])
         removed = [manifest_files.removed_entry(entry) for entry in entries]
         if file is None:
             return removed
@@ -123,7 +123,7 @@ def partitions_of(table: PinnedTable, fragments: Sequence[Fragment]) -> list[dic
         else:
             ordinals = []
             found.append(list(map(decode_value, document["added"]["partition"])))
-        entries = [table.unit_entries(ordinal)[0] for ordinal in ordinals]
+        entries = [table.files.unit_entries(ordinal)[0] for ordinal in ordinals]
         found += [list(entry.partition.values) for entry in entries]
     names = table.schema.partition_keys
     return [dict(zip(names, values, strict=True)) for values in found]

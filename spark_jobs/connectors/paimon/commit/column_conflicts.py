@@ -33,7 +33,7 @@ def written_over(
         found = []
         for entry in _column_entries(table, commit):
             columns = ranges.get(entry.file.first_row_id)
-            if columns is not None and columns & {*table.file_columns.held(entry)}:
+            if columns is not None and columns & {*table.columns.file_columns.held(entry)}:
                 found.append(entry)
         if found:
             yield commit, found
@@ -42,7 +42,7 @@ def written_over(
 def needed_files(table: PinnedTable, change: Change) -> list[Any]:
     """The entries of all files of the ranges whose columns ``change`` assigns."""
     first_ids = {e.file.first_row_id for e in change.entries if _is_of_columns(e)}
-    return [e for _, e in table.located_entries if e.file.first_row_id in first_ids]
+    return [e for _, e in table.files.located_entries if e.file.first_row_id in first_ids]
 
 
 def touched_columns(
@@ -53,8 +53,8 @@ def touched_columns(
     What rows have now counts as well as what they had before.
     """
     known: dict[int, list[Any]] = {}
-    for ordinal in range(len(table.units)):
-        entries = table.unit_entries(ordinal)
+    for ordinal in range(len(table.files.units)):
+        entries = table.files.unit_entries(ordinal)
         known[entries[0].file.first_row_id] = entries
     for commit in gap.commits:
         written = {id(entry) for entry in _column_entries(table, commit)}
@@ -69,7 +69,7 @@ def touched_columns(
             known[entry.file.first_row_id] = [*before, entry]
             if id(entry) not in written or commit.keeps_rows:
                 continue
-            held = table.file_columns.held(entry)
+            held = table.columns.file_columns.held(entry)
             is_read = not columns.isdisjoint(held)
             if is_read and read_set(_described(table, [before, [*before, entry]])):
                 found.append(entry)
@@ -103,9 +103,9 @@ def _changed_ranges(
         if entry.kind != ADD:
             ranges.setdefault(entry.file.first_row_id, set()).update(everything)
         elif _is_of_columns(entry):
-            held = table.file_columns.held(entry)
+            held = table.columns.file_columns.held(entry)
             ranges.setdefault(entry.file.first_row_id, set()).update(held)
-    for _, entry in table.located_entries:
+    for _, entry in table.files.located_entries:
         if entry.file.file_name in names:
             ranges.setdefault(entry.file.first_row_id, set()).update(read_columns)
     return ranges

@@ -61,7 +61,7 @@ def refuse_conflicts(
         _refuse_written_columns(table, gap, change, write)
     if write.isolation == "snapshot":
         return
-    known = {entry.file.file_name: entry for _, entry in table.located_entries}
+    known = {entry.file.file_name: entry for _, entry in table.files.located_entries}
     known |= {entry.file.file_name: entry for entry in gap.added}
     for commit in gap.commits:
         if commit.keeps_rows:
@@ -102,7 +102,7 @@ def _refuse_lost_files(
 ) -> None:
     """Check that everything that the change removes, rewrites or marks is there, unchanged."""
     needed = {e.file.file_name: e for e in change.entries if e.kind != ADD}
-    by_name = {entry.file.file_name: entry for _, entry in table.located_entries}
+    by_name = {entry.file.file_name: entry for _, entry in table.files.located_entries}
     marked = (name for index in change.index_adds for name in index_manifest.marked_files(index))
     needed |= {name: by_name[name] for name in marked if name in by_name}
     if table.evolves_columns:
@@ -137,7 +137,7 @@ def _indexes_of(
         index_manifest.index_name(file.entry)
         for file in index_files
         if index_manifest.index_name(file.entry) in deleted
-        or (table.has_buckets and bucket_key_of(file.entry) in places)
+        or (table.bucketing.matters and bucket_key_of(file.entry) in places)
     )
 
 

@@ -59,7 +59,7 @@ class Gap:
     def __init__(self, base: PinnedTable) -> None:
         self._table = base.table
         self._last = base.snapshot
-        self.index_files: Sequence[IndexFile] = base.index_files
+        self.index_files: Sequence[IndexFile] = base.files.index_files
         self.commits: list[OtherCommit] = []
 
     def read_up_to(self, latest: Any | None) -> None:

@@ -37,7 +37,7 @@ def hash_index_changes(
         )
     if overwrites:
         places |= _emptied(table, {place.partition for place in places}, gone)
-    old = table.hash_indexes
+    old = table.files.hash_indexes
     removed = [old[place].entry for place in sorted(places & old.keys(), key=repr)]
     changes.deletes += map(index_manifest.removed_index, removed)
     return changes
@@ -48,12 +48,14 @@ def _emptied(
 ) -> set[BucketKey]:
     """The buckets without a data file in the partitions that were ``written`` or lost files."""
     live, touched = set(), set(written)
-    for _, entry in table.located_entries:
+    for _, entry in table.files.located_entries:
         place = bucket_key_of(entry)
         if entry.file.file_name in gone:
             touched.add(place.partition)
         else:
             live.add(place)
     return {
-        place for place in table.hash_indexes if place.partition in touched and place not in live
+        place
+        for place in table.files.hash_indexes
+        if place.partition in touched and place not in live
     }

@@ -47,7 +47,7 @@ class _NewIndex(NamedTuple):
 def new_index_path(table: PinnedTable, entry: Any) -> str:
     """The path of a new index file, other than those of sinks."""
     directory = index_manifest.index_directory(table.table)
-    folder = directory or table.bucket_directory(bucket_key_of(entry))
+    folder = directory or table.files.bucket_directory(bucket_key_of(entry))
     return f"{folder}/{index_manifest.index_name(entry)}"
 
 
@@ -83,8 +83,10 @@ def index_changes(
     changes: dict[BucketKey, IndexChanges] = defaultdict(IndexChanges)
     for place in {*new, *old}:
         kept = [_kept(file, touched) for file in old[place]]
-        copies, taken = (_in_one if table.has_buckets else _apart)(kept, new[place])
-        directory = index_manifest.index_directory(table.table) or table.bucket_directory(place)
+        copies, taken = (_in_one if table.bucketing.matters else _apart)(kept, new[place])
+        directory = index_manifest.index_directory(table.table) or table.files.bucket_directory(
+            place
+        )
         for vectors in filter(None, copies):
             path = f"{directory}/{prefix}copy-{next(numbers)}"
             taken = [*taken, _NewIndex(path, *copied_index(filesystem, path, vectors))]
@@ -101,7 +103,7 @@ def index_changes(
 
 def _new_index(table: PinnedTable, document: Mapping[str, Any]) -> tuple[BucketKey, _NewIndex]:
     """The bucket of an index file that a sink wrote, and the file."""
-    entries = {each[0]: table.unit_entries(each[0])[0] for each in document["vectors"]}
+    entries = {each[0]: table.files.unit_entries(each[0])[0] for each in document["vectors"]}
     vectors = {
         entries[ordinal].file.file_name: VectorRange(*where)
         for ordinal, *where in document["vectors"]
@@ -124,7 +126,7 @@ def _replaced(
 ) -> dict[BucketKey, list[IndexFile]]:
     """The index files that are replaced, by bucket."""
     hit = [file for file in index_files if not file.vectors.keys().isdisjoint(touched)]
-    if table.has_buckets:
+    if table.bucketing.matters:
         changed = {*new, *(bucket_key_of(file.entry) for file in hit)}
         of_vectors = (file for file in index_files if file.kind == DELETION_VECTORS)
         hit = [file for file in of_vectors if bucket_key_of(file.entry) in changed]

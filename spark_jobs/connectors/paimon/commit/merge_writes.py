@@ -57,7 +57,7 @@ class PaimonMergeWrites:
         return [
             Fragment(
                 {"removed": file.ordinal, "added": None},
-                files_removed=len(target.units[file.ordinal].files),
+                files_removed=len(target.files.units[file.ordinal].files),
                 bytes_removed=file.size,
             )
             for file in files
@@ -147,12 +147,12 @@ class PaimonMergeWrites:
 
 
 def _refuse_pending(table: PinnedTable, files: Sequence[PlannedFile]) -> None:
-    if not table.pending_buckets:
+    if not table.files.pending_buckets:
         return
     removed = {file.ordinal for file in files}
-    touched = {bucket_key_of(table.unit_entries(each)[0]) for each in removed}
-    for ordinal, unit in enumerate(table.units):
-        place = bucket_key_of(table.unit_entries(ordinal)[0])
+    touched = {bucket_key_of(table.files.unit_entries(each)[0]) for each in removed}
+    for ordinal, unit in enumerate(table.files.units):
+        place = bucket_key_of(table.files.unit_entries(ordinal)[0])
         if unit.is_pending and ordinal not in removed and _overrules(place, touched):
             raise pending_records(table.schema.partition_keys, place)
 

@@ -37,7 +37,7 @@ def added_run(table: PinnedTable, file: Mapping[str, Any], *, is_changelog: bool
         is_external=table.external is not None,
         is_changelog=is_changelog,
     )
-    buckets = table.total_buckets(place.partition)
+    buckets = table.bucketing.total(place.partition)
     return manifest_files.added_entry(table.table, place, new, buckets)
 
 
@@ -83,13 +83,13 @@ def added_file(
         is_compacted=is_compacted,
         stored_columns=stored,
     )
-    buckets = table.total_buckets(place.partition)
+    buckets = table.bucketing.total(place.partition)
     return manifest_files.added_entry(table.table, place, new, buckets)
 
 
 def added_columns(table: PinnedTable, file: Mapping[str, Any]) -> Any:
     """The entry that adds a file of new values of some columns, from its document."""
-    anchor = table.unit_entries(file["range"])[0]
+    anchor = table.files.unit_entries(file["range"])[0]
     statistics = {
         name: ColumnStatistics.from_json(each) for name, each in file["statistics"].items()
     }

@@ -108,4 +108,4 @@ def _file_schema(table: PinnedTable) -> tuple[Any, ...]:
     """The schema that new files depend on: not only its id, which a recreated table may reuse."""
     schema, schema_id = table.schema, table_schema.schema_id(table.table)
     ids = table_schema.field_ids(table.table)
-    return schema_id, schema.columns, ids, schema.partition_keys, table.buckets
+    return schema_id, schema.columns, ids, schema.partition_keys, table.bucketing.count

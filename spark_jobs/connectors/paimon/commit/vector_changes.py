@@ -45,7 +45,7 @@ class VectorChanges:
         self._gone = gone
         self._filesystem = filesystem
         self._prefixes = (f"{prefix}{number}-" for number in count())
-        self.index_files: Sequence[IndexFile] = table.index_files
+        self.index_files: Sequence[IndexFile] = table.files.index_files
         self._by_bucket = self._made()
 
     def behind(self, gap: Gap, latest: PinnedTable) -> list[IndexChanges]:
@@ -55,12 +55,12 @@ class VectorChanges:
         with fixed buckets, files of sinks may be merged into others, so that this is done only if
         sinks wrote none.
         """
-        may_follow = not (self._table.has_buckets and self._written)
+        may_follow = not (self._table.bucketing.matters and self._written)
         if may_follow and self._is_moved(gap):
             for path in self._copies():
                 with suppress(FileNotFoundError):
                     self._filesystem.delete_file(path)
-            self.index_files = latest.index_files
+            self.index_files = latest.files.index_files
             self._by_bucket = self._made()
         return [self._by_bucket[place] for place in sorted(self._by_bucket, key=repr)]
 
@@ -70,7 +70,7 @@ class VectorChanges:
             self.index_files,
             self._written,
             self._gone,
-            (entry for _, entry in self._table.located_entries),
+            (entry for _, entry in self._table.files.located_entries),
             self._filesystem,
             next(self._prefixes),
         )

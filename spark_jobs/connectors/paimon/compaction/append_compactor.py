@@ -32,7 +32,7 @@ from spark_jobs.spi.writes import Fragment, RowOrder
 class AppendFile(NamedTuple):
     """A data file of a part.
 
-    ``ordinal`` is the index in ``PinnedTable.located_entries``, ``size`` is in bytes.
+    ``ordinal`` is the index in ``StoredFiles.located_entries``, ``size`` is in bytes.
     ``schema_id`` is None if its columns are the table's. ``identity`` tells its rows' ids, if the
     table tracks them.
     """

@@ -29,10 +29,10 @@ class Candidates:
         self._directories: dict[BucketKey, frozenset[str]] = {}
 
     def file(self, index: int) -> BucketFile:
-        """The file with this index in ``PinnedTable.located_entries``."""
-        path, entry = self._table.located_entries[index]
+        """The file with this index in ``StoredFiles.located_entries``."""
+        path, entry = self._table.files.located_entries[index]
         file = entry.file
-        vector = self._table.vectors.get(file.file_name)
+        vector = self._table.files.vectors.get(file.file_name)
         marked = 0 if vector is None else vector.cardinality
         live_rows = max(file.row_count - marked, 0)
         live_size = math.ceil(file.file_size * live_rows / file.row_count) if file.row_count else 0
@@ -55,20 +55,20 @@ class Candidates:
 
         What a compaction made has older rows than what writers have added.
         """
-        if self._table.has_buckets:
+        if self._table.bucketing.matters:
             return (*numbers_of(entry), path)
         return (entry.file.file_source != _COMPACT, *_created(entry.file), path)
 
     def _is_foreign(self, path: str, entry: Any) -> bool:
         """Whether it is not as the table writes new files: other columns, format or directory."""
-        if self._table.mapped_schema(entry) is not None:
+        if self._table.columns.mapped_schema(entry) is not None:
             return True
         return posixpath.dirname(path) not in self._own_directories(bucket_key_of(entry))
 
     def _own_directories(self, place: BucketKey) -> frozenset[str]:
         """The directories of new files of a bucket."""
         if place not in self._directories:
-            inside, external = self._table.bucket_directory(place), self._table.external
+            inside, external = self._table.files.bucket_directory(place), self._table.external
             found = {inside}
             if external is not None:
                 below = inside.removeprefix(self._table.path)

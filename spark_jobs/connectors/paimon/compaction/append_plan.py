@@ -52,7 +52,7 @@ def append_parts(
         files = [candidates.file(index) for index in indexes]
         if options.sorts and options.is_full:
             bins = all_in_bins(files, options)
-        elif table.has_buckets:
+        elif table.bucketing.matters:
             bins = ordered_bins(files, options)
         else:
             bins = settled_bins([file for file in files if file.is_candidate], options)
@@ -74,7 +74,7 @@ def append_compactor(
         name_prefix=prefixes.data,
         columns=layout.files.schema,
         layout=layout.of_tracked_rows() if table.tracks_rows else layout,
-        mappings=table.mappings,
+        mappings=table.files.mappings,
         order=asked_order(handle, spec, layout.files.schema),
     )
 
@@ -82,7 +82,7 @@ def append_compactor(
 def _buckets(table: PinnedTable, wanted: WantedPartition) -> Mapping[BucketKey, list[int]]:
     """The indexes of the files in each bucket of a wanted partition."""
     by_place: dict[BucketKey, list[int]] = defaultdict(list)
-    for index, (_, entry) in enumerate(table.located_entries):
+    for index, (_, entry) in enumerate(table.files.located_entries):
         by_place[bucket_key_of(entry)].append(index)
     names = table.schema.partition_keys
     asked: dict[tuple[object, ...], bool] = {}
@@ -98,8 +98,8 @@ def _part(
     files: tuple[BucketFile, ...],
     options: CompactionOptions,
 ) -> PlannedPart:
-    located = [table.located_entries[file.index] for file in files]
-    vectors = [table.vectors.get(entry.file.file_name) for _, entry in located]
+    located = [table.files.located_entries[file.index] for file in files]
+    vectors = [table.files.vectors.get(entry.file.file_name) for _, entry in located]
     numbers = [numbers_of(entry) for _, entry in located]
     low, high = min(first for first, _ in numbers), max(last for _, last in numbers)
     described = tuple(
@@ -109,7 +109,7 @@ def _part(
             entry.file.row_count,
             entry.file.file_size,
             vector,
-            table.mapped_schema(entry),
+            table.columns.mapped_schema(entry),
             table.identity_of(entry),
         )
         for file, (path, entry), vector in zip(files, located, vectors, strict=True)
@@ -132,9 +132,9 @@ def _part(
     )
     native = AppendPart(
         place=place,
-        directory=table.bucket_directory(place),
+        directory=table.files.bucket_directory(place),
         files=described,
-        numbers=(low, high) if table.has_buckets else (0, 0),
+        numbers=(low, high) if table.bucketing.matters else (0, 0),
         sorted_files=count,
     )
     return PlannedPart(place.partition, tuple(file.index for file in files), native, expected)

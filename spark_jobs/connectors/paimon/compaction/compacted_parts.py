@@ -44,7 +44,7 @@ class CompactedPart:
         changelog = [file for each in documents for file in each["changelog"]]
         return cls(
             result,
-            before=[table.located_entries[index][1] for index in files],
+            before=[table.files.located_entries[index][1] for index in files],
             after=[_added(table, file) for file in added],
             changelog=[added_run(table, file, is_changelog=True) for file in changelog],
         )
@@ -75,7 +75,7 @@ class CompactedPart:
             bytes_before=sum(entry.file.file_size for entry in self.before),
             bytes_after=sum(entry.file.file_size for entry in self.after),
             rows=sum(entry.file.row_count for entry in self.after),
-            vectors_removed=len(self.names_before & table.vectors.keys()),
+            vectors_removed=len(self.names_before & table.files.vectors.keys()),
             indexes_lost=sum(has_index(entry.file) for entry in self.before),
         )
 

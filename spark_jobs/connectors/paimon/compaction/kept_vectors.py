@@ -50,7 +50,7 @@ class KeptVectors:
     ) -> IndexChanges:
         prefix = NamePrefixes.of(latest, str(uuid.uuid4())).indexes
         by_bucket = index_changes(
-            latest, latest.index_files, (), gone, entries, self._filesystem, prefix
+            latest, latest.files.index_files, (), gone, entries, self._filesystem, prefix
         )
         found = IndexChanges()
         for place in sorted(by_bucket, key=repr):

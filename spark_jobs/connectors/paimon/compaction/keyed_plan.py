@@ -70,7 +70,7 @@ def keyed_parts(
             found = [
                 buckets[partition].get(number)
                 or BucketSections(table, keyed, options, BucketKey(partition, number))
-                for number in range(table.total_buckets(partition))
+                for number in range(table.bucketing.total(partition))
             ]
             yield _with_postponed(table, postponed[partition], found)
             continue
@@ -159,14 +159,14 @@ def _bucket(bucket: BucketSections, stretches: Sequence[Stretch]) -> KeyedBucket
 
 
 def _files(table: PinnedTable, indexes: tuple[int, ...]) -> KeyedFiles:
-    size = sum(table.located_entries[index][1].file.file_size for index in indexes)
+    size = sum(table.files.located_entries[index][1].file.file_size for index in indexes)
     return KeyedFiles(indexes, tuple(run_file(table, index) for index in indexes), size)
 
 
 def _expected(table: PinnedTable, files: Sequence[int], new_files: int) -> CompactedPartition:
     """What is read, and written at most: how many records merge is not known."""
-    entries = [table.located_entries[index][1] for index in files]
-    vectors = [table.vectors.get(entry.file.file_name) for entry in entries]
+    entries = [table.files.located_entries[index][1] for index in files]
+    vectors = [table.files.vectors.get(entry.file.file_name) for entry in entries]
     marked = sum(vector.cardinality for vector in vectors if vector is not None)
     records = sum(entry.file.row_count for entry in entries)
     size = sum(entry.file.file_size for entry in entries)

@@ -21,7 +21,7 @@ from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 # The number of a file among those of its writer, at the end of its name.
 _NUMBER: Final = re.compile(r"-([0-9]+)\.[^-]*$")
 
-# Indexes in ``PinnedTable.located_entries``.
+# Indexes in ``StoredFiles.located_entries``.
 Files = tuple[int, ...]
 Stretch = tuple[Files, ...]
 
@@ -99,11 +99,11 @@ class BucketSections:
             return False
         if not self.options.is_full:
             return not self._has_many_marks(section[0])
-        path, entry = self.table.located_entries[section[0]]
+        path, entry = self.table.files.located_entries[section[0]]
         return (
             entry.file.delete_row_count == 0
-            and entry.file.file_name not in self.table.vectors
-            and self.table.mapped_schema(entry) is None
+            and entry.file.file_name not in self.table.files.vectors
+            and self.table.columns.mapped_schema(entry) is None
             and posixpath.dirname(path) in self._own_directories
         )
 
@@ -125,7 +125,7 @@ class BucketSections:
     @cached_property
     def _own_directories(self) -> frozenset[str]:
         """The directories of the bucket's new files."""
-        inside, external = self.table.bucket_directory(self.place), self.table.external
+        inside, external = self.table.files.bucket_directory(self.place), self.table.external
         if external is None:
             return frozenset({inside})
         below = inside.removeprefix(self.table.path)
@@ -133,12 +133,12 @@ class BucketSections:
 
     def _has_many_marks(self, index: int) -> bool:
         file = self._file(index)
-        vector = self.table.vectors.get(file.file_name)
+        vector = self.table.files.vectors.get(file.file_name)
         share = self.options.deleted_share
         return vector is not None and vector.cardinality > share * file.row_count
 
     def _file(self, index: int) -> Any:
-        return self.table.located_entries[index][1].file
+        return self.table.files.located_entries[index][1].file
 
 
 def bucket_sections(
@@ -152,10 +152,10 @@ def bucket_sections(
         CatalogError: METADATA_UNREADABLE: files of a level above 0 overlap.
     """
     shows = options.include_pending and keyed.hides_level_0
-    found = units(table.located_entries, hides_level_0=False) if shows else table.units
+    found = units(table.files.located_entries, hides_level_0=False) if shows else table.files.units
     buckets: dict[BucketKey, list[Files]] = defaultdict(list)
     for unit in found:
-        place = bucket_key_of(table.located_entries[unit.files[0]][1])
+        place = bucket_key_of(table.files.located_entries[unit.files[0]][1])
         if not unit.is_pending and place.bucket != POSTPONED:
             buckets[place].append(unit.files)
     for place, sections in buckets.items():
@@ -169,12 +169,12 @@ def postponed_files(table: PinnedTable) -> Mapping[tuple[Any, ...], Files]:
     created; those of a writer have increasing numbers, too.
     """
     found: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for index, (_, entry) in enumerate(table.located_entries):
+    for index, (_, entry) in enumerate(table.files.located_entries):
         if entry.bucket == POSTPONED:
             found[tuple(entry.partition.values)].append(index)
 
     def order(index: int) -> tuple[Any, ...]:
-        file = table.located_entries[index][1].file
+        file = table.files.located_entries[index][1].file
         created, match = file.creation_time, _NUMBER.search(file.file_name)
         at = (0, 0)
         if created is not None:

@@ -107,6 +107,23 @@ def alter_table(catalog: Any, table: Any, changes: Sequence[Any]) -> bool:
     return True
 
 
+def drop_table(catalog: Any, table: Any) -> None:
+    """Ask the server to drop the table; one that is not there is no error.
+
+    Raises:
+        OSError: the server refused the request, or it was never sent.
+        TimeoutError: there was no answer that tells what the server did.
+    """
+    from pypaimon.api import rest_exception as kinds
+
+    try:
+        catalog.rest_api.drop_table(table.identifier)
+    except kinds.NoSuchResourceException:
+        return
+    except kinds.RESTException as error:
+        raise request_failure(error, f"drop {table.identifier.get_full_name()}") from error
+
+
 def _sendable(change: Any) -> Any:
     """Pypaimon's change such that its JSON can be made: of places, it cannot be."""
     move = getattr(change, "move", None)

@@ -186,7 +186,7 @@ class Reachability:
     def _directory(self, partition: bytes, bucket: int) -> str:
         if (partition, bucket) not in self._directories:
             values = manifest_files.partition_values(self._table.table, partition)
-            self._directories[partition, bucket] = self._table.bucket_directory(
+            self._directories[partition, bucket] = self._table.files.bucket_directory(
                 BucketKey(values, bucket)
             )
         return self._directories[partition, bucket]

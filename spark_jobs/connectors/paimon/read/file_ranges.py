@@ -67,7 +67,7 @@ def ranges_of_files(table: PinnedTable, entries: Sequence[Any]) -> Callable[[Any
 
 
 def _mappings_by_name(table: PinnedTable, schema_id: int) -> Mapping[str, FieldMapping] | None:
-    mappings = table.columns_in(schema_id)
+    mappings = table.columns.columns_in(schema_id)
     return None if mappings is None else {each.field.name: each for each in mappings}
 
 

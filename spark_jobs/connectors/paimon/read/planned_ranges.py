@@ -19,13 +19,13 @@ def planned_ranges(table: PinnedTable) -> tuple[PlannedFile, ...]:
         CatalogError: METADATA_UNREADABLE; names the files.
         ValueError: a deletion vector deletes more rows than its range has.
     """
-    ranges_of = ranges_of_files(table, [entry for _, entry in table.located_entries])
+    ranges_of = ranges_of_files(table, [entry for _, entry in table.files.located_entries])
     found = []
-    for ordinal, unit in enumerate(table.units):
-        entries = table.unit_entries(ordinal)
+    for ordinal, unit in enumerate(table.files.units):
+        entries = table.files.unit_entries(ordinal)
         planned = described_range(table, entries, ordinal, ranges_of)
-        path, anchor = table.located_entries[unit.files[0]]
-        deleted = table.deleted_row_count(anchor.file)
+        path, anchor = table.files.located_entries[unit.files[0]]
+        deleted = table.files.deleted_row_count(anchor.file)
         found.append(replace(planned, path=path, deleted_row_count=deleted))
     return tuple(found)
 
@@ -68,7 +68,7 @@ class RangeStatistics(Mapping[str, ColumnRange]):
 
     def __getitem__(self, column: str) -> ColumnRange:
         for entry in reversed(self._entries):
-            if column in self._table.file_columns.held(entry):
+            if column in self._table.columns.file_columns.held(entry):
                 return self._ranges_of(entry)[column]
         if column not in list(self):
             raise KeyError(column)
@@ -83,19 +83,21 @@ class RangeStatistics(Mapping[str, ColumnRange]):
 
 def scanned_range(table: PinnedTable, ordinal: int) -> ScannedRange:
     """A range as executors read it."""
-    anchor = table.unit_entries(ordinal)[0].file
+    anchor = table.files.unit_entries(ordinal)[0].file
     return ScannedRange(
         ordinal,
         range_files(table, ordinal),
-        table.vectors.get(anchor.file_name),
+        table.files.vectors.get(anchor.file_name),
         anchor.row_count,
     )
 
 
 def range_files(table: PinnedTable, ordinal: int) -> tuple[RangeFile, ...]:
     """The files of a range, from the newest to the anchor."""
-    located = [table.located_entries[index] for index in reversed(table.units[ordinal].files)]
+    located = [
+        table.files.located_entries[index] for index in reversed(table.files.units[ordinal].files)
+    ]
     return tuple(
-        RangeFile(path, table.mapped_schema(entry), table.file_columns.held(entry))
+        RangeFile(path, table.columns.mapped_schema(entry), table.columns.file_columns.held(entry))
         for path, entry in located
     )

@@ -19,15 +19,15 @@ from spark_jobs.spi.tables import ColumnRange, PlannedFile
 def planned_sections(table: PinnedTable, keyed: KeyedTable) -> tuple[PlannedFile, ...]:
     """All units, by ordinal."""
     records_deletes = keyed.producer != "none"
-    ranges_of = ranges_of_files(table, [entry for _, entry in table.located_entries])
+    ranges_of = ranges_of_files(table, [entry for _, entry in table.files.located_entries])
     return tuple(
         _planned(
             table,
-            SectionRanges(table, keyed, table.unit_entries(ordinal), ranges_of),
+            SectionRanges(table, keyed, table.files.unit_entries(ordinal), ranges_of),
             ordinal,
             records_deletes=records_deletes,
         )
-        for ordinal in range(len(table.units))
+        for ordinal in range(len(table.files.units))
     )
 
 
@@ -49,12 +49,12 @@ def described_records(
 def _planned(
     table: PinnedTable, ranges: SectionRanges, ordinal: int, *, records_deletes: bool
 ) -> PlannedFile:
-    unit, entries = table.units[ordinal], table.unit_entries(ordinal)
-    vectors = (table.vectors.get(entry.file.file_name) for entry in entries)
+    unit, entries = table.files.units[ordinal], table.files.unit_entries(ordinal)
+    vectors = (table.files.vectors.get(entry.file.file_name) for entry in entries)
     rows = 0 if unit.is_pending else sum(entry.file.row_count for entry in entries)
     return PlannedFile(
         ordinal=ordinal,
-        path=table.located_entries[unit.files[0]][0],
+        path=table.files.located_entries[unit.files[0]][0],
         partition=entries[0].partition.to_dict(),
         row_count=rows,
         size=sum(entry.file.file_size for entry in entries),

@@ -25,15 +25,15 @@ def plan_files(handle: TableHandle) -> tuple[PlannedFile, ...]:
     """
     table = pinned_table(handle)
     refuse_indexes(table, handle.name)
-    for _, entry in table.located_entries:
+    for _, entry in table.files.located_entries:
         refuse_file(table, handle.name, entry)
-    _require_unique_names(handle, table.located_entries)
+    _require_unique_names(handle, table.files.located_entries)
     if table.keyed is not None:
         return planned_sections(table, table.keyed)
     if table.evolves_columns:
         refuse_vectors_of_columns(table, handle.name)
         return planned_ranges(table)
-    return _described(table, table.located_entries)
+    return _described(table, table.files.located_entries)
 
 
 def described_files(table: PinnedTable, entries: Sequence[Any]) -> tuple[PlannedFile, ...]:
@@ -57,7 +57,7 @@ def _described(table: PinnedTable, located: Sequence[tuple[str, Any]]) -> tuple[
             row_count=entry.file.row_count,
             size=entry.file.file_size,
             ranges=ranges_of(entry),
-            deleted_row_count=table.deleted_row_count(entry.file),
+            deleted_row_count=table.files.deleted_row_count(entry.file),
         )
         for ordinal, (path, entry) in enumerate(located)
     )

@@ -16,21 +16,21 @@ _THIN_OPTION = "data-file.thin-mode"
 
 def run_files(table: PinnedTable, ordinal: int) -> tuple[RunFile, ...]:
     """The files of a unit, in the order of their index in it; none that is not visible yet."""
-    unit = table.units[ordinal]
+    unit = table.files.units[ordinal]
     return () if unit.is_pending else tuple(run_file(table, index) for index in unit.files)
 
 
 def run_file(table: PinnedTable, index: int) -> RunFile:
-    """The file with an index in ``PinnedTable.located_entries``."""
-    path, entry = table.located_entries[index]
+    """The file with an index in ``StoredFiles.located_entries``."""
+    path, entry = table.files.located_entries[index]
     return RunFile(
         path=path,
         level=entry.file.level,
         first=key_range(entry).first,
         row_count=entry.file.row_count,
         delete_count=entry.file.delete_row_count,
-        vector=table.vectors.get(entry.file.file_name),
-        schema_id=table.mapped_schema(entry),
+        vector=table.files.vectors.get(entry.file.file_name),
+        schema_id=table.columns.mapped_schema(entry),
     )
 
 
@@ -49,4 +49,4 @@ def section_reader(
     table: PinnedTable, keyed: KeyedTable, filesystem: pafs.FileSystem
 ) -> SectionReader:
     """The reader of the table's sections."""
-    return SectionReader(filesystem, keyed_schema(table, keyed), table.mappings)
+    return SectionReader(filesystem, keyed_schema(table, keyed), table.files.mappings)

@@ -164,10 +164,10 @@ class PaimonScan:
             return arrow_rows(spark, files, keyed, sections, tasks_per_core)
         if pinned.evolves_columns:
             ranges = {file.ordinal: scanned_range(pinned, file.ordinal) for file in files}
-            of_ranges = RangeScan(self._filesystem, fields, keys, pinned.mappings)
+            of_ranges = RangeScan(self._filesystem, fields, keys, pinned.files.mappings)
             return arrow_rows(spark, files, of_ranges, ranges, tasks_per_core)
         scanned = {file.ordinal: _scanned_file(pinned, file) for file in files}
-        scan = ArrowScan(self._filesystem, fields, keys, pinned.mappings)
+        scan = ArrowScan(self._filesystem, fields, keys, pinned.files.mappings)
         return arrow_rows(spark, files, scan, scanned, tasks_per_core)
 
 
@@ -179,7 +179,9 @@ def _paths(table: PinnedTable, file: PlannedFile) -> list[str]:
     """The paths of the files that are read for a unit."""
     if not table.evolves_columns:
         return [file.path]
-    return [table.located_entries[index][0] for index in table.units[file.ordinal].files]
+    return [
+        table.files.located_entries[index][0] for index in table.files.units[file.ordinal].files
+    ]
 
 
 def _is_parquet(table: TableHandle, file: PlannedFile) -> bool:
@@ -188,8 +190,8 @@ def _is_parquet(table: TableHandle, file: PlannedFile) -> bool:
 
 
 def _scanned_file(pinned: PinnedTable, file: PlannedFile) -> ScannedFile:
-    vector = pinned.vectors[file.path.rpartition("/")[2]] if file.deleted_row_count else None
-    schema_id = pinned.mapped_schema(pinned.unit_entries(file.ordinal)[0])
+    vector = pinned.files.vectors[file.path.rpartition("/")[2]] if file.deleted_row_count else None
+    schema_id = pinned.columns.mapped_schema(pinned.files.unit_entries(file.ordinal)[0])
     return ScannedFile(file.ordinal, file.path, vector, schema_id, file.row_count)
 
 

@@ -21,7 +21,7 @@ def columns_by_schema(
     target = pinned_table(table)
     groups: dict[int | None, list[PlannedFile]] = {}
     for file in files:
-        schema_id = target.mapped_schema(target.unit_entries(file.ordinal)[0])
+        schema_id = target.columns.mapped_schema(target.files.unit_entries(file.ordinal)[0])
         groups.setdefault(schema_id, []).append(file)
     found = []
     for schema_id, members in groups.items():
@@ -31,6 +31,6 @@ def columns_by_schema(
             today = [F.col(quote(name)) for name in columns]
             found.append(ReadColumns(members, recorded, spark_schema(table), today))
             continue
-        by_name = {each.field.name: each for each in target.mappings[schema_id]}
+        by_name = {each.field.name: each for each in target.files.mappings[schema_id]}
         found.append(mapped_columns(members, [by_name[name] for name in columns]))
     return found

@@ -69,7 +69,7 @@ def read_by_spark(
         empty = spark.createDataFrame([], spark_schema(table))
         return empty.select(*map(quote, columns), row_id(F.lit(0), F.lit(0)))
     located = parquet_rows(spark, files, groups, prefix)
-    known = pinned_table(table).vectors
+    known = pinned_table(table).files.vectors
     marked = {file.ordinal: file.path for file in files if file.deleted_row_count}
     vectors = {each: known[path.rpartition("/")[2]] for each, path in marked.items()}
     live = without_marked(located, files, vectors, partial(read_vector, filesystem))

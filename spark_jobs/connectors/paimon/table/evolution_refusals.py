@@ -32,9 +32,9 @@ def refuse_vectors_of_columns(table: PinnedTable, name: TableName) -> None:
     Raises:
         CatalogError: METADATA_UNREADABLE; names the file.
     """
-    for ordinal in range(len(table.units)):
-        for entry in table.unit_entries(ordinal)[1:]:
-            if entry.file.file_name in table.vectors:
+    for ordinal in range(len(table.files.units)):
+        for entry in table.files.unit_entries(ordinal)[1:]:
+            if entry.file.file_name in table.files.vectors:
                 raise CatalogError(
                     ErrorCode.METADATA_UNREADABLE,
                     f"{name} has a deletion vector of {entry.file.file_name}, a data file that "

@@ -35,14 +35,14 @@ def refuse_indexes(table: PinnedTable, name: TableName) -> None:
         NotSupportedError: there is another kind of index; deletion vectors are not enabled, or one
             does not record its cardinality.
     """
-    if table.vectors and not table.marks_rows:
+    if table.files.vectors and not table.marks_rows:
         raise NotSupportedError(
             f"{name} has deletion vectors, but its option deletion-vectors.enabled is not true: "
             "engines do not agree on whether the rows are deleted.",
             "Switch the option on, or compact the table fully with Paimon's own engines first.",
         )
-    for file in table.index_files:
-        if file.kind != DELETION_VECTORS and not (file.kind == HASH and table.has_dynamic_buckets):
+    for file in table.files.index_files:
+        if file.kind != DELETION_VECTORS and not (file.kind == HASH and table.bucketing.is_dynamic):
             raise NotSupportedError(
                 f"{name} has an index of the kind {file.kind}, which this would not keep.",
                 _OTHER_ENGINE,
@@ -64,10 +64,10 @@ def refuse_rescaled(table: PinnedTable, name: TableName) -> None:
     Raises:
         NotSupportedError: a file has another number of buckets; names the file.
     """
-    if not table.has_buckets:
+    if not table.bucketing.matters:
         return
-    for path, entry in table.located_entries:
-        buckets = table.total_buckets(tuple(entry.partition.values))
+    for path, entry in table.files.located_entries:
+        buckets = table.bucketing.total(tuple(entry.partition.values))
         if entry.total_buckets != buckets and entry.bucket != POSTPONED:
             raise NotSupportedError(
                 f"{name} now has {buckets} buckets (option bucket), but data file {path} is one of "
@@ -82,10 +82,10 @@ def refuse_incomplete_index(table: PinnedTable, name: TableName) -> None:
     Raises:
         CatalogError: METADATA_UNREADABLE; names the file.
     """
-    if not table.has_dynamic_buckets:
+    if not table.bucketing.is_dynamic:
         return
-    for path, entry in table.located_entries:
-        if bucket_key_of(entry) not in table.hash_indexes:
+    for path, entry in table.files.located_entries:
+        if bucket_key_of(entry) not in table.files.hash_indexes:
             raise CatalogError(
                 ErrorCode.METADATA_UNREADABLE,
                 f"{name} has no HASH index for bucket {entry.bucket}, which data file {path} is "
@@ -135,7 +135,7 @@ def _lacks_columns(table: PinnedTable, file: Any) -> bool:
 
 def _orc_problem(table: PinnedTable, entry: Any) -> str:
     """Why pyarrow would not read the values of an ORC file as they are; empty if it does."""
-    for each in table.mapping_of(entry) or ():
+    for each in table.columns.mapping_of(entry) or ():
         if each.source is None:
             continue
         column = each.source
@@ -176,7 +176,7 @@ def _has_safe_timestamps(entry: Any, column: pa.Field) -> bool:
 
 def _refuse_changed_types(table: PinnedTable, name: TableName, file: Any) -> None:
     try:
-        table.columns_in(file.schema_id)
+        table.columns.columns_in(file.schema_id)
     except ChangedTypeError as error:
         raise NotSupportedError(
             f"Column {error.column} of {name} is of type {error.new}, but of type {error.old} in "

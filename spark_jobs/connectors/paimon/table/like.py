@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Final
 
 from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
+from spark_jobs.contract.new_table import CREATED_BY
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.formats.paimon.fixed_options import OF_SERVER
 
-# Options that are about the files of the one table.
-_OWN: Final = OF_SERVER | {"branch", "data-file.external-paths"}
+# Options that are about the one table.
+_OWN: Final = OF_SERVER | {"branch", "data-file.external-paths", CREATED_BY}
 
 
 def like_schema(schema: PaimonSchema, spec: CreateTableSpec) -> PaimonSchema:

@@ -15,31 +15,28 @@ from spark_jobs.connectors.shared.table.definitions import (
     option_differences,
 )
 from spark_jobs.contract.literals import literal_text, require_literal
-from spark_jobs.contract.partition_keys import IDENTITY
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.paimon.definitions import refuse_transforms, with_keys_of_options
 from spark_jobs.spi.tables import Column
 
 
 def requested_schema(spec: CreateTableSpec) -> PaimonSchema:
     """The schema that ``spec`` describes; keys get the case of their columns.
 
-    Columns of the primary key are NOT NULL, even if the request does not say so.
+    Columns of the primary key are NOT NULL, even if the request does not say so. Options may name
+    the keys.
 
     Raises:
+        RequestError: REQUEST_INVALID: a key is named twice, or is not a column.
         NotSupportedError: Paimon cannot store a type, or partition by a transform.
         AnalysisError: EXPRESSION_INVALID: the text of a type is not a type.
     """
+    spec = with_keys_of_options(spec)
     spelled = {column.name.lower(): column.name for column in spec.columns}
     primary_key = tuple(spelled[key.lower()] for key in spec.primary_key)
     partition = spec.partitioned_by()
-    computed = next((key for key in partition if key.transform != IDENTITY), None)
-    if computed is not None:
-        raise NotSupportedError(
-            f"partition_keys: {computed}: Paimon's tables are partitioned by columns, not by "
-            "transforms.",
-            "Give it a column of its own.",
-        )
+    refuse_transforms(partition)
     return PaimonSchema(
         columns=tuple(
             PaimonColumn(

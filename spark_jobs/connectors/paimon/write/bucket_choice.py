@@ -30,19 +30,19 @@ def bucket_column(table: PinnedTable, filesystem: pafs.FileSystem) -> DerivedCol
     """The column with the bucket of each row; None if rows go anywhere."""
     columns = ((BUCKET_COLUMN, "int"),)
     schema = table_schema.arrow_schema(table.table)
-    if table.buckets is not None:
+    if table.bucketing.count is not None:
         names = table.schema.bucket_key
         key = tuple(schema.field(name) for name in names)
-        return DerivedColumns(names, columns, BucketFunction(key, table.buckets))
+        return DerivedColumns(names, columns, BucketFunction(key, table.bucketing.count))
     if table.keyed is None:
         return None
     inputs = (*table.schema.partition_keys, *table.keyed.key)
-    if table.has_dynamic_buckets:
+    if table.bucketing.is_dynamic:
         return DerivedColumns(inputs, columns, dynamic_buckets(table, filesystem))
     key = tuple(schema.field(name) for name in table.schema.bucket_key)
     partition_keys = tuple(table.schema.partition_keys)
-    first = table.first_bucket_count
-    function = PostponedBuckets(partition_keys, key, table.postponed_counts, first)
+    first = table.bucketing.first_count
+    function = PostponedBuckets(partition_keys, key, table.bucketing.postponed_counts, first)
     return DerivedColumns(inputs, columns, function)
 
 
@@ -53,7 +53,7 @@ def dynamic_buckets(table: PinnedTable, filesystem: pafs.FileSystem) -> DynamicB
     there is none, it is one more bucket, or all buckets if there may be no more.
     """
     files: dict[Partition, dict[int, IndexFile]] = defaultdict(dict)
-    for place, file in table.hash_indexes.items():
+    for place, file in table.files.hash_indexes.items():
         files[place.partition][place.bucket] = file
     first = max(int(table.options.get(_FIRST_BUCKETS, "1")), 1)
     schema = table_schema.arrow_schema(table.table)
@@ -82,7 +82,7 @@ def bucket_indexes(
     replaces: bool,
 ) -> BucketIndexes | None:
     """How sinks keep the HASH index; None for a table without one."""
-    if not table.has_dynamic_buckets:
+    if not table.bucketing.is_dynamic:
         return None
     return BucketIndexes(
         buckets=dynamic_buckets(table, filesystem),

@@ -77,28 +77,28 @@ def changelog_files(table: PinnedTable, name_prefix: str, *, keeps_rows: bool) -
 
 def _buckets(table: PinnedTable, keyed: KeyedTable) -> dict[BucketKey, Bucket]:
     newest: dict[BucketKey, int] = defaultdict(lambda: -1)
-    for _, entry in table.located_entries:
+    for _, entry in table.files.located_entries:
         place = bucket_key_of(entry)
         newest[place] = max(newest[place], entry.file.max_sequence_number)
     sections: dict[BucketKey, list[Section]] = defaultdict(list)
-    for ordinal, unit in enumerate(table.units):
+    for ordinal, unit in enumerate(table.files.units):
         if unit.is_pending:
             continue
-        sections[bucket_key_of(table.unit_entries(ordinal)[0])].append(
+        sections[bucket_key_of(table.files.unit_entries(ordinal)[0])].append(
             _section(table, keyed, ordinal)
         )
     return {
         place: Bucket(
             sections=tuple(sorted(sections[place], key=lambda each: each.first)),
             newest=number,
-            is_pending=place in table.pending_buckets,
+            is_pending=place in table.files.pending_buckets,
         )
         for place, number in newest.items()
     }
 
 
 def _section(table: PinnedTable, keyed: KeyedTable, ordinal: int) -> Section:
-    entries = table.unit_entries(ordinal)
+    entries = table.files.unit_entries(ordinal)
     ranges = [key_range(entry) for entry in entries]
     return Section(
         ordinal=ordinal,

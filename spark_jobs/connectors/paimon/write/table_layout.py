@@ -97,5 +97,5 @@ def new_file_layout(
         partitions=PartitionLayout.of(keys, table.options),
         table_path=table.path,
         external=table.external,
-        bucketed=table.has_buckets,
+        bucketed=table.bucketing.matters,
     )

@@ -65,11 +65,11 @@ def seen(connector: Connector) -> list[dict[str, Any]]:
 
 def levels(connector: Connector) -> dict[int, int]:
     """The number of files on each level."""
-    return dict(Counter(entry.file.level for _, entry in native(connector).located_entries))
+    return dict(Counter(entry.file.level for _, entry in native(connector).files.located_entries))
 
 
 def file_names(connector: Connector) -> set[str]:
-    return {entry.file.file_name for _, entry in native(connector).located_entries}
+    return {entry.file.file_name for _, entry in native(connector).files.located_entries}
 
 
 def compact(

@@ -57,7 +57,7 @@ def delete(connector: Connector, ids: Sequence[int]) -> None:
     """Mark rows, or rewrite their files."""
     table = connector.metadata.load_table(NAME)
     places = []
-    for ordinal, (path, _) in enumerate(pinned_table(table).located_entries):
+    for ordinal, (path, _) in enumerate(pinned_table(table).files.located_entries):
         found = [each["id"] for each in read_file(path)]
         places += [{"file": ordinal, "position": found.index(i)} for i in ids if i in found]
     assert len(places) == len(ids)
@@ -92,11 +92,13 @@ def planned(connector: Connector, spec: CompactSpec) -> list[PlannedPart]:
 
 def entries(connector: Connector) -> list[Any]:
     table = pinned_table(connector.metadata.load_table(NAME))
-    return [entry for _, entry in table.located_entries]
+    return [entry for _, entry in table.files.located_entries]
 
 
 def paths(connector: Connector) -> list[str]:
-    return [path for path, _ in pinned_table(connector.metadata.load_table(NAME)).located_entries]
+    return [
+        path for path, _ in pinned_table(connector.metadata.load_table(NAME)).files.located_entries
+    ]
 
 
 def alter(connector: Connector, change: Any) -> None:
@@ -307,8 +309,8 @@ def test_what_is_expected_is_what_is_done(connector: Connector, warehouse: Path)
 def test_lost_indexes_are_counted(connector: Connector) -> None:
     filled(connector, files=3)
     table = pinned_table(connector.metadata.load_table(NAME))
-    table.located_entries[0][1].file.extra_files = ["data-0.index"]
-    table.located_entries[1][1].file.embedded_index = b"index"
+    table.files.located_entries[0][1].file.extra_files = ["data-0.index"]
+    table.files.located_entries[1][1].file.embedded_index = b"index"
 
     options = CompactionOptions.of(table, FULL)
     (part,) = append_parts(table, options, lambda _: True)

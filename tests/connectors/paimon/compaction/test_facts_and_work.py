@@ -57,7 +57,7 @@ def new_rows(random: Random, count: int) -> list[dict[str, Any]]:
 def mark(random: Random, connector: Connector, number: int) -> None:
     """Delete some rows of a file."""
     table = connector.metadata.load_table(NAME)
-    entries = pinned_table(table).located_entries
+    entries = pinned_table(table).files.located_entries
     file = random.randrange(len(entries))
     count = int(entries[file][1].file.row_count)
     marked = pinned_table(table).vectors.get(entries[file][1].file.file_name)

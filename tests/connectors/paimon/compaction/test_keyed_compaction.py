@@ -58,7 +58,9 @@ def test_a_full_compaction_leaves_files_of_the_highest_level_alone(
     report = compact(connector, warehouse)
 
     assert levels(connector) == {5: 2}
-    assert {Path(path).suffix for path, _ in native(connector).located_entries} == {".parquet"}
+    assert {Path(path).suffix for path, _ in native(connector).files.located_entries} == {
+        ".parquet"
+    }
     assert (report.partitions_compacted, report.files_before, report.files_after) == (2, 4, 2)
     assert (report.rows, report.changelog_files) == (4, 0)
 
@@ -71,7 +73,9 @@ def test_a_minor_compaction_takes_buckets_with_many_runs(
 
     compact(connector, warehouse, MINOR)
 
-    kept = {tuple(e.partition.values): e.file.level for _, e in native(connector).located_entries}
+    kept = {
+        tuple(e.partition.values): e.file.level for _, e in native(connector).files.located_entries
+    }
     assert kept == {(0,): 5, (1,): 0}
     assert levels(connector) == {5: 1, 0: 4}
     compact(connector, warehouse, CompactSpec(sorted_runs=4))
@@ -116,7 +120,7 @@ def test_new_files_have_the_target_size_and_do_not_overlap(
 
     compact(connector, warehouse, CompactSpec(mode="full", target_file_size="200 kb"))
 
-    sizes = [entry.file.file_size for _, entry in native(connector).located_entries]
+    sizes = [entry.file.file_size for _, entry in native(connector).files.located_entries]
     assert len(sizes) > 1
     assert all(size >= 200 * 1024 for size in sorted(sizes)[1:])
 
@@ -124,11 +128,11 @@ def test_new_files_have_the_target_size_and_do_not_overlap(
 def test_sequence_numbers_stay(connector: Connector, warehouse: Path) -> None:
     new_table(connector)
     records(connector, [row(1), row(2)], [row(2, "b"), row(3)])
-    before = max(e.file.max_sequence_number for _, e in native(connector).located_entries)
+    before = max(e.file.max_sequence_number for _, e in native(connector).files.located_entries)
 
     compact(connector, warehouse)
 
-    ((path, entry),) = native(connector).located_entries
+    ((path, entry),) = native(connector).files.located_entries
     numbers = pq.ParquetFile(path).read()["_SEQUENCE_NUMBER"].to_pylist()
     assert numbers == [0, 2, 3]
     assert (entry.file.min_sequence_number, entry.file.max_sequence_number) == (0, 3)
@@ -159,7 +163,7 @@ def test_files_with_older_columns_are_written_anew(connector: Connector, warehou
     assert file_names(connector) == before
     compact(connector, warehouse)
 
-    ((path, _),) = native(connector).located_entries
+    ((path, _),) = native(connector).files.located_entries
     assert pq.ParquetFile(path).read().column("w").to_pylist() == [None, None]
 
 
@@ -168,7 +172,7 @@ def test_a_file_that_is_damaged_leaves_its_partition_as_it_is(
 ) -> None:
     new_table(connector)
     records(connector, [row(1), row(1, p=1)], [row(2), row(2, p=1)])
-    path, entry = native(connector).located_entries[0]
+    path, entry = native(connector).files.located_entries[0]
     Path(path).write_bytes(b"no parquet")
 
     result = compaction_runs.compact(connector, CatalogSpec("paimon", str(warehouse)), FULL)
@@ -176,7 +180,9 @@ def test_a_file_that_is_damaged_leaves_its_partition_as_it_is(
     assert result.error is not None
     assert result.error.code == ErrorCode.DATA_FILE_UNREADABLE.name
     assert path in result.error.message
-    left = {tuple(e.partition.values): e.file.level for _, e in native(connector).located_entries}
+    left = {
+        tuple(e.partition.values): e.file.level for _, e in native(connector).files.located_entries
+    }
     damaged = tuple(entry.partition.values)
     assert left[damaged] == 0
     assert sorted(left.values()) == [0, 5]
@@ -230,5 +236,5 @@ def test_files_go_where_new_ones_belong(connector: Connector, warehouse: Path) -
 
     compact(connector, warehouse)
 
-    ((path, _),) = native(connector).located_entries
+    ((path, _),) = native(connector).files.located_entries
     assert path.startswith(f"{outside}/")

@@ -178,7 +178,7 @@ def test_records_that_come_into_a_bucket_meanwhile_make_postponed_ones_wait(
 def bucket_record(connector: Connector, record: dict[str, Any]) -> None:
     """A record of level 0 in bucket 0, as by a writer that chooses buckets."""
     found = native(connector)
-    newest = max(entry.file.max_sequence_number for _, entry in found.located_entries)
+    newest = max(entry.file.max_sequence_number for _, entry in found.files.located_entries)
     files = NewFiles(pafs.LocalFileSystem(), arrow_schema(found.table), 2**27, Compression())
     writer = SortedRunWriter(
         files, ("id",), False, lambda: f"{found.path}/p=0/bucket-0/data-{uuid.uuid4()}-0.parquet"
@@ -201,7 +201,7 @@ def test_the_bucket_key_says_where_postponed_records_belong(
 
     compact(connector, warehouse, CompactSpec(include_pending=True), shows=True)
 
-    ((_, entry),) = native(connector).located_entries
+    ((_, entry),) = native(connector).files.located_entries
     key = [schema_of(connector.metadata.load_table(NAME)).field("v")]
     same = pa.table({"v": ["same"]})
     assert entry.bucket == remainders(key_hashes(same, key), 4)[0]

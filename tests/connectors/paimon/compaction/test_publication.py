@@ -166,7 +166,7 @@ def test_vectors_of_other_files_stay(connector: Connector, warehouse: Path) -> N
     marks = [{"file": 0, "position": n} for n in range(5)] + [{"file": 1, "position": 3}]
     merge(connector, table, change_rows(table, rows.DELETE, marks), operation_id="mark")
     table = connector.metadata.load_table(NAME)
-    assert len(table.native.index_files) == 1
+    assert len(table.native.files.index_files) == 1
     spec = CompactSpec(deleted_share=0.2, target_file_size="1 b", small_file_share=0)
     group = planned(connector, table, spec)
     assert [part.native.files[0].ordinal for part in group.parts] == [0]

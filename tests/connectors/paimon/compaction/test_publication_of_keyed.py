@@ -130,7 +130,7 @@ class TestMergesBesideIt:
         marks = [{"file": 0, "position": n} for n in range(5)] + [{"file": 1, "position": 3}]
         merge(connector, table, change_rows(table, rows.DELETE, marks), operation_id="mark")
         table = connector.metadata.load_table(NAME)
-        assert len(table.native.index_files) == 1
+        assert len(table.native.files.index_files) == 1
         planned_files = connector.metadata.plan_files(table)
         first, second = (file.ranges["id"].minimum for file in planned_files)
         handle = begin(connector, table)

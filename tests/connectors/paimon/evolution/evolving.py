@@ -92,7 +92,7 @@ def update(connector: Connector, values: Mapping[tuple[int, int], Mapping[str, A
 def column_files(connector: Connector) -> list[Any]:
     """The manifest's descriptions of files of columns, the oldest first."""
     native = connector.metadata.load_table(NAME).native
-    found = [entry.file for _, entry in native.located_entries if entry.file.write_cols]
+    found = [entry.file for _, entry in native.files.located_entries if entry.file.write_cols]
     return sorted(found, key=lambda file: file.max_sequence_number)
 
 
@@ -102,7 +102,7 @@ def commit_copy(connector: Connector, ordinal: int, **changes: Any) -> str:
     The file is a copy, so that everything but the entry is right.
     """
     native = connector.metadata.load_table(NAME).native
-    path, entry = native.located_entries[native.units[ordinal].files[0]]
+    path, entry = native.files.located_entries[native.files.units[ordinal].files[0]]
     name = changes.setdefault("file_name", f"copy-{native.snapshot.id}.parquet")
     shutil.copyfile(path, f"{path.rpartition('/')[0]}/{name}")
     sequence = {"min_sequence_number": 0, "max_sequence_number": 0}
@@ -118,7 +118,7 @@ def commit_copy(connector: Connector, ordinal: int, **changes: Any) -> str:
 def commit_index(connector: Connector) -> None:
     """Publish a global index of the column a: its manifest entry, without the file."""
     native = connector.metadata.load_table(NAME).native
-    anchor = native.unit_entries(0)[0]
+    anchor = native.files.unit_entries(0)[0]
     about = GlobalIndexMeta(0, 3, native.table.table_schema.fields[2].id)
     index = IndexFileMeta("btree", "global-index-1", 1, 4, global_index_meta=about)
     entry = IndexManifestEntry(ADD, anchor.partition, 0, index)

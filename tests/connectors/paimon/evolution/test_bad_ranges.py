@@ -61,7 +61,7 @@ def test_a_range_without_its_anchor(connector: Connector) -> None:
     filled(connector, keys=())
     native = connector.metadata.load_table(NAME).native
     # The ids of the second range are free once its file is gone.
-    with mock.patch.object(type(native), "located_entries", native.located_entries[:1]):
+    with mock.patch.object(type(native.files), "located_entries", native.files.located_entries[:1]):
         name = commit_copy(connector, 0, first_row_id=20, write_cols=["a", "b"])
     table = connector.metadata.load_table(NAME)
     object.__setattr__(table.native.snapshot, "next_row_id", 30)
@@ -96,7 +96,7 @@ def test_vectors_of_files_of_columns(connector: Connector) -> None:
     filled(connector, VECTORS)
     update(connector, {(0, 1): {"a": 10}})
     native = connector.metadata.load_table(NAME).native
-    newest = native.unit_entries(0)[-1].file.file_name
+    newest = native.files.unit_entries(0)[-1].file.file_name
     with mock.patch.object(type(native), "vectors", {newest: None}):
         assert newest in unreadable(connector)
 

@@ -98,12 +98,12 @@ def test_chunks_of_row_groups_without_changes_are_copied(
     table = create(connector, {"id": "int", "a": "int", "b": "string"}, (), EVOLVING)
     append_with_pypaimon(table, [{"id": n, "a": n, "b": f"text {n}"} for n in range(300)])
     native = connector.metadata.load_table(NAME).native
-    path, _ = native.located_entries[0]
+    path, _ = native.files.located_entries[0]
     content = pq.ParquetFile(path).read()
     # The same file in row groups; manifests do not know of them.
     pq.write_table(content, path, row_group_size=100, compression="zstd", store_schema=False)
     size = Path(path).stat().st_size
-    entry = native.located_entries[0][1]
+    entry = native.files.located_entries[0][1]
     entry.file.file_size = size
 
     update(connector, {(0, 150): {"b": "new"}})
@@ -151,8 +151,8 @@ def test_deleted_rows_are_marked_at_the_anchor(connector: Connector) -> None:
     found = [(0, 0), (2, 20), (3, 3), (5, 5), (6, 6), (7, 7)]
     assert values(connector, "id", "a") == found
     native = connector.metadata.load_table(NAME).native
-    anchors = {native.unit_entries(ordinal)[0].file.file_name for ordinal in range(2)}
-    assert native.vectors.keys() == anchors
+    anchors = {native.files.unit_entries(ordinal)[0].file.file_name for ordinal in range(2)}
+    assert native.files.vectors.keys() == anchors
 
 
 def test_a_range_without_rows_is_removed(connector: Connector) -> None:
@@ -164,7 +164,11 @@ def test_a_range_without_rows_is_removed(connector: Connector) -> None:
 
     assert values(connector, "id") == [(4,), (5,), (6,), (7,)]
     native = connector.metadata.load_table(NAME).native
-    assert (len(native.units), len(native.located_entries), native.vectors) == (1, 1, {})
+    assert (len(native.files.units), len(native.files.located_entries), native.files.vectors) == (
+        1,
+        1,
+        {},
+    )
     assert native.snapshot.next_row_id == 8
 
 

@@ -1,0 +1,73 @@
+"""The report of the command ``check``, and the edits that it makes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from airflow_provider_merge.file_check.edits import changed_lines
+from airflow_provider_merge.file_check.verdicts import FileVerdict, Verdict
+from spark_jobs.errors import JobError
+
+_WIDTH: Final = 34
+
+
+def report(files: Sequence[FileVerdict]) -> Iterator[str]:
+    """The lines: what becomes of each statement, then the sums."""
+    for file in files:
+        yield str(file.path)
+        if file.error is not None:
+            yield from _refusal(file.error)
+        for each in file.statements:
+            yield from _told(each, is_query=file.is_query)
+    statements = [each for file in files for each in file.statements]
+    edited = sum(each.edit is not None and each.error is None for each in statements)
+    refused = sum(each.error is not None for each in statements)
+    unread = sum(file.error is not None for file in files)
+    yield (
+        f"files: {len(files)}, with errors: {sum(not file.runs for file in files)}; "
+        f"statements: {len(statements)}, run as they are: {len(statements) - edited - refused}, "
+        f"after an edit: {edited}, not supported: {refused}, files not read: {unread}"
+    )
+
+
+def edited_text(file: FileVerdict) -> str:
+    """The text of a file with its edits.
+
+    A statement that was not found again, because others made the same text of it, stays.
+    """
+    text = file.path.read_text()
+    position = 0
+    for each in file.statements:
+        place = text.find(each.written, position)
+        if place < 0:
+            continue
+        after = each.written if each.edit is None else each.edit.text
+        text = text[:place] + after + text[place + len(each.written) :]
+        position = place + len(after)
+    return text
+
+
+def _told(verdict: Verdict, *, is_query: bool) -> Iterator[str]:
+    head = f"  line {verdict.line:<4} {verdict.words[:_WIDTH]:<{_WIDTH}}"
+    if verdict.error is not None:
+        yield f"{head} not supported"
+        yield from _refusal(verdict.error)
+    elif verdict.edit is not None:
+        yield f"{head} runs after this edit"
+        for line in changed_lines(verdict.written, verdict.edit.text):
+            yield f"    {line}"
+        for key, value in verdict.edit.conf.items():
+            yield f"    of the task: conf={{{key!r}: {value!r}}}"
+        for name in verdict.edit.params:
+            yield f"    of the DAG: params={{{name!r}: ...}}"
+    else:
+        yield f"{head} {'runs with QueryOperator' if is_query else 'runs as it is'}"
+
+
+def _refusal(error: JobError) -> Iterator[str]:
+    message = re.sub(r"\s*\n\s*", " ", error.message)
+    yield f"    {error.code.name}: {message}"
+    if error.remedy:
+        yield f"    Remedy: {error.remedy}"

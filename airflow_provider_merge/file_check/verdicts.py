@@ -1,0 +1,215 @@
+"""What becomes of each statement of SQL files, read in order and compared with metadata."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from airflow_provider_merge.checks.lines import on_line
+from airflow_provider_merge.checks.requests import MetadataCheck
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.file_check.edits import Edit, edit_of
+from airflow_provider_merge.file_check.masked import MaskedText, masked
+from airflow_provider_merge.file_check.templates import rendered, rendered_text
+from airflow_provider_merge.hooks.catalog import CatalogHook
+from airflow_provider_merge.operators._shared.configured_limits import configured_limits
+from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
+from airflow_provider_merge.operators._shared.sql_scripts import require_used_catalogs
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
+from airflow_provider_merge.operators.statement_list import operator_of
+from airflow_provider_merge.sql.parser import parse_query
+from airflow_provider_merge.sql.script import ScriptReader, ScriptStatement, pieces, spans
+from spark_jobs.contract.request import JobRequest, TableName
+from spark_jobs.contract.statements import redefines
+from spark_jobs.errors import JobError
+
+_MOST_WORDS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of one statement; it runs as it is if it has neither ``edit`` nor ``error``.
+
+    ``line`` is that in which it begins, from 1; ``words`` are its first ones. ``written`` is its
+    text in the file, and ``edit`` what to write instead. ``statement``: None for a query, and for
+    what only matters to the statements behind it.
+    """
+
+    line: int
+    words: str
+    written: str
+    statement: ScriptStatement | None = None
+    edit: Edit | None = None
+    error: JobError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileVerdict:
+    """What becomes of a file; ``error`` is that of all of it: nothing of it was read."""
+
+    path: Path
+    statements: tuple[Verdict, ...] = ()
+    is_query: bool = False
+    error: JobError | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Whether all of it runs, perhaps after edits."""
+        return self.error is None and not any(each.error for each in self.statements)
+
+
+@dataclass(slots=True)
+class FileCheck:
+    """Reads files as StatementsOperator would, or QueryOperator where a file is one query.
+
+    ``sources`` are those that tasks name, as plain dicts; ``values`` are those of templates.
+    """
+
+    hook: CatalogHook
+    conn_id: str
+    values: Mapping[str, Any]
+    sources: Mapping[str, Any] = field(default_factory=dict)
+    database: str | None = None
+
+    def files(self, paths: Sequence[Path]) -> list[FileVerdict]:
+        """A verdict for each file; tables that one creates or alters need not exist yet."""
+        read = [self._file(path) for path in paths]
+        made = [table for each in read for table in self._made(each)]
+        check = MetadataCheck(self.hook, shares_files=True, made=made)
+        return [self._compared(each, check) for each in read]
+
+    def _file(self, path: Path) -> FileVerdict:
+        try:
+            text = rendered(path, self.values)
+            found = list(pieces(text))
+            if len(found) == 1 and self._is_query(found[0]):
+                return FileVerdict(path, (_verdict(found[0]),), is_query=True)
+            written = masked(path.read_text().removeprefix("\ufeff"))
+            return FileVerdict(path, tuple(self._statements(path, found, written)))
+        except JobError as error:
+            return FileVerdict(path, error=on_line(error, "", str(path)))
+
+    def _is_query(self, piece: str) -> bool:
+        try:
+            parse_query(piece, tuple(self.sources), self.database)
+        except JobError:
+            return False
+        return True
+
+    def _statements(
+        self, path: Path, found: list[str], written: MaskedText | None
+    ) -> Iterator[Verdict]:
+        reader = ScriptReader(self.sources, self.database)
+        places = [] if written is None else list(spans(written.text))
+        for at, piece in enumerate(found):
+            original = ""
+            if written is not None and len(places) == len(found):
+                original = written.text[slice(*places[at])]
+            text = original if written is None else written.restored(original)
+            try:
+                yield _verdict(piece, text, statement=self._read(path, reader, piece))
+            except JobError as error:
+                edit = None if written is None else self._edit(written, original)
+                try:
+                    if edit is None:
+                        raise
+                    statement = self._read(path, reader, self._edited(edit))
+                except JobError:
+                    yield _verdict(piece, text, error=error)
+                else:
+                    yield _verdict(piece, text, statement=statement, edit=edit)
+
+    def _edit(self, written: MaskedText, original: str) -> Edit | None:
+        edit = edit_of(original)
+        return None if edit is None else replace(edit, text=written.restored(edit.text))
+
+    def _edited(self, edit: Edit) -> str:
+        """The edited statement with its templates filled in; "" if nothing is left."""
+        # Parameters that the edit adds have no value yet: any word will do.
+        params = {**dict.fromkeys(edit.params, "1"), **self.values["params"]}
+        text = rendered_text(edit.text, {**self.values, "params": params})
+        return next(pieces(text), "")
+
+    def _read(self, path: Path, reader: ScriptReader, piece: str) -> ScriptStatement | None:
+        """The statement, whose text its own operator has read, too."""
+        if not piece:
+            return None
+        reader.named.clear()
+        reader.formats.clear()
+        found = reader.statement(piece)
+        require_used_catalogs(self.hook, reader.named, reader.formats)
+        if found is not None:
+            self._operator(found, path)
+        return found
+
+    def _made(self, file: FileVerdict) -> Iterator[TableName]:
+        for each in file.statements:
+            if each.statement is not None:
+                try:
+                    operator = self._operator(each.statement, file.path)
+                    if redefines(operator.statement()):
+                        yield operator.target_table()
+                except JobError:
+                    continue  # it is told with its statement
+
+    def _compared(self, file: FileVerdict, check: MetadataCheck) -> FileVerdict:
+        if file.is_query:
+            (query,) = file.statements
+            return replace(file, statements=(self._of_query(file.path, query, check),))
+        found = (self._of_metadata(file.path, each, check) for each in file.statements)
+        return replace(file, statements=tuple(found))
+
+    def _of_query(self, path: Path, query: Verdict, check: MetadataCheck) -> Verdict:
+        text = rendered(path, self.values)
+        try:
+            given = to_named_sources(dict(self.sources))
+            _, own = parse_query(text, tuple(self.sources), self.database)
+            check.require_sources((*given, *own))
+        except JobError as error:
+            return replace(query, error=on_line(error, text, str(path)))
+        return query
+
+    def _of_metadata(self, path: Path, verdict: Verdict, check: MetadataCheck) -> Verdict:
+        if verdict.error is not None:
+            return replace(verdict, error=verdict.error.within(str(path)))
+        if verdict.statement is None:
+            return verdict
+        try:
+            operator = self._operator(verdict.statement, path)
+            operator.require_valid(self._request(operator), check)
+        except JobError as error:
+            return replace(verdict, error=error)
+        return verdict
+
+    def _operator(self, statement: ScriptStatement, path: Path) -> TableOperator:
+        operator = operator_of(
+            {"name": path.stem, "operation": statement.operation, **statement.parameters},
+            file=str(path),
+            is_written=True,
+            after_ended_try="skip",
+            dry_run=False,
+            catalog_conn_id=self.conn_id,
+        )
+        if operator is None:
+            raise invalid("sql", "only a template tells which statement it is")
+        return operator
+
+    def _request(self, operator: TableOperator) -> JobRequest:
+        return JobRequest(
+            operation_id=str(uuid.uuid4()),
+            target=operator.target_table(),
+            catalog=self.hook.catalog_spec(),
+            statement=operator.statement(),
+            sources=operator.request_sources(),
+            options=operator.job_options(),
+            text_limits=configured_limits(),
+        )
+
+
+def _verdict(piece: str, written: str = "", **found: Any) -> Verdict:
+    line = piece.count("\n", 0, len(piece) - len(piece.lstrip())) + 1
+    words = " ".join(piece.split()[:_MOST_WORDS])
+    return Verdict(line, words, written or piece.strip(), **found)

@@ -1,0 +1,171 @@
+"""The files of a table at a snapshot. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.external_paths import external_roots
+from spark_jobs.connectors.paimon.format.hash_index import HASH
+from spark_jobs.connectors.paimon.format.locations import filesystem_path, path_beside
+from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
+from spark_jobs.connectors.paimon.format.vectors import VectorLocation
+from spark_jobs.connectors.paimon.library import (
+    data_files,
+    index_manifest,
+    table_paths,
+    table_schema,
+)
+from spark_jobs.connectors.paimon.library.index_manifest import IndexFile
+from spark_jobs.connectors.paimon.library.metadata_checks import (
+    place_of_metadata,
+    reading_metadata,
+    require_within,
+)
+from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
+from spark_jobs.connectors.paimon.table.columns_in_files import ColumnsInFiles
+from spark_jobs.connectors.paimon.table.primary_key import KeyedTable
+from spark_jobs.connectors.paimon.table.row_ranges import range_units
+from spark_jobs.connectors.paimon.table.sections import Unit, units
+from spark_jobs.datafiles.field_mapping import FieldMapping
+from spark_jobs.datafiles.file_formats import is_parquet
+
+
+@dataclass(frozen=True)
+class StoredFiles:
+    """The files of ``snapshot``; none if it is None. All paths are paths in the file system."""
+
+    table: Any
+    snapshot: Any | None
+    schema: PaimonSchema = field(repr=False)
+    keyed: KeyedTable | None
+    columns: ColumnsInFiles = field(repr=False)
+
+    @cached_property
+    def located_entries(self) -> tuple[tuple[str, Any], ...]:
+        """Path and manifest entry of every data file, ordered by path; the index is the ordinal.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+            NotSupportedError: a file is on other storage than the table.
+        """
+        if self.snapshot is None:
+            return ()
+        directories: dict[BucketKey, str] = {}
+        located = []
+        for entry in data_files.live_entries(self.table, self.snapshot):
+            if entry.file.external_path is not None:
+                path = path_beside(table_paths.table_path(self.table), entry.file.external_path)
+                located.append((path, entry))
+                continue
+            place = bucket_key_of(entry)
+            if place not in directories:
+                directories[place] = self.bucket_directory(place)
+            located.append((f"{directories[place]}/{entry.file.file_name}", entry))
+        self._require_own([path for path, _ in located])
+        return tuple(sorted(located, key=lambda each: each[0]))
+
+    @cached_property
+    def units(self) -> tuple[Unit, ...]:
+        """The units of reading, by ordinal: a data file, a section, or a range of row ids.
+
+        Those of an append table are its data files; the first file of a range is its anchor.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+        """
+        if self.schema.evolves_columns:
+            next_id = self.snapshot.next_row_id if self.snapshot else None
+            return range_units(self.located_entries, self.columns.file_columns, next_id)
+        if self.keyed is None:
+            return tuple(Unit((index,)) for index in range(len(self.located_entries)))
+        return units(self.located_entries, hides_level_0=self.keyed.hides_level_0)
+
+    def unit_entries(self, ordinal: int) -> list[Any]:
+        """The manifest entries of a unit's files."""
+        return [self.located_entries[index][1] for index in self.units[ordinal].files]
+
+    @cached_property
+    def pending_buckets(self) -> frozenset[BucketKey]:
+        """The buckets with records that batch readers do not see yet."""
+        pending = (n for n, unit in enumerate(self.units) if unit.is_pending)
+        return frozenset(bucket_key_of(self.unit_entries(ordinal)[0]) for ordinal in pending)
+
+    def _require_own(self, paths: Sequence[str]) -> None:
+        """Check that files are in directories that may contain this table's files.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE: a file is somewhere else.
+        """
+        own = filesystem_path(table_paths.table_path(self.table))
+        with reading_metadata(place_of_metadata(self.table)):
+            roots = {own}
+            if not all(path.startswith(f"{own}/") for path in paths):
+                for options in table_schema.all_options(self.table):
+                    roots |= external_roots(options)
+            for path in paths:
+                require_within(path, roots)
+
+    def bucket_directory(self, place: BucketKey) -> str:
+        """The directory for a bucket's data files, within the table's directory."""
+        location = table_paths.bucket_directory(self.table, place.partition, place.bucket)
+        return filesystem_path(location)
+
+    @cached_property
+    def mappings(self) -> Mapping[int, tuple[FieldMapping, ...]]:
+        """How the columns are found in the files that need it, by the files' schema ids.
+
+        These are the files of schemas with other columns, and all ORC and Avro files, because
+        files that replace them are parquet.
+        """
+        by_kind = {
+            (entry.file.schema_id, not is_parquet(entry.file.file_name)): entry
+            for _, entry in self.located_entries
+        }
+        found = {
+            schema_id: self.columns.mapping_of(by_kind[schema_id, other])
+            for schema_id, other in sorted(by_kind)
+        }
+        return {schema_id: each for schema_id, each in found.items() if each is not None}
+
+    def deleted_row_count(self, file: Any) -> int:
+        """How many rows of a data file its deletion vector marks.
+
+        Raises:
+            ValueError: more than the file has.
+        """
+        vector = self.vectors.get(file.file_name)
+        if vector is None:
+            return 0
+        if not 0 <= vector.cardinality <= file.row_count:
+            raise ValueError(
+                f"the deletion vector of {file.file_name} deletes {vector.cardinality} rows of "
+                f"{file.row_count}"
+            )
+        return vector.cardinality
+
+    @cached_property
+    def index_files(self) -> tuple[IndexFile, ...]:
+        """All index files of the snapshot."""
+        if self.snapshot is None:
+            return ()
+        files = tuple(index_manifest.index_files(self.table, self.snapshot))
+        self._require_own([file.path for file in files])
+        return files
+
+    @cached_property
+    def hash_indexes(self) -> Mapping[BucketKey, IndexFile]:
+        """The files of the HASH index by bucket."""
+        return {bucket_key_of(file.entry): file for file in self.index_files if file.kind == HASH}
+
+    @cached_property
+    def vectors(self) -> Mapping[str, VectorLocation]:
+        """The locations of deletion vectors by name of the data file."""
+        return {
+            name: VectorLocation(file.path, each.offset, each.length, each.cardinality or 0)
+            for file in self.index_files
+            for name, each in file.vectors.items()
+        }

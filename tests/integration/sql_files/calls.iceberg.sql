@@ -1,0 +1,10 @@
+CREATE TABLE shop.t (id INT, p STRING) USING iceberg PARTITIONED BY (p);
+INSERT INTO shop.t VALUES (1, 'a'), (2, 'b');
+INSERT INTO shop.t VALUES (3, 'a');
+CALL lake.system.rewrite_data_files(table => 'shop.t', strategy => 'sort', sort_order => 'id DESC', options => map('rewrite-all', 'true'));
+CALL system.rewrite_position_delete_files('shop.t');
+CALL system.rewrite_manifests('lake.shop.t');
+DELETE FROM shop.t WHERE id = 3;
+CALL system.expire_snapshots(table => 'shop.t', older_than => TIMESTAMP '2020-01-01 00:00:00', retain_last => 2);
+CALL system.remove_orphan_files(table => 'shop.t', older_than => TIMESTAMP '2020-01-01 00:00:00');
+INSERT INTO shop.t VALUES (4, 'c');

@@ -1,0 +1,11 @@
+CREATE TABLE shop.t (id INT, name STRING COMMENT 'a; b');
+INSERT INTO shop.t VALUES (1, 'a');
+ALTER TABLE shop.t ADD COLUMNS (more STRING COMMENT 'added' AFTER id);
+ALTER TABLE shop.t ALTER COLUMN id TYPE BIGINT;
+INSERT INTO shop.t VALUES (3000000000, 'm', 'b');
+ALTER TABLE shop.t RENAME COLUMN name TO title;
+COMMENT ON TABLE shop.t IS 'of; tests';
+ALTER TABLE shop.t SET TBLPROPERTIES ('team' = 'x;y');
+CREATE TABLE shop.like_it LIKE shop.t;
+INSERT INTO shop.like_it SELECT * FROM shop.t WHERE title = 'b';
+ALTER TABLE shop.t DROP COLUMN more;

@@ -1,0 +1,90 @@
+"""The recipe of changed partitions, as it is: a run for each day that a merge changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.live.server import Server
+from tests.live.spark_python import ROOT, SparkPython
+from tests.support.waiting import wait_for
+
+RECIPE = ROOT / "dags_examples" / "recipes" / "partition_consumer.py"
+_NEW_CATALOG = """
+import sys
+from pyiceberg.catalog.sql import SqlCatalog
+SqlCatalog(sys.argv[1], uri=f"sqlite:///{sys.argv[2]}/catalog.db", warehouse=sys.argv[2]).close()
+"""
+_READ = """
+import json, sys
+name, warehouse = sys.argv[1:]
+if name.endswith("paimon"):
+    from pypaimon import CatalogFactory
+    table = CatalogFactory.create({"warehouse": warehouse}).get_table("hotel.guests_by_day")
+    builder = table.new_read_builder()
+    rows = builder.new_read().to_arrow(builder.new_scan().plan().splits())
+else:
+    from pyiceberg.catalog.sql import SqlCatalog
+    with SqlCatalog(name, uri=f"sqlite:///{warehouse}/catalog.db") as library:
+        rows = library.load_table("hotel.guests_by_day").scan().to_arrow()
+print(json.dumps(sorted(map(list, map(dict.values, rows.to_pylist()))), default=str))
+"""
+
+
+@pytest.mark.by_turns(2)
+@pytest.mark.parametrize("format_", ["paimon", "iceberg"])
+def test_each_changed_day_has_a_run(
+    server: Server, spark_python: SparkPython, tmp_path: Path, format_: str
+) -> None:
+    name, warehouse = f"bookings_{format_}", tmp_path / "warehouse"
+    warehouse.mkdir()
+    if format_ == "iceberg":
+        spark_python.run(_NEW_CATALOG, name, str(warehouse))
+    client = server.client
+    client.call("POST", "/connections", connection(name, format_, warehouse))
+    text = RECIPE.read_text().replace('"paimon_default"', f'"{name}"')
+    server.add_dag(name, text)
+    server.start_dags("bookings")
+    server.start_dags("guests_by_day")
+
+    def merged(batch: str, lines: str) -> None:
+        folder = tmp_path / "landing" / "bookings" / batch
+        folder.mkdir(parents=True)
+        (folder / "part.csv").write_text(f"booking_id,guests,day\n{lines}")
+        conf = {"landing": str(tmp_path / "landing"), "batch": batch}
+        client.trigger("bookings", f"{name}-{batch}", conf=conf)
+        assert client.ended("bookings", f"{name}-{batch}") == "success"
+
+    def rows() -> Any:
+        return json.loads(spark_python.run(_READ, name, str(warehouse)))
+
+    def ended_runs(count: int) -> bool:
+        found = client.runs("guests_by_day")
+        return len(found) >= count and all(
+            client.run_state("guests_by_day", each) == "success" for each in found
+        )
+
+    before = len(client.runs("guests_by_day"))
+    merged("1", "1,2,2026-03-01\n2,1,2026-03-01\n3,4,2026-03-02\n")
+    wait_for("a run for each of two days", lambda: ended_runs(before + 2))
+    assert rows() == [[3, "2026-03-01"], [4, "2026-03-02"]]
+
+    merged("2", "1,5,2026-03-01\n")
+    wait_for("a run for the day of the late row", lambda: ended_runs(before + 3))
+    assert rows() == [[6, "2026-03-01"], [4, "2026-03-02"]]
+    assert len(client.runs("guests_by_day")) == before + 3
+
+
+def connection(name: str, format_: str, warehouse: Path) -> dict[str, str]:
+    if format_ == "paimon":
+        extra = {"warehouse": str(warehouse)}
+        return {"connection_id": name, "conn_type": "paimon", "extra": json.dumps(extra)}
+    return {
+        "connection_id": name,
+        "conn_type": "iceberg",
+        "host": f"sqlite:///{warehouse}/catalog.db",
+        "extra": json.dumps({"type": "sql", "warehouse": str(warehouse)}),
+    }
