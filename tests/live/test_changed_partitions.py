@@ -45,37 +45,38 @@ def test_each_changed_day_has_a_run(
         spark_python.run(_NEW_CATALOG, name, str(warehouse))
     client = server.client
     client.call("POST", "/connections", connection(name, format_, warehouse))
+    producer, consumer = name, f"guests_by_day_{format_}"
     text = RECIPE.read_text().replace('"paimon_default"', f'"{name}"')
-    server.add_dag(name, text)
-    server.start_dags("bookings")
-    server.start_dags("guests_by_day")
+    for dag_id, own in (("bookings", producer), ("guests_by_day", consumer)):
+        text = text.replace(f'DAG(\n    "{dag_id}"', f'DAG(\n    "{own}"')
+    server.add_dag(producer, text)
+    server.start_dags(consumer)
 
     def merged(batch: str, lines: str) -> None:
         folder = tmp_path / "landing" / "bookings" / batch
         folder.mkdir(parents=True)
         (folder / "part.csv").write_text(f"booking_id,guests,day\n{lines}")
         conf = {"landing": str(tmp_path / "landing"), "batch": batch}
-        client.trigger("bookings", f"{name}-{batch}", conf=conf)
-        assert client.ended("bookings", f"{name}-{batch}") == "success"
+        client.trigger(producer, batch, conf=conf)
+        assert client.ended(producer, batch) == "success"
 
     def rows() -> Any:
         return json.loads(spark_python.run(_READ, name, str(warehouse)))
 
     def ended_runs(count: int) -> bool:
-        found = client.runs("guests_by_day")
+        found = client.runs(consumer)
         return len(found) >= count and all(
-            client.run_state("guests_by_day", each) == "success" for each in found
+            client.run_state(consumer, each) == "success" for each in found
         )
 
-    before = len(client.runs("guests_by_day"))
     merged("1", "1,2,2026-03-01\n2,1,2026-03-01\n3,4,2026-03-02\n")
-    wait_for("a run for each of two days", lambda: ended_runs(before + 2))
+    wait_for("a run for each of two days", lambda: ended_runs(2))
     assert rows() == [[3, "2026-03-01"], [4, "2026-03-02"]]
 
     merged("2", "1,5,2026-03-01\n")
-    wait_for("a run for the day of the late row", lambda: ended_runs(before + 3))
+    wait_for("a run for the day of the late row", lambda: ended_runs(3))
     assert rows() == [[6, "2026-03-01"], [4, "2026-03-02"]]
-    assert len(client.runs("guests_by_day")) == before + 3
+    assert len(client.runs(consumer)) == 3
 
 
 def connection(name: str, format_: str, warehouse: Path) -> dict[str, str]:
