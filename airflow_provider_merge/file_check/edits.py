@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from airflow_provider_merge.operators._shared.spark_conf import spark_conf
 from airflow_provider_merge.sql.cursor import Cursor
 from airflow_provider_merge.sql.lexer import LexicalError, tokenize
+from airflow_provider_merge.sql.queries import QUERY_WORDS
 from airflow_provider_merge.sql.text import SqlText
-from spark_jobs.contract.secret_names import holds_secret, is_secret_name
+from spark_jobs.errors import JobError
 
 # They show or prepare something that no statement here needs.
 _WITHOUT_EFFECT: Final = (
@@ -19,6 +21,13 @@ _WITHOUT_EFFECT: Final = (
     *(("CREATE", "DATABASE"), ("CREATE", "SCHEMA"), ("CREATE", "NAMESPACE")),
     *(("SELECT",), ("VALUES",)),
 )
+# What makes of them more than that: CACHE TABLE ... AS makes a view, LOCATION places tables.
+_WITH_EFFECT: Final = {
+    "CACHE": ("AS", *QUERY_WORDS),
+    "CREATE": ("LOCATION", "MANAGED", "WITH"),
+}
+# SET day = ... gives a value to ${day}, SET VAR to a variable of the session.
+_SETTING: Final = re.compile(r"[\w-]+(\.[\w-]+)+")
 _VARIABLE: Final = re.compile(r"\$\{(?:hivevar:|hiveconf:|env:)?([A-Za-z_]\w*)\}")
 # Variables with the names of Airflow's own values.
 _OF_AIRFLOW: Final = ("ds", "ds_nodash", "ts", "ts_nodash")
@@ -49,16 +58,35 @@ def edit_of(piece: str) -> Edit | None:
     setting = _setting(sql)
     if setting is not None:
         key, value = setting
-        if is_secret_name(key) or holds_secret(value):
+        if not _is_plain_setting(key, value):
             return None
-        conf[key] = value
-    if setting is not None or any(Cursor(sql).at(*words) for words in _WITHOUT_EFFECT):
+        if key.startswith("spark."):
+            conf[key] = value
+    if setting is not None or _is_without_effect(sql):
         text = _commented(text)
     else:
         for change in _CHANGES:
             text = change(SqlText(text))
     own = tuple(each for each in params if each not in _OF_AIRFLOW)
     return None if text == piece else Edit(text, conf, own)
+
+
+def _is_plain_setting(key: str, value: str) -> bool:
+    """Whether a task may have the setting, and nothing in a text reads it."""
+    try:
+        spark_conf({key: value})
+    except JobError:
+        return False
+    return _SETTING.fullmatch(key) is not None
+
+
+def _is_without_effect(sql: SqlText) -> bool:
+    first, *others = sql.tokens
+    more = _WITH_EFFECT.get(first.text.upper(), ())
+    # CACHE TABLE has one of the words itself.
+    if any(each.is_word(*more) for each in others[1:]):
+        return False
+    return any(Cursor(sql).at(*words) for words in _WITHOUT_EFFECT)
 
 
 def _template(variable: re.Match[str]) -> str:
