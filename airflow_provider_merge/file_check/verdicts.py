@@ -42,8 +42,8 @@ class Verdict:
     """What becomes of one statement; it runs as it is if it has neither ``edit`` nor ``error``.
 
     ``line`` is that in which it begins, from 1; ``words`` are its first ones. ``written`` is its
-    text in the file, from the position ``start``, and ``edit`` what to write instead. ``statement``: None for a query, and for
-    what only matters to the statements behind it.
+    text in the file, from the position ``start``, and ``edit`` what to write instead.
+    ``statement``: None for a query, and for what only matters to the statements behind it.
     """
 
     line: int

@@ -157,7 +157,8 @@ class ScriptReader:
             return self._call(sql)
         if cursor.accept("DROP", "TABLE"):
             return self._drop(cursor)
-        if cursor.at("ALTER", "TABLE") or cursor.at("COMMENT", "ON", "TABLE"):
+        if cursor.accept("ALTER", "TABLE") or cursor.accept("COMMENT", "ON", "TABLE"):
+            self._refuse_view(cursor)
             return _statement(sql, "alter_table", self._text(sql))
         raise refused(sql)
 
@@ -172,15 +173,22 @@ class ScriptReader:
     def _drop(self, cursor: Cursor) -> ScriptStatement:
         sql = cursor.sql
         if_exists = cursor.accept("IF", "EXISTS")
-        start, parts = cursor.token.start, cursor.name("the name of the table")
-        if len(parts) == 1 and self.views.has(parts[0].name):
-            problem = f"{parts[0].text} is a temporary view"
-            raise sql.error(start, problem, "Write DROP VIEW.", ErrorCode.REQUEST_INVALID)
+        parts = self._refuse_view(cursor, "Write DROP VIEW.")
         table = Views(sql, (), self.database).table(parts)
         purge = cursor.accept("PURGE")
         cursor.expect_end()
         parameters = {"target": full_name(table), "if_exists": if_exists, "purge": purge}
         return _statement(sql, _DROP, parameters)
+
+    def _refuse_view(
+        self, cursor: Cursor, remedy: str = "Write the name of a table with its database."
+    ) -> tuple[Token, ...]:
+        """The parts of the name that comes next, which is not that of a view."""
+        start, parts = cursor.token.start, cursor.name("the name of the table")
+        if len(parts) == 1 and self.views.has(parts[0].name):
+            problem = f"{parts[0].text} is a temporary view"
+            raise cursor.sql.error(start, problem, remedy, ErrorCode.REQUEST_INVALID)
+        return parts
 
     def _of_rows(self, sql: SqlText) -> ScriptStatement:
         parsed = parse_statement(sql.text, self.views.names, self.database)

@@ -71,7 +71,8 @@ class InsertOverwriteSpec:
     ``allow_empty``: mode ``table`` may clear the table. ``last_writer_wins``: what other writers
     commit to the same partitions meanwhile is replaced too, instead of being a conflict.
     ``whole_if_unpartitioned``: mode ``dynamic`` does what Spark's does: of a table without
-    partitions all rows are replaced, and by no rows, nothing is. The other fields are as in ``InsertIntoSpec``.
+    partitions all rows are replaced, and by no rows, nothing is. The other fields are as in
+    ``InsertIntoSpec``.
     """
 
     source: str

@@ -137,3 +137,12 @@ def test_a_run_begins_only_with_values_for_all_parameters(write: Write) -> None:
     assert done.code == 0, done.out
     with pytest.raises(ParamValidationError):
         done.dag.params.validate()
+
+
+def test_tasks_of_files_whose_names_differ_only_in_signs(write: Write, tmp_path: Path) -> None:
+    folder = tmp_path / "dags" / "sql"
+    folder.mkdir(parents=True)
+    (folder / "a_b.sql").write_text(DELETE)
+    (folder / "a-b.sql").write_text(DELETE)
+    main(["check", str(folder), "--conn", "paimon_default", "--write", str(tmp_path / "dags/x.py")])
+    assert set(DagBag(tmp_path / "dags").dags["x"].task_ids) == {"sql_a_b", "sql_a_b_2"}

@@ -1,4 +1,4 @@
-"""INSERT OVERWRITE under Spark's dynamic mode: no rows replace nothing, as Spark with Iceberg does."""
+"""INSERT OVERWRITE under Spark's dynamic mode: no rows replace nothing."""
 
 from __future__ import annotations
 

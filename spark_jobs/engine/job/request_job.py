@@ -28,8 +28,8 @@ class RequestJob(ABC):
     """A request on an open catalog.
 
     ``statements``: the kinds of statement that it runs; ``without_session``: those of them for
-    which ``spark`` may be None. ``answers`` is as in ``LastLook``. ``dropped_by`` is a later request
-    of the same batch that drops the table.
+    which ``spark`` may be None. ``answers`` is as in ``LastLook``. ``dropped_by`` is a later
+    request of the same batch that drops the table.
     """
 
     statements: ClassVar[tuple[type, ...]]
