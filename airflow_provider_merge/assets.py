@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
@@ -45,6 +45,11 @@ def same_asset(declared: Iterable[Any], asset: Asset) -> Any:
     """
     wanted = _neutral(asset.uri)
     return next((each for each in declared if _neutral(_uri(each)) == wanted), None)
+
+
+def with_assets(declared: Sequence[Any], found: Sequence[Any]) -> list[Any]:
+    """The declared assets, and those found that are not among them."""
+    return [*declared, *(each for each in found if same_asset(declared, each) is None)]
 
 
 def create_asset(*, catalog_conn_id: str, table: str, extra: dict[str, Any] | None = None) -> Asset:

@@ -12,6 +12,7 @@ from airflow_provider_merge.sql.cursor import Cursor
 from airflow_provider_merge.sql.lexer import LexicalError, tokenize
 from airflow_provider_merge.sql.queries import QUERY_WORDS
 from airflow_provider_merge.sql.text import SqlText
+from spark_jobs.contract.secret_names import holds_secret, is_secret_name
 from spark_jobs.errors import JobError
 
 # They show or prepare something that no statement here needs.
@@ -26,8 +27,9 @@ _WITH_EFFECT: Final = {
     "CACHE": ("AS", *QUERY_WORDS),
     "CREATE": ("LOCATION", "MANAGED", "WITH"),
 }
-# SET day = ... gives a value to ${day}, SET VAR to a variable of the session.
-_SETTING: Final = re.compile(r"[\w-]+(\.[\w-]+)+")
+# Settings of Hive's own engines, which Spark does not read.
+_OF_HIVE: Final = ("hive.", "mapred.", "mapreduce.", "tez.")
+_KEY: Final = re.compile(r"[\w.-]+")
 _VARIABLE: Final = re.compile(r"\$\{(?:hivevar:|hiveconf:|env:)?([A-Za-z_]\w*)\}")
 # Variables with the names of Airflow's own values.
 _OF_AIRFLOW: Final = ("ds", "ds_nodash", "ts", "ts_nodash")
@@ -57,11 +59,10 @@ def edit_of(piece: str) -> Edit | None:
     sql = SqlText(text)
     setting = _setting(sql)
     if setting is not None:
-        key, value = setting
-        if not _is_plain_setting(key, value):
+        found = _conf(*setting)
+        if found is None:
             return None
-        if key.startswith("spark."):
-            conf[key] = value
+        conf = found
     if setting is not None or _is_without_effect(sql):
         text = _commented(text)
     else:
@@ -69,15 +70,6 @@ def edit_of(piece: str) -> Edit | None:
             text = change(SqlText(text))
     own = tuple(each for each in params if each not in _OF_AIRFLOW)
     return None if text == piece else Edit(text, conf, own)
-
-
-def _is_plain_setting(key: str, value: str) -> bool:
-    """Whether a task may have the setting, and nothing in a text reads it."""
-    try:
-        spark_conf({key: value})
-    except JobError:
-        return False
-    return _SETTING.fullmatch(key) is not None
 
 
 def _is_without_effect(sql: SqlText) -> bool:
@@ -101,6 +93,23 @@ def _setting(sql: SqlText) -> tuple[str, str] | None:
         return None
     key, equals, value = sql.text[cursor.token.start :].partition("=")
     return (key.strip().strip("`'\""), value.strip().strip("'\"")) if equals else None
+
+
+def _conf(key: str, value: str) -> dict[str, str] | None:
+    """The settings of the task in place of a SET; None: it would mean something else, or is secret.
+
+    What settings of ``spark.sql`` are read, the parser decides.
+    """
+    if not _KEY.fullmatch(key) or key.lower().startswith("spark.sql."):
+        return None
+    if is_secret_name(key) or holds_secret(value):
+        return None
+    if key.lower().startswith(_OF_HIVE):
+        return {}
+    try:
+        return spark_conf({key: value}) if key.startswith("spark.") else None
+    except JobError:
+        return None
 
 
 def _commented(text: str) -> str:

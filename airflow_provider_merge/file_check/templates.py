@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG
+from airflow.sdk import DAG, timezone
 from airflow.sdk.execution_time import macros
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
@@ -26,16 +26,15 @@ def template_values(settings: Sequence[str], params: Path | None = None) -> dict
     Raises:
         RequestError: REQUEST_INVALID, naming the option of the command.
     """
-    now = datetime.now(UTC)
+    # As in a run's context, a time with pendulum's methods.
+    now = timezone.coerce_datetime(datetime.now(UTC))
     day = now.strftime("%Y-%m-%d")
     values: dict[str, Any] = {
         "ds": day,
         "ds_nodash": now.strftime("%Y%m%d"),
         "ts": now.isoformat(),
         "ts_nodash": now.strftime("%Y%m%dT%H%M%S"),
-        **dict.fromkeys(
-            ("logical_date", "data_interval_start", "data_interval_end"), _pendulum(now)
-        ),
+        **dict.fromkeys(("logical_date", "data_interval_start", "data_interval_end"), now),
         "macros": macros,
         "run_partition": lambda *_, **__: day,
         "params": {} if params is None else _params(params),
@@ -75,12 +74,6 @@ def _naming_the_template() -> Iterator[None]:
     except (TemplateError, UnicodeDecodeError, TypeError, AttributeError) as error:
         remedy = "Give values for templates with --set NAME=VALUE, or with --params FILE."
         raise invalid("template", str(error), remedy) from None
-
-
-def _pendulum(now: datetime) -> Any:
-    import pendulum
-
-    return pendulum.instance(now)
 
 
 def _params(file: Path) -> dict[str, Any]:

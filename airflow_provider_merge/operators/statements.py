@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast, get_args
 
-from airflow_provider_merge.assets import same_asset
+from airflow_provider_merge.assets import with_assets
 from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
@@ -265,9 +265,9 @@ class StatementsOperator(SqlScriptsOperator):
         """Make what statements read and change inlets and outlets, if its names are known."""
         for operator in filter(None, operators):
             inlets = [each for each in operator.inlets if is_known_name(each)]
-            self.inlets = _with_assets(self.inlets, inlets)
+            self.inlets = with_assets(self.inlets, inlets)
             outlets = [each for each in operator.outlets if is_known_name(each)]
-            self.outlets = _with_assets(self.outlets, outlets)
+            self.outlets = with_assets(self.outlets, outlets)
 
     def _known_operators(self) -> Mapping[str, TableOperator]:
         """By the names of the statements; while the DAG is parsed, as far as they are known."""
@@ -397,8 +397,3 @@ def _as_dicts(statements: Any) -> Any:
         each if is_template(each) and not names_sql_file(each) else listed_statement(each, at)
         for at, each in enumerate(statements)
     ]
-
-
-def _with_assets(declared: Sequence[Any], found: Sequence[Any]) -> list[Any]:
-    new = [each for each in found if same_asset(declared, each) is None]
-    return [*declared, *new]

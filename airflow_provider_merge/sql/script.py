@@ -50,13 +50,15 @@ class Script:
     """What a text does.
 
     ``named`` are tables that stand for catalogs that USE and CALL name; ``read`` the given sources
-    that are read; ``formats`` those of the tables that CALL is for, and the first line of each.
+    that are read; ``formats`` those of the tables that CALL is for, and the first line of each;
+    ``conf`` what SET sets for the whole job.
     """
 
     statements: tuple[ScriptStatement, ...]
     named: tuple[TableName, ...]
     read: frozenset[str]
     formats: Mapping[str, int]
+    conf: Mapping[str, str]
 
 
 def read_script(
@@ -123,7 +125,8 @@ class ScriptReader:
         """All statements; raises as ``read_script`` does."""
         found = (self.statement(piece) for piece in pieces(text))
         statements = tuple(each for each in found if each is not None)
-        return Script(statements, tuple(self.named), frozenset(self.views.used), self.formats)
+        read = frozenset(self.views.used)
+        return Script(statements, tuple(self.named), read, self.formats, self.settings.conf)
 
     def statement(self, piece: str) -> ScriptStatement | None:
         """One of ``pieces``; None: it only matters for those behind it. Raises as ``read``."""

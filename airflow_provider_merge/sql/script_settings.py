@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from airflow_provider_merge.sql.cursor import Cursor
 from airflow_provider_merge.sql.settings import OverwritePolicy, policy_of, remedy_of
 from airflow_provider_merge.sql.text import Span, SqlText
 from spark_jobs.contract.inserts import InsertOverwriteSpec, PartitionStatement
+from spark_jobs.contract.spark_settings import decides_meaning
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.errors import NotSupportedError
 
 _OVERWRITES: Final = "spark.sql.sources.partitionoverwritemode"
+_SQL: Final = "spark.sql."
 _TIME_ZONE: Final = "spark.sql.session.timezone"
 # Settings with the value that statements have anyway.
 _AS_IT_IS: Final = {
@@ -24,10 +26,14 @@ _AS_IT_IS: Final = {
 
 @dataclass(slots=True)
 class ScriptSettings:
-    """What has been set so far; None: Spark's default, or what the task says."""
+    """What has been set so far; None: Spark's default, or what the task says.
+
+    ``conf``: settings that change no row, for the whole job.
+    """
 
     overwrites: OverwritePolicy = "static"
     time_zone: str | None = None
+    conf: dict[str, str] = field(default_factory=dict)
 
     def read(self, cursor: Cursor) -> None:
         """Step over what stands behind SET.
@@ -57,6 +63,10 @@ class ScriptSettings:
             self.overwrites = policy_of(sql, start, key, value)
         elif name == _TIME_ZONE:
             self.time_zone = value
+        elif key.startswith(_SQL) and not decides_meaning(key):
+            if self.conf.setdefault(key, value) != value:
+                problem = f"{key} has another value before, and a job has one"
+                raise sql.unsupported(start, problem, "Leave one of them out.")
         elif _AS_IT_IS.get(name) != value.lower():
             named = " ".join(key.split()[:1])
             raise NotSupportedError(f"{place}: SET {named} is not read here", remedy_of(named))

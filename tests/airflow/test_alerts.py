@@ -185,17 +185,17 @@ def test_the_example_tells_a_webhook(
 ) -> None:
     address, posted = webhook
     monkeypatch.setenv("AIRFLOW_VAR_ALERT_WEBHOOK", address)
-    submitter.outcomes = [lambda request: failed(request, BAD_ROWS)]
+    submitter.outcomes = [committed, lambda request: failed(request, BAD_ROWS)]
     from tests.airflow.conftest import HOME
 
-    path = HOME / "dags" / "alert_orders.py"
-    path.write_text((ROOT / "dags_examples" / "alert_orders.py").read_text())
+    path = HOME / "dags" / "alerting.py"
+    path.write_text((ROOT / "dags_examples" / "recipes" / "alerting.py").read_text())
 
-    state = DagFile(path, "alert_orders").run().state
+    state = DagFile(path, "alerting").run().state
 
     assert state == "failed"
     (told,) = posted
-    assert told["task"] == "alert_orders.merge"
-    assert (told["code"], told["table"]) == ("TOO_MANY_BAD_ROWS", "shop.orders")
+    assert told["task"] == "alerting.merge"
+    assert (told["code"], told["table"]) == ("TOO_MANY_BAD_ROWS", "shop.payments")
     assert told["guard"] == "max_bad_rows"
     assert "11 records cannot be read" in told["text"]

@@ -15,7 +15,7 @@ from airflow_provider_merge.operators.statements import StatementsOperator
 from tests.support.paimon_metadata import TableFiles
 
 NIGHTLY = """-- Every night; as spark-sql ran it.
-SET spark.sql.shuffle.partitions = 200;
+SET spark.executor.memory = 2g;
 USE shop;
 CREATE EXTERNAL TABLE IF NOT EXISTS daily (id BIGINT, day DATE) USING paimon
 PARTITIONED BY (day) LOCATION '/data/daily';
@@ -26,7 +26,7 @@ DELETE FROM daily WHERE id IN (SELECT id FROM v) AND day < '{{ macros.ds_add(ds,
 UPDATE orders SET note = '${reason}' WHERE id = 1;
 """
 AFTER = """-- Every night; as spark-sql ran it.
-/* SET spark.sql.shuffle.partitions = 200 */;
+/* SET spark.executor.memory = 2g */;
 USE shop;
 CREATE TABLE IF NOT EXISTS daily (id BIGINT, day DATE) USING paimon
 PARTITIONED BY (day);
@@ -70,7 +70,7 @@ def test_each_statement_with_what_becomes_of_it(
     ]
     assert "    - CREATE VIEW v AS SELECT * FROM daily\n" in out
     assert "    + CREATE TEMPORARY VIEW v AS SELECT * FROM daily\n" in out
-    assert "of the task: conf={'spark.sql.shuffle.partitions': '200'}" in out
+    assert "of the task: conf={'spark.executor.memory': '2g'}" in out
     assert "of the DAG: params={'reason': ...}" in out
     assert f"NOT_SUPPORTED: {folder}/nightly.sql: line 11, column 1: GRANT is not supported" in out
     assert f"COLUMN_NOT_FOUND: sql ({folder}/nightly.sql), line 12: WHERE: ide is not" in out
@@ -99,7 +99,7 @@ def test_edits_and_a_dag_that_is_a_beginning(
     dag = bag.dags["moved"]
     nightly, report = dag.get_task("sql_nightly"), dag.get_task("sql_report")
     assert isinstance(nightly, StatementsOperator)
-    assert nightly.conf == {"spark.sql.shuffle.partitions": "200"}
+    assert nightly.conf == {"spark.executor.memory": "2g"}
     assert isinstance(report, QueryOperator)
     assert set(report.sources or {}) == {"changes"}
     assert list(dag.params) == ["reason"]
@@ -163,3 +163,22 @@ def test_options_that_cannot_be_used(
     shutil.rmtree(folder)
     assert check(folder.parent) == 1
     assert f"paths: there is no .sql file in {folder.parent}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("setting", "becomes"),
+    [
+        ("hive.exec.dynamic.partition.mode = nonstrict", "runs after this edit"),
+        ("spark.sql.shuffle.partitions = 8", "runs as it is"),
+        ("spark.sql.ansi.enabled = false", "not supported"),
+        ("spark.sql.legacy.timeParserPolicy = LEGACY", "not supported"),
+        ("fs.s3a.endpoint = https://store.test", "not supported"),
+    ],
+)
+def test_what_becomes_of_a_setting(
+    folder: Path, capsys: pytest.CaptureFixture[str], setting: str, becomes: str
+) -> None:
+    (folder / "a.sql").write_text(f"SET {setting};\nTRUNCATE TABLE shop.orders")
+    check(folder)
+    line = capsys.readouterr().out.splitlines()[1]
+    assert line.endswith(becomes), line

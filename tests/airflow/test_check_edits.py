@@ -93,12 +93,12 @@ def test_what_no_edit_replaces(write: Write, statement: str) -> None:
 
 def test_settings_go_to_the_task(write: Write) -> None:
     done = write(
-        "SET spark.sql.shuffle.partitions = {{ 100 + 1 }};\n"
+        "SET spark.speculation.multiplier = {{ 100 + 1 }};\n"
         f"SET hive.exec.dynamic.partition = true;\n{DELETE};"
     )
     assert done.code == 0, done.out
     (task,) = done.dag.tasks
-    assert task.conf == {"spark.sql.shuffle.partitions": "{{ 100 + 1 }}"}
+    assert task.conf == {"spark.speculation.multiplier": "{{ 100 + 1 }}"}
 
 
 def test_the_statement_is_edited_not_what_a_comment_says_of_it(write: Write) -> None:

@@ -295,3 +295,10 @@ def test_a_call_of_another_format_is_refused_before_spark_starts(
     assert nightly('sql="a.sql"', a=text).run().state == "failed"
     assert submitter.jobs == []
     assert "line 2: the procedure is for tables of iceberg, not paimon" in capsys.readouterr().out
+
+
+def test_what_a_file_sets_for_the_job_reaches_its_conf(nightly: Write) -> None:
+    text = "SET spark.sql.shuffle.partitions = 7; DELETE FROM shop.a"
+    arguments = 'sql="a.sql", conf={"spark.sql.shuffle.partitions": 3, "spark.a": "b"}'
+    conf = operator(nightly(arguments, a=text)).spark_settings().conf
+    assert conf == {"spark.sql.shuffle.partitions": "7", "spark.a": "b"}

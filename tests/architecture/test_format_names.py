@@ -29,8 +29,8 @@ _DEFAULT = 'catalog_conn_id: str = "paimon_default",'
 # Whole lines of other modules.
 EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     # The default of an option.
-    "airflow_provider_merge.__main__": (
-        'check.add_argument("--conn", default="paimon_default", help="the catalog connection")',
+    "airflow_provider_merge.file_check.command": (
+        'parser.add_argument("--conn", default="paimon_default", help="the catalog connection")',
     ),
     # The scheme of assets before there was a second format.
     "airflow_provider_merge.assets": ('SCHEMES = (SCHEME, "paimon")',),

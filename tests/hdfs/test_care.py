@@ -9,6 +9,7 @@ import pytest
 
 from spark_jobs.connectors.paimon.maintenance.table_maintenance import PaimonMaintenance
 from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
     DeleteTagSpec,
@@ -47,6 +48,18 @@ class Warehouse:
 @pytest.fixture
 def warehouse(hdfs: Hdfs) -> Warehouse:
     return Warehouse(hdfs)
+
+
+def test_a_dropped_table_leaves_nothing(hdfs: Hdfs) -> None:
+    warehouse = Warehouse(hdfs)
+    alterations = warehouse.connector.alterations
+    assert alterations is not None
+    assert alterations.drop_table(NAME, DropTableSpec())
+    with pytest.raises(JobError) as caught:
+        warehouse.connector.metadata.load_table(NAME)
+    assert caught.value.code is ErrorCode.TABLE_NOT_FOUND
+    create(warehouse.connector, {"id": "int"})
+    assert read(warehouse.connector) == []
 
 
 def test_snapshots_expire(warehouse: Warehouse) -> None:

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -88,18 +91,24 @@ class Kitchen:
 
     def run(self, dag_id: str, at: str, **conf: str) -> str:
         """Run a recipe's DAG once; what it printed."""
+        done = self.run_anyhow(dag_id, at, {}, **conf)
+        assert done.returncode == 0, done.stdout[-8000:]
+        return done.stdout
+
+    def run_anyhow(
+        self, dag_id: str, at: str, variables: Mapping[str, str], **conf: str
+    ) -> subprocess.CompletedProcess[str]:
+        """The same, whether or not it succeeds."""
         copies = self.lake.folder / "dags"
         shutil.copytree(RECIPES / "sql", copies / "sql", dirs_exist_ok=True)
         for file in RECIPES.glob("*.py"):
             text = file.read_text().replace('"paimon_default"', f'"{self.catalog}"')
             (copies / file.name).write_text(text)
-        done = self.lake.airflow(
+        return self.lake.airflow(
             *("dags", "test", dag_id, at, "--conf"),
             json.dumps({"landing": str(self.landing), **conf}),
-            environment=self.environment(),
+            environment={**self.environment(), **variables},
         )
-        assert done.returncode == 0, done.stdout[-8000:]
-        return done.stdout
 
     def environment(self) -> dict[str, str]:
         extra: dict[str, Any] = {"warehouse": str(self.warehouse)}
@@ -216,3 +225,30 @@ def test_a_file_of_several_statements(kitchen: Kitchen) -> None:
         ("tea", "5.00", "2026-03-01"),
     ]
     assert len(kitchen.rows("shop.sales")) == 3
+
+
+def test_a_chat_is_told_why_a_merge_failed(kitchen: Kitchen) -> None:
+    told: list[Any] = []
+
+    class Chat(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    kitchen.land("payments", "payment_id,amount\n1,2.00\n" + "x,1.00\n" * 11)
+    with HTTPServer(("127.0.0.1", 0), Chat) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = {"AIRFLOW_VAR_ALERT_WEBHOOK": f"http://127.0.0.1:{server.server_port}"}
+        kitchen.run_anyhow("alerting", "2026-03-01", address)
+        server.shutdown()
+    (facts,) = told
+    assert (facts["code"], facts["table"], facts["guard"]) == (
+        *("TOO_MANY_BAD_ROWS", "shop.payments"),
+        "max_bad_rows",
+    )
+    assert facts["text"].endswith("More: docs/errors.md#too_many_bad_rows")
+    assert kitchen.rows("shop.payments") == []

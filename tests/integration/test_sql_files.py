@@ -113,6 +113,7 @@ def _batch(patch: pytest.MonkeyPatch, lake: Path, name: str, format_: str) -> st
         extra |= {"type": "sql", "warehouse": f"file://{lake}", "workspace": str(lake)}
         host = {"host": f"sqlite:///{lake}/catalog.db"}
     connection(patch, "files_default", conn_type=format_, extra=extra, **host)
+    connection(patch, "spark_default", conn_type="spark", host="local[2]")
     with DAG(
         name,
         schedule=None,
@@ -135,10 +136,10 @@ def _batch(patch: pytest.MonkeyPatch, lake: Path, name: str, format_: str) -> st
     with all_known():
         task.check_sql()
         task.require_used_catalogs(hook)
-        requests = {
-            each: statement.job_request(context, hook, each)
-            for each, statement in task._known_operators().items()
-        }
+        known = task._known_operators()
+        requests = {each: found.job_request(context, hook, each) for each, found in known.items()}
+        # Nothing of what the file makes is there yet.
+        task._require_valid(known, requests, hook)
         return task._batch(context, requests).to_json()
 
 

@@ -22,10 +22,12 @@ from spark_jobs.contract.alter_table import (
     UnsetProperties,
     WidenColumn,
 )
+from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
 from tests.judge.rest_server import RestCatalog
+from tests.support.noted import Noted
 from tests.support.paimon_tables import append, create, read
 from tests.support.proxy import Fault, proxy_before
 
@@ -87,3 +89,29 @@ def test_two_that_alter_at_once(rest: RestCatalog, name: TableName) -> None:
         alter(connector, name, AddColumn("N", "INT"))
     assert caught.value.code is ErrorCode.COLUMN_EXISTS
     assert alter(connector, name, AddColumn("n", "INT", if_not_exists=True)) == []
+
+
+@pytest.mark.parametrize("fault", [None, "lose the request", "lose the answer"])
+def test_a_table_is_dropped_once(rest: RestCatalog, name: TableName, fault: Fault | None) -> None:
+    connector, note = open_connector(rest.spec(), rest.credentials), Noted()
+    with proxy_before(rest.uri) as proxy:
+        unlucky = open_connector(replace(rest, uri=proxy.endpoint).spec(), rest.credentials)
+        assert unlucky.alterations is not None
+        plan = proxy.add("DELETE", f"/tables/{name.table}", fault) if fault else None
+        try:
+            assert unlucky.alterations.drop_table(name, DropTableSpec(), note=note)
+        except JobError as error:
+            assert plan is not None
+            if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
+                raise
+            assert unlucky.alterations.drop_table(name, DropTableSpec(), note=note)
+        assert plan is None or plan.seen > 0
+    with pytest.raises(JobError) as caught:
+        connector.metadata.load_table(name)
+    assert caught.value.code is ErrorCode.TABLE_NOT_FOUND
+
+    # Whatever has the name then is of somebody else.
+    create(connector, {"id": "bigint"}, name=name)
+    assert connector.alterations is not None
+    assert connector.alterations.drop_table(name, DropTableSpec(), note=note)
+    assert connector.metadata.load_table(name).columns[0].name == "id"

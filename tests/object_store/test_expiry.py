@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.connectors.paimon.maintenance.table_maintenance import PaimonMaintenance
 from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
     DeleteTagSpec,
@@ -113,6 +114,21 @@ def test_snapshots_expire(warehouse: Warehouse) -> None:
     deleted = warehouse.care.delete_tag(NAME, DeleteTagSpec("second"), dry_run=False)
     assert deleted.data_files == 1
     assert len(warehouse.keys(".parquet")) == 1
+
+
+def test_a_dropped_table_leaves_nothing(warehouse: Warehouse) -> None:
+    connector = warehouse.connector
+    warehouse.care.create_tag(NAME, CreateTagSpec("second", 2))
+    create(connector, {"id": "int"}, name=replace(NAME, table="orders_2"))
+    assert connector.alterations is not None
+
+    assert connector.alterations.drop_table(NAME, DropTableSpec())
+
+    assert warehouse.keys() == []
+    with pytest.raises(JobError) as caught:
+        connector.metadata.load_table(NAME)
+    assert caught.value.code is ErrorCode.TABLE_NOT_FOUND
+    assert connector.metadata.load_table(replace(NAME, table="orders_2"))
 
 
 def test_the_base_of_a_running_merge_stays_readable(warehouse: Warehouse) -> None:

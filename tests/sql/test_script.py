@@ -117,6 +117,16 @@ def test_the_time_zone_is_that_of_the_statements_behind() -> None:
     ]
 
 
+def test_settings_that_change_no_row_are_of_the_whole_job() -> None:
+    text = (
+        "DELETE FROM d.t; SET spark.sql.shuffle.partitions = 7; SET spark.sql.adaptive.enabled=true"
+    )
+    assert read_script(text).conf == {
+        "spark.sql.shuffle.partitions": "7",
+        "spark.sql.adaptive.enabled": "true",
+    }
+
+
 def test_a_database_with_a_catalog_is_to_be_checked() -> None:
     script = read_script("USE DATABASE a; USE lake.b; DELETE FROM t")
     (named,) = script.named
@@ -173,7 +183,12 @@ REFUSED = {
     "FROM d.s INSERT INTO d.t SELECT *": ("FROM", "each INSERT"),
     "BEGIN DELETE FROM d.t; END": ("BEGIN", "in the DAG"),
     "USE CATALOG lake": ("USE CATALOG", "USE catalog.database"),
-    "SET spark.sql.shuffle.partitions=7": ("SET spark.sql.shuffle.partitions", "conf="),
+    "SET spark.executor.memory=7g": ("SET spark.executor.memory", "conf="),
+    "SET spark.sql.shuffle.partitions=7; SET spark.sql.shuffle.partitions=8": (
+        "spark.sql.shuffle.partitions has another value before",
+        "Leave one",
+    ),
+    "SET spark.sql.parser.quotedRegexColumnNames=true": ("SET spark.sql.parser", "default of it"),
     "SET spark.sql.ansi.enabled=false": ("SET spark.sql.ansi.enabled", "ANSI SQL"),
     "SET TIME ZONE LOCAL": ("SET TIME ZONE LOCAL", "SET TIME ZONE 'Europe/Berlin'"),
     "SET": ("expected SET key = value", ""),

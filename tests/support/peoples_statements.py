@@ -88,7 +88,7 @@ EDITED = {
     "external": "CREATE EXTERNAL TABLE shop.outside (id INT) LOCATION '/data/outside'",
     "location": "CREATE TABLE shop.placed (id INT) LOCATION '/data/placed' COMMENT 'x'",
     "database": "CREATE DATABASE IF NOT EXISTS shop; TRUNCATE TABLE shop.copy",
-    "setting": "SET spark.sql.shuffle.partitions = 8; TRUNCATE TABLE shop.copy",
+    "setting": "SET hive.exec.dynamic.partition.mode = nonstrict; TRUNCATE TABLE shop.copy",
     "show": """
         SHOW PARTITIONS shop.orders; DESCRIBE TABLE EXTENDED shop.orders;
         TRUNCATE TABLE shop.copy""",

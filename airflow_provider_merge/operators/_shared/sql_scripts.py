@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, Final
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.operators._shared.drop_table import DropTableStatement
+from airflow_provider_merge.operators._shared.spark_conf import spark_conf
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.operators._shared.sql_parameter import (
     names_sql_file,
@@ -20,6 +21,7 @@ from airflow_provider_merge.operators._shared.sql_parameter import (
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.sql.script import Script, outline, read_script
+from airflow_provider_merge.submit.submitter import SparkSettings
 from airflow_provider_merge.task_errors import naming_task
 from airflow_provider_merge.templates import is_known_name, is_template, with_words
 from spark_jobs.contract.request import TableName
@@ -80,6 +82,18 @@ class SqlScriptsOperator(SparkJobOperator):
         self._sql_files: dict[int, str] = {}
         self._outlines: dict[int, tuple[str, ...]] = {}
         self._scripts: dict[tuple[str, str, str], Script] = {}
+
+    def spark_settings(self) -> SparkSettings:
+        """Those of the parameters, with what SET sets for the whole job."""
+        settings = super().spark_settings()
+        # The base asks for them, too, before it is known whether there is a text.
+        if "_scripts" not in vars(self) or not self._knows_names():
+            return settings
+        conf = dict(settings.conf)
+        for at, text in enumerate(self._texts()):
+            if not (is_template(text) or self._is_path(at, text)):
+                conf |= self._labelled(at, text).conf
+        return replace(settings, conf=spark_conf(conf))
 
     def resolve_template_files(self) -> None:
         """Read the files when the DAG is parsed."""

@@ -4,7 +4,7 @@ import { airflowLink, ask, el, facts, moment, number, pageOf, percent, problemNo
 
 // Milliseconds: a job tells how far it is at most so often; where none runs, another may begin.
 const every = 10000;
-const idle = 60000;
+const idle = 20000;
 // For so many the page waits for the first answer, so that nothing on it moves afterwards.
 const patience = 2000;
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.contract.progress_note import Share
+
+# Of the job that starts Python workers while the first statement begins.
+START_GROUP: Final = "start-workers"
 
 
 def observed_metric(frame: DataFrame, observation: str) -> int:
@@ -32,15 +35,15 @@ def running_tasks(spark: SparkSession) -> int:
 def share_of(spark: SparkSession, job_group: str | None) -> Share:
     """What has been done of the stages that are at work for a statement.
 
-    ``job_group``: that of its jobs; None: all jobs are its own.
+    ``job_group``: that of its jobs; None: all jobs but that of ``START_GROUP`` are its own.
     """
     context = spark._jsparkSession.sparkContext()
     tracker = context.statusTracker()
     stages = {int(each) for each in tracker.getActiveStageIds()}
-    if job_group is not None:
-        jobs = [tracker.getJobInfo(each) for each in tracker.getJobIdsForGroup(job_group)]
-        known = [each.get().stageIds() for each in jobs if each.isDefined()]
-        stages &= {int(stage) for each in known for stage in each}
+    if job_group is None:
+        stages -= _stages_of(tracker, START_GROUP)
+    else:
+        stages &= _stages_of(tracker, job_group)
     done = tasks = rows = 0
     for number in stages:
         stage = tracker.getStageInfo(number)
@@ -49,6 +52,13 @@ def share_of(spark: SparkSession, job_group: str | None) -> Share:
             tasks += int(stage.get().numTasks())
             rows += _rows(context, number)
     return Share(done, tasks, rows)
+
+
+def _stages_of(tracker: Any, job_group: str) -> set[int]:
+    """The stages of the jobs of a group, also of those that have ended."""
+    jobs = [tracker.getJobInfo(each) for each in tracker.getJobIdsForGroup(job_group)]
+    found = [each.get().stageIds() for each in jobs if each.isDefined()]
+    return {int(stage) for each in found for stage in each}
 
 
 def _rows(context: Any, stage: int) -> int:

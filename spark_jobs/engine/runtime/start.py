@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.engine.runtime.java_names import java_class
 from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.runtime.query_status import START_GROUP
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def stop(spark: SparkSession) -> None:
 def _start_workers(spark: SparkSession) -> None:
     # If it fails, so does the statement, with a better error.
     with suppress(Exception):
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", START_GROUP)
         size = spark.sparkContext.defaultParallelism
         map_in_arrow(spark.range(size, numPartitions=size), _handed_on, "id long").collect()
 

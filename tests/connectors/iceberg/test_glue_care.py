@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.maintenance import (
     CherryPickSpec,
     CreateBranchSpec,
@@ -239,3 +240,15 @@ def test_the_job_of_care_for_many_tables(spark: SparkSession, tables: GlueTables
     rows = pa.table({"id": [3]}, schema=SCHEMA)
     table(tables).append(rows)
     assert ids(tables) == [0, 1, 2, 3]
+
+
+def test_a_table_is_dropped_and_its_files_stay(tables: GlueTables) -> None:
+    folder = root(tables)
+    files_before = set(folder.rglob("*"))
+    assert done(tables, DropTableSpec()).dropped
+    assert not tables.library().table_exists(("db", "t"))
+    assert set(folder.rglob("*")) == files_before
+    request = JobRequest("purge", NAME, tables.spec(), DropTableSpec(purge=True))
+    refused = run(request, None, tables.keys).error
+    assert refused is not None
+    assert refused.code == "NOT_SUPPORTED"

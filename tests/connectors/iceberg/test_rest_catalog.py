@@ -13,6 +13,7 @@ import pytest
 
 from spark_jobs.connectors.iceberg.library import catalogs
 from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.maintenance import CreateTagSpec, DeleteTagSpec, RollbackSpec
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import ErrorCode, JobError
@@ -21,6 +22,7 @@ from tests.connectors.iceberg.lost_requests import assert_one_snapshot, assert_r
 from tests.connectors.iceberg.plain_tables import NAME
 from tests.connectors.iceberg.rest_tables import RestTables
 from tests.judge.iceberg_server import IcebergRest, iceberg_rest
+from tests.support.noted import Noted
 from tests.support.proxy import Fault, Proxy, proxy_before
 from tests.support.small_server import Answer, serving
 
@@ -51,6 +53,31 @@ def tables(iceberg_rest: IcebergRest) -> RestTables:
 def proxy(tables: RestTables) -> Iterator[Proxy]:
     with proxy_before(tables.server.uri) as running:
         yield running
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [None, "lose the request", "lose the answer"])
+@pytest.mark.parametrize("purge", [False, True])
+def test_a_table_is_dropped_once(
+    tables: RestTables, proxy: Proxy, fault: Fault | None, purge: bool
+) -> None:
+    spec, note = DropTableSpec(purge=purge), Noted()
+    alterations = tables.open(proxy.endpoint).alterations
+    assert alterations is not None
+    plan = proxy.add("DELETE", _COMMITS, fault) if fault else None
+    try:
+        assert alterations.drop_table(NAME, spec, note=note)
+    except JobError as error:
+        if plan is None or error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
+            raise
+        assert alterations.drop_table(NAME, spec, note=note)
+    assert plan is None or plan.seen > 0
+    assert not tables.library().table_exists(("db", "t"))
+
+    # Whatever has the name then is of somebody else.
+    tables.library().create_table(("db", "t"), SCHEMA)
+    assert alterations.drop_table(NAME, spec, note=note)
+    assert tables.library().table_exists(("db", "t"))
 
 
 @pytest.mark.slow

@@ -1,21 +1,19 @@
-"""A merge that tells a chat, by a webhook, why it failed: the code, the table and the guard.
+"""Recipe: a chat is told why a merge failed. See docs/recipes/alerting.md.
 
-The variable ``alert_webhook`` of Airflow is the address that gets a JSON document. The merge takes
-changes of a day only as long as few enough orders of the file cannot be read. It needs the
-connections ``paimon_default`` (the warehouse) and ``spark_default``, and the table that
-``merge_orders`` creates.
+The variable ``alert_webhook`` of Airflow is the address that gets a JSON document.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import requests
 from airflow.sdk import DAG, BaseNotifier
 
 from airflow_provider_merge.operators.clauses import when_matched, when_not_matched
+from airflow_provider_merge.operators.create_table import CreateTableOperator, column
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import file_source
 
@@ -26,7 +24,7 @@ class WebhookNotifier(BaseNotifier):
     :param url: where to
     """
 
-    template_fields: Sequence[str] = ("url",)
+    template_fields: ClassVar[Sequence[str]] = ("url",)
 
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -47,38 +45,34 @@ class WebhookNotifier(BaseNotifier):
 
 
 with DAG(
-    "alert_orders",
+    "alerting",
     schedule=None,
-    start_date=datetime(2024, 1, 1),
+    start_date=datetime(2026, 1, 1),
     params={"landing": "/landing"},
     default_args={
+        "catalog_conn_id": "paimon_default",
+        "target": "shop.payments",
         "retries": 2,
         "retry_delay": timedelta(minutes=1),
         "on_failure_callback": WebhookNotifier("{{ var.value.alert_webhook }}"),
     },
 ) as dag:
-    MergeIntoOperator(
+    create = CreateTableOperator(
+        task_id="create",
+        columns=[column("payment_id", "BIGINT"), column("amount", "DECIMAL(10, 2)")],
+    )
+    merge = MergeIntoOperator(
         task_id="merge",
-        target="shop.orders",
         source=file_source(
-            "{{ params.landing }}/orders.csv",
+            "{{ params.landing }}/payments",
             "csv",
             options={"header": True},
-            schema="order_id BIGINT, customer STRING, amount DECIMAL(10, 2)",
+            schema="payment_id BIGINT, amount DECIMAL(10, 2)",
             on_bad_rows="quarantine",
             quarantine="{{ params.landing }}/bad",
             max_bad_rows=10,
         ),
-        on="t.order_id = s.order_id",
-        when=[
-            when_matched().update({"amount": "s.amount"}),
-            when_not_matched().insert(
-                {
-                    "order_id": "s.order_id",
-                    "customer": "s.customer",
-                    "amount": "s.amount",
-                    "status": "'open'",
-                }
-            ),
-        ],
+        on="t.payment_id = s.payment_id",
+        when=[when_matched().update_all(), when_not_matched().insert_all()],
     )
+    create >> merge
