@@ -78,6 +78,7 @@ def _job(
     progress: Progress,
     answers: Path | None = None,
     opened: Future[Connector] | None = None,
+    dropped_by: JobRequest | None = None,
 ) -> RequestJob | JobResult:
     """The job of a request on its open catalog; a result if it cannot even begin."""
     redaction = Redaction.of(credentials.values())
@@ -92,7 +93,7 @@ def _job(
             connector = opened.result() if opened else open_of(request, credentials)
     except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a result
         return OperationLog.failed(request, redaction.error(translated(error)))
-    return kind(request, spark, connector, progress, redaction, answers)
+    return kind(request, spark, connector, progress, redaction, answers, dropped_by)
 
 
 def run_all(
@@ -107,6 +108,7 @@ def run_all(
     for which ``max_seconds`` left no time.
     """
     deadline = monotonic() + (batch.max_seconds or float("inf"))
+    drops = batch.drops_behind()
 
     def own(request: JobRequest) -> Mapping[str, str]:
         return batch.credentials_of(request.catalog, credentials or {})
@@ -114,7 +116,8 @@ def run_all(
     def check_one(request: JobRequest) -> JobResult | None:
         if not isinstance(request.statement, Job.statements):
             return None
-        job = _job(request, spark.newSession(), own(request), Progress())
+        drop = drops.get(request.operation_id)
+        job = _job(request, spark.newSession(), own(request), Progress(), dropped_by=drop)
         return job.check() if isinstance(job, Job) else cast("JobResult", job)
 
     def run_one(request: JobRequest) -> JobResult:
@@ -126,7 +129,11 @@ def run_all(
             spark.sparkContext.setLocalProperty("spark.scheduler.pool", group)
             spark.sparkContext.setLocalProperty("spark.jobGroup.id", group)
         progress = Progress(group)
-        result = run_and_hand_over(request, spark.newSession(), own(request), progress, answers)
+        drop = drops.get(request.operation_id)
+        session = spark.newSession()
+        result = run_and_hand_over(
+            request, session, own(request), progress, answers, dropped_by=drop
+        )
         log.info("%s", summary(result))
         return result
 
@@ -153,9 +160,10 @@ def run_and_hand_over(
     progress: Progress,
     answers: Path | None,
     opened: Future[Connector] | None = None,
+    dropped_by: JobRequest | None = None,
 ) -> JobResult:
     """Call ``run``, and store the result of a dry run where its operator finds it."""
-    job = _job(request, spark, credentials, progress, answers, opened)
+    job = _job(request, spark, credentials, progress, answers, opened, dropped_by)
     if not isinstance(job, RequestJob):
         return job
     result = job.run()

@@ -65,12 +65,19 @@ def run(parsed: argparse.Namespace) -> int:
         sys.stdout.write(f"{line}\n")
     if parsed.write is None:
         return int(any(not file.runs or any(s.edit for s in file.statements) for file in found))
+    _write(parsed.write, skeleton(parsed.write, found, parsed.conn, parsed.database, sources))
     for file in found:
         if file.error is None and any(each.edit for each in file.statements):
-            file.path.write_text(edited_text(file))
-    parsed.write.write_text(skeleton(parsed.write, found, parsed.conn, parsed.database, sources))
+            _write(file.path, edited_text(file))
     sys.stdout.write(f"written: {parsed.write}\n")
     return int(any(not file.runs for file in found))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_bytes(text.encode())
+    except OSError as error:
+        raise invalid("--write", f"{path} cannot be written: {error.strerror}") from None
 
 
 def _files(paths: list[Path]) -> list[Path]:

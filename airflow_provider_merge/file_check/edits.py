@@ -10,6 +10,7 @@ from typing import Final
 from airflow_provider_merge.operators._shared.spark_conf import spark_conf
 from airflow_provider_merge.sql.cursor import Cursor
 from airflow_provider_merge.sql.lexer import LexicalError, tokenize
+from airflow_provider_merge.sql.queries import QUERY_WORDS
 from airflow_provider_merge.sql.text import SqlText
 from spark_jobs.contract.secret_names import holds_secret, is_secret_name
 from spark_jobs.errors import JobError
@@ -21,8 +22,14 @@ _WITHOUT_EFFECT: Final = (
     *(("CREATE", "DATABASE"), ("CREATE", "SCHEMA"), ("CREATE", "NAMESPACE")),
     *(("SELECT",), ("VALUES",)),
 )
+# What makes of them more than that: CACHE TABLE ... AS makes a view, LOCATION places tables.
+_WITH_EFFECT: Final = {
+    "CACHE": ("AS", *QUERY_WORDS),
+    "CREATE": ("LOCATION", "MANAGED", "WITH"),
+}
 # Settings of Hive's own engines, which Spark does not read.
 _OF_HIVE: Final = ("hive.", "mapred.", "mapreduce.", "tez.")
+_KEY: Final = re.compile(r"[\w.-]+")
 _VARIABLE: Final = re.compile(r"\$\{(?:hivevar:|hiveconf:|env:)?([A-Za-z_]\w*)\}")
 # Variables with the names of Airflow's own values.
 _OF_AIRFLOW: Final = ("ds", "ds_nodash", "ts", "ts_nodash")
@@ -56,13 +63,22 @@ def edit_of(piece: str) -> Edit | None:
         if found is None:
             return None
         conf = found
-    if setting is not None or any(Cursor(sql).at(*words) for words in _WITHOUT_EFFECT):
+    if setting is not None or _is_without_effect(sql):
         text = _commented(text)
     else:
         for change in _CHANGES:
             text = change(SqlText(text))
     own = tuple(each for each in params if each not in _OF_AIRFLOW)
     return None if text == piece else Edit(text, conf, own)
+
+
+def _is_without_effect(sql: SqlText) -> bool:
+    first, *others = sql.tokens
+    more = _WITH_EFFECT.get(first.text.upper(), ())
+    # CACHE TABLE has one of the words itself.
+    if any(each.is_word(*more) for each in others[1:]):
+        return False
+    return any(Cursor(sql).at(*words) for words in _WITHOUT_EFFECT)
 
 
 def _template(variable: re.Match[str]) -> str:
@@ -84,7 +100,9 @@ def _conf(key: str, value: str) -> dict[str, str] | None:
 
     What settings of ``spark.sql`` are read, the parser decides.
     """
-    if is_secret_name(key) or holds_secret(value) or key.lower().startswith("spark.sql."):
+    if not _KEY.fullmatch(key) or key.lower().startswith("spark.sql."):
+        return None
+    if is_secret_name(key) or holds_secret(value):
         return None
     if key.lower().startswith(_OF_HIVE):
         return {}

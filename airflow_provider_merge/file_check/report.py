@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from airflow_provider_merge.file_check.edits import changed_lines
-from airflow_provider_merge.file_check.verdicts import FileVerdict, Verdict
+from airflow_provider_merge.file_check.verdicts import FileVerdict, Verdict, text_of
 from spark_jobs.errors import JobError
 
 _WIDTH: Final = 34
@@ -21,6 +21,8 @@ def report(files: Sequence[FileVerdict]) -> Iterator[str]:
             yield from _refusal(file.error)
         for each in file.statements:
             yield from _told(each, is_query=file.is_query)
+        if file.drops:
+            yield "    of the task: allow_drop=True"
     statements = [each for file in files for each in file.statements]
     edited = sum(each.edit is not None and each.error is None for each in statements)
     refused = sum(each.error is not None for each in statements)
@@ -33,19 +35,11 @@ def report(files: Sequence[FileVerdict]) -> Iterator[str]:
 
 
 def edited_text(file: FileVerdict) -> str:
-    """The text of a file with its edits.
-
-    A statement that was not found again, because others made the same text of it, stays.
-    """
-    text = file.path.read_text()
-    position = 0
-    for each in file.statements:
-        place = text.find(each.written, position)
-        if place < 0:
-            continue
-        after = each.written if each.edit is None else each.edit.text
-        text = text[:place] + after + text[place + len(each.written) :]
-        position = place + len(after)
+    """The text of a file with its edits, but without a byte order mark."""
+    text = text_of(file.path)
+    for each in reversed(file.statements):
+        if each.edit is not None:
+            text = text[: each.start] + each.edit.text + text[each.start + len(each.written) :]
     return text
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from airflow_provider_merge.file_check.verdicts import FileVerdict
 
+_PARAM = "Param(type='string')"
 _NO_NAME = re.compile(r"\W+")
 
 
@@ -24,7 +25,7 @@ def skeleton(
 
     ``sources``: those that the command was told of; where their files are, the person has to say.
     """
-    running = [file for file in files if file.runs]
+    running = [file for file in files if file.makes_task]
     params = dict.fromkeys(
         name
         for file in running
@@ -32,6 +33,7 @@ def skeleton(
         if each.edit
         for name in each.edit.params
     )
+    params_text = ", ".join(f"{name!r}: {_PARAM}" for name in params)
     folder = dag_file.absolute().parent
     outside = any(".." in _relative(file.path, folder).split("/") for file in running)
     lines = [
@@ -39,7 +41,7 @@ def skeleton(
         "",
         "from datetime import datetime",
         "",
-        "from airflow.sdk import DAG",
+        f"from airflow.sdk import DAG{', Param' if params else ''}",
         "",
         *_imports(running, sources),
         "",
@@ -50,16 +52,24 @@ def skeleton(
         "    schedule=None,",
         "    start_date=datetime(2026, 1, 1),",
         *([f"    template_searchpath=[{str(_common(running))!r}],"] if outside else []),
-        *([f"    params={{{', '.join(f'{name!r}: None' for name in params)}}},"] if params else []),
+        # Without a default: a run that is given no value must not begin.
+        *([f"    params={{{params_text}}},"] if params else []),
         f"    default_args={{'catalog_conn_id': {conn_id!r}}},",
         "):",
     ]
     base = _common(running) if outside else folder
+    names: list[str] = []
     for file in running:
-        lines += _task(file, _relative(file.path, base), database, sources)
+        path = _relative(file.path, base)
+        name = _name(PurePosixPath(path).with_suffix("").as_posix())
+        names.append(name)
+        again = f"_{names.count(name)}" if names.count(name) > 1 else ""
+        lines += _task(file, f"{name}{again}", path, database, sources)
     for file in files:
         if not file.runs:
             lines.append(f"    # Not yet: {_relative(file.path, folder)}; see the report.")
+        elif not file.makes_task:
+            lines.append(f"    # Nothing to run is left in {_relative(file.path, folder)}.")
     if not running:
         lines.append("    pass")
     return "\n".join([*lines, ""])
@@ -76,19 +86,20 @@ def _imports(running: Sequence[FileVerdict], sources: Mapping[str, Any]) -> Iter
 
 
 def _task(
-    file: FileVerdict, path: str, database: str | None, sources: Mapping[str, Any]
+    file: FileVerdict, name: str, path: str, database: str | None, sources: Mapping[str, Any]
 ) -> Iterator[str]:
     kind = "QueryOperator" if file.is_query else "StatementsOperator"
     conf = {k: v for each in file.statements if each.edit for k, v in each.edit.conf.items()}
-    text = file.path.read_text()
-    read = [name for name in sources if re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)]
+    read = [name for name in sources if name in file.sources]
     yield f"    {kind}("
-    yield f"        task_id={_name(Path(path).with_suffix('').as_posix())!r},"
+    yield f"        task_id={name!r},"
     yield f"        sql={path!r},"
     if database is not None:
         yield f"        database={database!r},"
     if read:
         yield f"        sources={{{', '.join(f'{name!r}: {name.upper()}' for name in read)}}},"
+    if file.drops:
+        yield "        allow_drop=True,"
     if conf:
         yield f"        conf={conf!r},"
     yield "    )"

@@ -21,7 +21,15 @@ from airflow_provider_merge.operators._shared.sql_scripts import require_used_ca
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators.statement_list import operator_of
 from airflow_provider_merge.sql.parser import parse_query
-from airflow_provider_merge.sql.script import ScriptReader, ScriptStatement, pieces, spans
+from airflow_provider_merge.sql.script import (
+    ScriptReader,
+    ScriptStatement,
+    drops_table,
+    pieces,
+    refuse_variables,
+    spans,
+)
+from airflow_provider_merge.sql.text import SqlText
 from spark_jobs.contract.request import JobRequest, TableName
 from spark_jobs.contract.statements import redefines
 from spark_jobs.errors import JobError
@@ -34,8 +42,8 @@ class Verdict:
     """What becomes of one statement; it runs as it is if it has neither ``edit`` nor ``error``.
 
     ``line`` is that in which it begins, from 1; ``words`` are its first ones. ``written`` is its
-    text in the file, and ``edit`` what to write instead. ``statement``: None for a query, and for
-    what only matters to the statements behind it.
+    text in the file, from the position ``start``, and ``edit`` what to write instead.
+    ``statement``: None for a query, and for what only matters to the statements behind it.
     """
 
     line: int
@@ -44,16 +52,31 @@ class Verdict:
     statement: ScriptStatement | None = None
     edit: Edit | None = None
     error: JobError | None = None
+    start: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class FileVerdict:
-    """What becomes of a file; ``error`` is that of all of it: nothing of it was read."""
+    """What becomes of a file; ``error`` is that of all of it: nothing of it was read.
+
+    ``sources``: the names of those that it reads.
+    """
 
     path: Path
     statements: tuple[Verdict, ...] = ()
     is_query: bool = False
     error: JobError | None = None
+    sources: frozenset[str] = frozenset()
+
+    @property
+    def makes_task(self) -> bool:
+        """Whether it runs, and does something."""
+        return self.runs and (self.is_query or any(each.statement for each in self.statements))
+
+    @property
+    def drops(self) -> bool:
+        """Whether it drops tables, which its task has to allow."""
+        return any(each.statement and drops_table(each.statement) for each in self.statements)
 
     @property
     def runs(self) -> bool:
@@ -86,9 +109,13 @@ class FileCheck:
             text = rendered(path, self.values)
             found = list(pieces(text))
             if len(found) == 1 and self._is_query(found[0]):
-                return FileVerdict(path, (_verdict(found[0]),), is_query=True)
-            written = masked(path.read_text().removeprefix("\ufeff"))
-            return FileVerdict(path, tuple(self._statements(path, found, written)))
+                refuse_variables(SqlText(found[0]))
+                names = {each.name.lower() for each in SqlText(found[0]).tokens if each.is_name}
+                read = frozenset(each for each in self.sources if each.lower() in names)
+                return FileVerdict(path, (_verdict(found[0]),), is_query=True, sources=read)
+            written, reader = masked(text_of(path)), ScriptReader(self.sources, self.database)
+            verdicts = tuple(self._statements(path, found, written, reader))
+            return FileVerdict(path, verdicts, sources=frozenset(reader.views.used))
         except JobError as error:
             return FileVerdict(path, error=on_line(error, "", str(path)))
 
@@ -100,17 +127,17 @@ class FileCheck:
         return True
 
     def _statements(
-        self, path: Path, found: list[str], written: MaskedText | None
+        self, path: Path, found: list[str], written: MaskedText | None, reader: ScriptReader
     ) -> Iterator[Verdict]:
-        reader = ScriptReader(self.sources, self.database)
         places = [] if written is None else list(spans(written.text))
         for at, piece in enumerate(found):
-            original = ""
+            original, start = "", 0
             if written is not None and len(places) == len(found):
-                original = written.text[slice(*places[at])]
+                original, start = written.text[slice(*places[at])], places[at][0]
             text = original if written is None else written.restored(original)
             try:
-                yield _verdict(piece, text, statement=self._read(path, reader, piece))
+                statement = self._read(path, reader, piece)
+                yield _verdict(piece, text, statement=statement, start=start)
             except JobError as error:
                 edit = None if written is None else self._edit(written, original)
                 try:
@@ -118,13 +145,16 @@ class FileCheck:
                         raise
                     statement = self._read(path, reader, self._edited(edit))
                 except JobError:
-                    yield _verdict(piece, text, error=error)
+                    yield _verdict(piece, text, error=error, start=start)
                 else:
-                    yield _verdict(piece, text, statement=statement, edit=edit)
+                    yield _verdict(piece, text, statement=statement, edit=edit, start=start)
 
     def _edit(self, written: MaskedText, original: str) -> Edit | None:
         edit = edit_of(original)
-        return None if edit is None else replace(edit, text=written.restored(edit.text))
+        if edit is None:
+            return None
+        conf = {name: written.restored(value) for name, value in edit.conf.items()}
+        return replace(edit, text=written.restored(edit.text), conf=conf)
 
     def _edited(self, edit: Edit) -> str:
         """The edited statement with its templates filled in; "" if nothing is left."""
@@ -209,7 +239,15 @@ class FileCheck:
         )
 
 
+def text_of(path: Path) -> str:
+    """The text of a file as it is, with the ends of its lines, but without a byte order mark."""
+    return path.read_bytes().decode().removeprefix("\ufeff")
+
+
 def _verdict(piece: str, written: str = "", **found: Any) -> Verdict:
     line = piece.count("\n", 0, len(piece) - len(piece.lstrip())) + 1
     words = " ".join(piece.split()[:_MOST_WORDS])
+    if words.upper().startswith("SET "):
+        # A value may be a secret.
+        words = " ".join(words.partition("=")[0].split()[:2])
     return Verdict(line, words, written or piece.strip(), **found)

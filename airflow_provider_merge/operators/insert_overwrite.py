@@ -40,8 +40,8 @@ class InsertOverwriteOperator(InsertOperator):
     :param allow_empty: an empty source may clear the table in mode ``table``
     :param last_writer_wins: also replace what others commit to the same partitions meanwhile,
         instead of running again after the conflict
-    :param whole_if_unpartitioned: in mode ``dynamic``, replace all rows of a table that has no
-        partitions, as Spark does
+    :param whole_if_unpartitioned: mode ``dynamic`` does what Spark's does: of a table without
+        partitions all rows are replaced, and by no rows nothing is, also if the spec is full
     :param schema_evolution: true: add the columns and nested fields of the source that the table
         lacks, also if ``sql`` does not say WITH SCHEMA EVOLUTION
     :param type_widening: true: with schema evolution, give columns of the table the source's types

@@ -28,6 +28,7 @@ from spark_jobs.errors import ErrorCode
 # What spark-sql replaces in a text, also inside of strings.
 _VARIABLE: Final = re.compile(r"\$\{[^}\s]*\}")
 # Statements that change rows; what they mean, their own parser reads.
+_DROP: Final = "drop_table"
 _TIME_ZONE: Final = JobOptions().session_time_zone
 _OF_ROWS: Final = ("MERGE", "UPDATE", "DELETE", "INSERT", "TRUNCATE", "WITH")
 
@@ -130,7 +131,7 @@ class ScriptReader:
     def statement(self, piece: str) -> ScriptStatement | None:
         """One of ``pieces``; None: it only matters for those behind it. Raises as ``read``."""
         sql = SqlText(piece)
-        _refuse_variables(sql)
+        refuse_variables(sql)
         cursor = Cursor(sql)
         silent: dict[tuple[str, ...], Callable[[Cursor], None]] = {
             ("SET",): self.settings.read,
@@ -159,7 +160,8 @@ class ScriptReader:
             return self._call(sql)
         if cursor.accept("DROP", "TABLE"):
             return self._drop(cursor)
-        if cursor.at("ALTER", "TABLE") or cursor.at("COMMENT", "ON", "TABLE"):
+        if cursor.accept("ALTER", "TABLE") or cursor.accept("COMMENT", "ON", "TABLE"):
+            self._refuse_view(cursor)
             return _statement(sql, "alter_table", self._text(sql))
         raise refused(sql)
 
@@ -174,15 +176,22 @@ class ScriptReader:
     def _drop(self, cursor: Cursor) -> ScriptStatement:
         sql = cursor.sql
         if_exists = cursor.accept("IF", "EXISTS")
-        start, parts = cursor.token.start, cursor.name("the name of the table")
-        if len(parts) == 1 and self.views.has(parts[0].name):
-            problem = f"{parts[0].text} is a temporary view"
-            raise sql.error(start, problem, "Write DROP VIEW.", ErrorCode.REQUEST_INVALID)
+        parts = self._refuse_view(cursor, "Write DROP VIEW.")
         table = Views(sql, (), self.database).table(parts)
         purge = cursor.accept("PURGE")
         cursor.expect_end()
         parameters = {"target": full_name(table), "if_exists": if_exists, "purge": purge}
-        return _statement(sql, "drop_table", parameters)
+        return _statement(sql, _DROP, parameters)
+
+    def _refuse_view(
+        self, cursor: Cursor, remedy: str = "Write the name of a table with its database."
+    ) -> tuple[Token, ...]:
+        """The parts of the name that comes next, which is not that of a view."""
+        start, parts = cursor.token.start, cursor.name("the name of the table")
+        if len(parts) == 1 and self.views.has(parts[0].name):
+            problem = f"{parts[0].text} is a temporary view"
+            raise cursor.sql.error(start, problem, remedy, ErrorCode.REQUEST_INVALID)
+        return parts
 
     def _of_rows(self, sql: SqlText) -> ScriptStatement:
         parsed = parse_statement(sql.text, self.views.names, self.database)
@@ -227,6 +236,11 @@ class ScriptReader:
             self.named.append(TableName(parts[1].name, "*", parts[0].name))
 
 
+def drops_table(statement: ScriptStatement) -> bool:
+    """Whether it is DROP TABLE."""
+    return statement.operation == _DROP
+
+
 def _statement(sql: SqlText, operation: str, parameters: Mapping[str, Any]) -> ScriptStatement:
     line = sql.text.count("\n", 0, sql.tokens[0].start) + 1
     return ScriptStatement(operation, parameters, line)
@@ -249,7 +263,8 @@ def _drops_partitions(sql: SqlText) -> bool:
     return drops and cursor.at("PARTITION") and not cursor.at("PARTITION", "FIELD")
 
 
-def _refuse_variables(sql: SqlText) -> None:
+def refuse_variables(sql: SqlText) -> None:
+    """Refuse ``${name}``, which spark-sql replaces; raises NotSupportedError."""
     places = [(each.start, each.text) for each in sql.tokens if each.kind in ("string", "quoted")]
     places += [(each.start, sql.text[each.start :]) for each in sql.tokens if each.text == "$"]
     for start, text in places:

@@ -52,11 +52,13 @@ class ScriptSettings:
             raise cursor.unexpected("SET key = value")
         key, equals, value = sql.slice(rest).partition("=")
         key, value = (each.strip().strip("'\"`").strip() for each in (key, value))
+        # Errors are without what stands behind the key: it may be a secret.
+        place = sql.where(start)
         cursor.index = last
         name = key.lower()
         if not equals:
-            problem = "SET without a value only shows something"
-            raise sql.unsupported(start, problem, "Leave it out.")
+            problem = f"{place}: SET without a value only shows something"
+            raise NotSupportedError(problem, "Leave it out.")
         if name == _OVERWRITES:
             self.overwrites = policy_of(sql, start, key, value)
         elif name == _TIME_ZONE:
@@ -66,9 +68,8 @@ class ScriptSettings:
                 problem = f"{key} has another value before, and a job has one"
                 raise sql.unsupported(start, problem, "Leave one of them out.")
         elif _AS_IT_IS.get(name) != value.lower():
-            # Without what stands there: a value may be a secret.
-            problem = f"{sql.where(start)}: SET {key} is not read here"
-            raise NotSupportedError(problem, remedy_of(key))
+            named = " ".join(key.split()[:1])
+            raise NotSupportedError(f"{place}: SET {named} is not read here", remedy_of(named))
 
     def of_statement(
         self, hint: OverwritePolicy | None, statement: RowStatement | PartitionStatement

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from airflow_provider_merge.sql.lexer import LexicalError, Token, option_hints, tokenize
 from spark_jobs.errors import ErrorCode, JobError, NotSupportedError, error_of
 
+_SETTING = re.compile(r"(?:^|[;\n])\s*SET\s[^;\n]*\Z", re.IGNORECASE)
 _CLOSING = {"(": ")", "[": "]"}
 _DEEPEST = 200
 _EXCERPT = 40
@@ -58,6 +60,10 @@ class SqlText:
         try:
             self.tokens = tokenize(self.text)
         except LexicalError as error:
+            if _SETTING.search(self.text[: error.offset]):
+                # A value may be a secret: what stands there is not shown.
+                problem = f"{self.where(error.offset)}: {error.problem}"
+                raise error_of(ErrorCode.SYNTAX_ERROR, problem) from None
             raise self.error(error.offset, error.problem) from None
         self.closing = self._closing()
         self._hints = option_hints(self.text)

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.checks import require
+from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.request import (
     VERSION,
     CatalogSpec,
@@ -72,6 +73,19 @@ class JobBatch:
                 changers[each].add(index)
             for each in used:
                 users[each].add(index)
+        return found
+
+    def drops_behind(self) -> dict[str, JobRequest]:
+        """By the operations of requests whose table a later one drops: the first that does."""
+        drops: dict[_Table, JobRequest] = {}
+        found = {}
+        pairs = zip(self.requests, self._tables(), strict=True)
+        for request, (changed, _) in reversed(list(pairs)):
+            for table in changed:
+                if table in drops:
+                    found[request.operation_id] = drops[table]
+                if isinstance(request.statement, DropTableSpec):
+                    drops[table] = request
         return found
 
     def _tables(self) -> Iterable[tuple[list[_Table], list[_Table]]]:

@@ -70,8 +70,9 @@ class InsertOverwriteSpec:
     them. ``expected_partitions``: specs of all partitions that may change; None: any.
     ``allow_empty``: mode ``table`` may clear the table. ``last_writer_wins``: what other writers
     commit to the same partitions meanwhile is replaced too, instead of being a conflict.
-    ``whole_if_unpartitioned``: mode ``dynamic`` replaces all rows of a table without partitions, as
-    Spark does. The other fields are as in ``InsertIntoSpec``.
+    ``whole_if_unpartitioned``: mode ``dynamic`` does what Spark's does: of a table without
+    partitions all rows are replaced, and by no rows, nothing is. The other fields are as in
+    ``InsertIntoSpec``.
     """
 
     source: str

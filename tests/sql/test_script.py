@@ -237,3 +237,12 @@ def test_values_of_settings_are_not_shown() -> None:
     error = refusal("SET fs.s3a.secret.key = hunter2")
     assert "fs.s3a.secret.key" in error.message
     assert "hunter2" not in str(error)
+
+
+@pytest.mark.parametrize(
+    "text", ["ALTER TABLE v ADD COLUMN b INT", "COMMENT ON TABLE v IS 'x'", "DROP TABLE v"]
+)
+def test_a_view_is_no_table_to_alter_or_drop(text: str) -> None:
+    with pytest.raises(JobError, match="v is a temporary view"):
+        read_script(f"USE shop; CREATE TEMPORARY VIEW v AS SELECT 1 AS a; {text}")
+    assert read_script(f"USE shop; {text}").statements

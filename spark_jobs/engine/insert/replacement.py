@@ -87,8 +87,10 @@ class Replacement:
                 f"mode dynamic replaces partitions, but {table.name} has none.",
                 "Use mode table to replace all rows.",
             )
-        # A full spec is one partition, which is replaced with or without new rows.
-        dynamic = spec.mode == "dynamic" and len(constants) < len(table.partitioned_by)
+        # A full spec is one partition, which is replaced with or without new rows; but of no rows,
+        # Spark's dynamic mode replaces nothing, whatever the spec and the table.
+        is_open = len(constants) < len(table.partitioned_by) or spec.whole_if_unpartitioned
+        dynamic = spec.mode == "dynamic" and is_open
         return cls(table, (constants,), dynamic, expected=_expected(spec, specs))
 
     def replaced(self, files: Sequence[PlannedFile], new: Sequence[Partition]) -> ReplacedFiles:

@@ -28,7 +28,8 @@ class RequestJob(ABC):
     """A request on an open catalog.
 
     ``statements``: the kinds of statement that it runs; ``without_session``: those of them for
-    which ``spark`` may be None. ``answers`` is as in ``LastLook``.
+    which ``spark`` may be None. ``answers`` is as in ``LastLook``. ``dropped_by`` is a later
+    request of the same batch that drops the table.
     """
 
     statements: ClassVar[tuple[type, ...]]
@@ -40,6 +41,7 @@ class RequestJob(ABC):
     progress: Progress = field(default_factory=Progress)
     redaction: Redaction = field(default_factory=Redaction)
     answers: Path | None = None
+    dropped_by: JobRequest | None = None
 
     @property
     def log(self) -> OperationLog:
@@ -55,7 +57,7 @@ class RequestJob(ABC):
     def run(self) -> JobResult:
         """Run the request and, except in a dry run, store its result; a failure is a result too."""
         with watching(self._watched):
-            result = self._result_of(self.done)
+            result = self._result_of(lambda: self.before_the_drop() or self.done())
         if not self.request.dry_run:
             self.log.store(result)
             self.release(result)
@@ -68,6 +70,17 @@ class RequestJob(ABC):
         Raises:
             JobError: it failed.
         """
+
+    def before_the_drop(self) -> JobResult | None:
+        """The result of an earlier try, if one has dropped the table since: it is not made again.
+
+        Raises:
+            CommitError: OPERATION_ID_REUSED.
+        """
+        drop = self.dropped_by
+        if drop is None or self.log.earlier(drop) is None:
+            return None
+        return self.log.earlier(self.request)
 
     def release(self, result: JobResult) -> None:
         """Give up what only a later try would need, once the result is stored."""

@@ -62,6 +62,8 @@ class Job(RequestJob):
 
     def _checked(self) -> JobResult:
         require_utf8_names(self.spark)
+        if self.before_the_drop() is not None:
+            return self._result("unchanged", Metrics())
         new = self._new_target()
         if new is not None:
             # An earlier try may have created the table, and inserted the rows.

@@ -1,0 +1,63 @@
+"""INSERT OVERWRITE under Spark's dynamic mode: no rows replace nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
+from spark_jobs.contract.query import QuerySpec
+from spark_jobs.contract.request import CatalogSpec, JobRequest, SqlSource, TableName, TableSource
+from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
+from spark_jobs.run import run
+from tests.support.iceberg_files import catalog_spec
+
+COLUMNS = (ColumnSpec("id", "INT"), ColumnSpec("p", "STRING"))
+BOTH = [(1, "a"), (2, "b")]
+
+
+@pytest.fixture(params=["paimon", "iceberg"])
+def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> CatalogSpec:
+    folder = tmp_path / "warehouse"
+    folder.mkdir()
+    if request.param == "paimon":
+        return CatalogSpec("paimon", str(folder))
+    spec = catalog_spec(folder)
+    return replace(spec, options={**spec.options, "init_catalog_tables": "true"})
+
+
+def rows(spark: SparkSession, catalog: CatalogSpec, name: TableName) -> list[Any]:
+    sources = (TableSource("t", name), SqlSource("q", "SELECT id, p FROM t ORDER BY id"))
+    done = run(JobRequest("read", None, catalog, QuerySpec("q", limit=100), sources), spark).query
+    assert done is not None
+    return [tuple(each) for each in done.rows or ()]
+
+
+def test_what_dynamic_overwrites_replace(spark: SparkSession, catalog: CatalogSpec) -> None:
+    some, none = "SELECT 9 AS id, 'a' AS p", "SELECT 9 AS id, 'a' AS p WHERE false"
+    cases: list[tuple[tuple[str, ...], dict[str, str], str, list[Any]]] = [
+        ((), {}, none, BOTH),
+        ((), {}, some, [(9, "a")]),
+        (("p",), {"p": "'a'"}, none, BOTH),
+        (("p",), {"p": "'a'"}, some, [(2, "b"), (9, "a")]),
+        (("p",), {}, none, BOTH),
+    ]
+    for number, (keys, partition, query, expected) in enumerate(cases):
+        name = TableName("shop", f"t{number}")
+        overwrite = InsertOverwriteSpec("q", "dynamic", partition, whole_if_unpartitioned=True)
+        requests = (
+            JobRequest(f"c{number}", name, catalog, CreateTableSpec(COLUMNS, keys)),
+            JobRequest(
+                *(f"i{number}", name, catalog, InsertIntoSpec("q")),
+                (SqlSource("q", "SELECT * FROM VALUES (1, 'a'), (2, 'b') AS v (id, p)"),),
+            ),
+            JobRequest(f"o{number}", name, catalog, overwrite, (SqlSource("q", query),)),
+        )
+        for each in requests:
+            done = run(each, spark)
+            assert done.error is None, (number, done.error)
+        assert rows(spark, catalog, name) == expected, number
