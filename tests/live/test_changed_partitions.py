@@ -75,7 +75,7 @@ def test_each_changed_day_has_a_run(
 
     merged("2", "1,5,2026-03-01\n")
     wait_for("a run for the day of the late row", lambda: ended_runs(3))
-    assert rows() == [[6, "2026-03-01"], [4, "2026-03-02"]]
+    assert rows() == [[4, "2026-03-02"], [6, "2026-03-01"]]
     assert len(client.runs(consumer)) == 3
 
 
