@@ -63,7 +63,8 @@ class SqlText:
             if _SETTING.search(self.text[: error.offset]):
                 # A value may be a secret: what stands there is not shown.
                 problem = f"{self.where(error.offset)}: {error.problem}"
-                raise error_of(ErrorCode.SYNTAX_ERROR, problem) from None
+                remedy = "Put the value of SET in quotes, or leave the SET out."
+                raise error_of(ErrorCode.SYNTAX_ERROR, problem, remedy) from None
             raise self.error(error.offset, error.problem) from None
         self.closing = self._closing()
         self._hints = option_hints(self.text)
