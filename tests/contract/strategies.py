@@ -61,6 +61,8 @@ from tests.contract.alterations import alterations
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 types = st.sampled_from(["INT", "string", "DECIMAL(10, 2)", "STRUCT<a: INT, b: ARRAY<DATE>>"])
 words = texts.filter(lambda text: bool(text.strip()))
+# Almost the name of a usual format would be refused.
+_formats = texts.map("format ".__add__)
 # What backticks can hold, and columns with their fields.
 identifiers = st.text(
     st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="`"), min_size=1, max_size=8
@@ -270,7 +272,7 @@ def requests(draw: st.DrawFn) -> JobRequest:
     sources = tuple(
         draw(
             st.one_of(
-                st.builds(FileSource, st.just(name), texts, texts, mappings, st.none() | texts),
+                st.builds(FileSource, st.just(name), texts, _formats, mappings, st.none() | texts),
                 _quarantining.map(lambda made, name=name: replace(made, name=name)),
                 st.builds(TableSource, st.just(name), table_names),
                 st.builds(SqlSource, st.just(name), texts),
