@@ -94,7 +94,7 @@ EDITED = {
         TRUNCATE TABLE shop.copy""",
     "analyze": "TRUNCATE TABLE shop.copy; ANALYZE TABLE shop.orders COMPUTE STATISTICS",
     "refresh": "REFRESH TABLE shop.orders; MSCK REPAIR TABLE shop.orders; TRUNCATE TABLE shop.copy",
-    "cache": "CACHE TABLE c AS SELECT 1; TRUNCATE TABLE shop.copy",
+    "cache": "CACHE TABLE shop.orders; TRUNCATE TABLE shop.copy; UNCACHE TABLE shop.orders",
     "select-between": "SELECT count(*) FROM shop.orders; TRUNCATE TABLE shop.copy",
     "variable": "DELETE FROM shop.orders WHERE day = DATE '${ds}'",
     "replace-table": "REPLACE TABLE shop.again AS SELECT 1 AS one",
@@ -107,6 +107,7 @@ QUERIES = {
 # What nothing here does the same as.
 REFUSED = {
     "time-travel": "INSERT INTO shop.copy SELECT * FROM shop.orders VERSION AS OF 1",
+    "cache-as": "CACHE TABLE c AS SELECT 1",
     "optimize": "OPTIMIZE shop.orders ZORDER BY (customer)",
     "vacuum": "VACUUM shop.orders RETAIN 168 HOURS",
     "restore": "RESTORE TABLE shop.orders TO VERSION AS OF 1",
