@@ -16,6 +16,7 @@ from airflow_provider_merge.file_check.masked import MaskedText, masked
 from airflow_provider_merge.file_check.templates import rendered, rendered_text
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.operators._shared.configured_limits import configured_limits
+from airflow_provider_merge.operators._shared.named_catalogs import of_connection
 from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
 from airflow_provider_merge.operators._shared.sql_scripts import require_used_catalogs
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
@@ -228,7 +229,7 @@ class FileCheck:
         return operator
 
     def _request(self, operator: TableOperator) -> JobRequest:
-        return JobRequest(
+        request = JobRequest(
             operation_id=str(uuid.uuid4()),
             target=operator.target_table(),
             catalog=self.hook.catalog_spec(),
@@ -237,6 +238,7 @@ class FileCheck:
             options=operator.job_options(),
             text_limits=configured_limits(),
         )
+        return of_connection(request, self.hook)
 
 
 def text_of(path: Path) -> str:

@@ -182,3 +182,20 @@ def test_what_becomes_of_a_setting(
     check(folder)
     line = capsys.readouterr().out.splitlines()[1]
     assert line.endswith(becomes), line
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("INSERT INTO other.shop.orders SELECT 1", "other.shop.orders is in the catalog other"),
+        ("CREATE TABLE shop.t USING iceberg AS SELECT 1 AS one", "asks for a table of iceberg"),
+    ],
+)
+def test_what_the_connection_decides(
+    folder: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
+) -> None:
+    (folder / "a.sql").write_text(text)
+    assert check(folder) == 1
+    assert message in capsys.readouterr().out
+    (folder / "a.sql").write_text("CREATE TABLE shop.t USING paimon AS SELECT 1 AS one")
+    assert check(folder) == 0

@@ -258,6 +258,13 @@ def test_rendered_text_is_never_rendered_again(nightly: Write, submitter: FakeSu
     assert request.statement.where == "a = '{{ x }}'"
 
 
+def test_a_table_that_names_its_format(nightly: Write, submitter: FakeSubmitter) -> None:
+    text = "CREATE TABLE shop.t USING {} AS SELECT 1 AS one"
+    assert nightly('sql="a.sql"', a=text.format("paimon")).run().state == "success"
+    assert nightly('sql="a.sql"', a=text.format("iceberg")).run().state == "failed"
+    assert len(requests_of(submitter)) == 1
+
+
 def test_a_dry_run_of_what_has_none_is_refused(nightly: Write) -> None:
     text = "DELETE FROM a.b; CREATE TABLE a.c (id INT)"
     with pytest.raises(JobError, match=r"statement 'a-2' \(a.sql, line 1\): dry_run: "):

@@ -130,6 +130,7 @@ REFUSED = {
 # By format: calls of its procedures, and what only its tables have.
 RUN_ON = {
     "paimon": {
+        "create-as-using": "CREATE TABLE shop.used USING paimon AS SELECT 1 AS one",
         "call-expire": "CALL sys.expire_snapshots(table => 'shop.copy', retain_max => 20)",
         "call-compact": "CALL sys.compact(table => 'shop.copy')",
         "call-tag": "CALL sys.create_tag(table => 'shop.orders', tag => 'first', snapshot => 1)",
@@ -140,6 +141,7 @@ RUN_ON = {
         "drop": "DROP TABLE IF EXISTS shop.old",
     },
     "iceberg": {
+        "create-as-using": "CREATE TABLE shop.used USING iceberg AS SELECT 1 AS one",
         "call-expire": """
             CALL lake.system.expire_snapshots('shop.copy', TIMESTAMP '2020-01-01 00:00:00', 5)""",
         "call-rewrite": "CALL lake.system.rewrite_data_files(table => 'shop.copy')",

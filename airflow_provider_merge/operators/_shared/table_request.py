@@ -21,7 +21,7 @@ from spark_jobs.contract.request import (
     Source,
     TableName,
 )
-from spark_jobs.contract.statements import Statement
+from spark_jobs.contract.statements import Statement, created_table
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -72,11 +72,14 @@ class TableRequestOperator(SparkJobOperator):
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.
         """
+        statement = self.statement()
+        # Whether the catalog has the format that is asked for, its connection tells.
+        made = created_table(statement)
         JobRequest(
             operation_id="unknown",
             target=self.target_table(),
-            catalog=CatalogSpec("unknown", "/"),
-            statement=self.statement(),
+            catalog=CatalogSpec((made and made.format) or "unknown", "/"),
+            statement=statement,
             sources=self.request_sources(),
             options=self.job_options(),
             dry_run=self.is_dry_run(),
