@@ -15,6 +15,7 @@ import pytest
 import airflow_provider_merge
 from tests.architecture.layout import ROOT
 
+pytest.importorskip("airflow", reason="operators are imported in the Airflow environment")
 PAGES = runpy.run_path(str(ROOT / ".ci" / "docs_pages.py"))
 # Airflow, or this provider, makes their instances; no DAG file names them.
 NOT_OF_DAG_FILES = ("links", "plugin", "ui", "submit", "metadata", "storage", "lineage")
