@@ -30,7 +30,7 @@ from airflow_provider_merge.sql.script import (
     refuse_variables,
     spans,
 )
-from airflow_provider_merge.sql.text import SqlText
+from airflow_provider_merge.sql.text import SqlText, without_mark
 from spark_jobs.contract.request import JobRequest, TableName
 from spark_jobs.contract.statements import redefines
 from spark_jobs.errors import JobError
@@ -243,7 +243,7 @@ class FileCheck:
 
 def text_of(path: Path) -> str:
     """The text of a file as it is, with the ends of its lines, but without a byte order mark."""
-    return path.read_bytes().decode().removeprefix("\ufeff")
+    return without_mark(path.read_bytes().decode())
 
 
 def _verdict(piece: str, written: str = "", **found: Any) -> Verdict:

@@ -19,7 +19,7 @@ from airflow_provider_merge.sql.parser import ParsedStatement, parse_statement
 from airflow_provider_merge.sql.script_refusals import refused
 from airflow_provider_merge.sql.script_settings import ScriptSettings
 from airflow_provider_merge.sql.script_views import ScriptViews, full_name
-from airflow_provider_merge.sql.text import SqlText
+from airflow_provider_merge.sql.text import SqlText, without_mark
 from airflow_provider_merge.sql.views import Views
 from spark_jobs.contract.inserts import InsertOverwriteSpec
 from spark_jobs.contract.request import JobOptions, TableName
@@ -81,7 +81,7 @@ def pieces(text: str) -> Iterator[str]:
     Raises:
         RequestError: SYNTAX_ERROR, when the text cannot be split into tokens.
     """
-    text = text.removeprefix("\ufeff")
+    text = without_mark(text)
     for start, end in spans(text):
         yield _at_its_place(text, start, end)
 

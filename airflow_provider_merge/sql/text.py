@@ -45,6 +45,11 @@ class Edit:
     text: str
 
 
+def without_mark(text: str) -> str:
+    """The text of a file without its byte order mark."""
+    return text.removeprefix("\ufeff")
+
+
 class SqlText:
     """A text that holds one statement.
 
@@ -56,7 +61,7 @@ class SqlText:
     """
 
     def __init__(self, text: str) -> None:
-        self.text = text.removeprefix("\ufeff")  # the byte order mark of a file
+        self.text = without_mark(text)
         try:
             self.tokens = tokenize(self.text)
         except LexicalError as error:

@@ -121,7 +121,7 @@ def test_what_is_accepted(connector: Connector, schema: Path, option: str, value
     connector.metadata.require_writable(connector.metadata.load_table(NAME))
 
 
-@pytest.mark.parametrize("option", ["commit.callbacks", "scan.snapshot-id", "primary-key"])
+@pytest.mark.parametrize("option", ["commit.callbacks", "scan.snapshot-id", "branch"])
 def test_tables_with_refused_options_are_not_made(
     connector: Connector, warehouse: Path, option: str
 ) -> None:

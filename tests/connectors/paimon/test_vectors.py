@@ -258,7 +258,7 @@ def test_a_dropped_file_takes_its_vector_along(connector: Connector) -> None:
 
     assert planned[0].live_row_count == 9
     assert ids(connector) == set(range(11, 30))
-    assert len(pinned_table(connector.metadata.load_table(NAME)).vectors) == 1
+    assert len(pinned_table(connector.metadata.load_table(NAME)).files.vectors) == 1
 
 
 def test_vectors_of_a_table_that_switched_them_off_are_refused(connector: Connector) -> None:

@@ -191,7 +191,7 @@ def test_files_of_which_many_rows_are_marked(connector: Connector, warehouse: Pa
 
 
 def vectors(connector: Connector) -> Any:
-    return pinned_table(connector.metadata.load_table(NAME)).vectors
+    return pinned_table(connector.metadata.load_table(NAME)).files.vectors
 
 
 def test_a_file_without_rows_leaves_nothing(connector: Connector, warehouse: Path) -> None:
@@ -328,7 +328,7 @@ def test_a_failed_part_leaves_no_file(connector: Connector, warehouse: Path, har
     (part,) = append_parts(loaded, options, lambda _: True)
     harmed = Path(part.native.files[-1].path)
     if harm == "index":
-        harmed = Path(next(iter(loaded.vectors.values())).path)
+        harmed = Path(next(iter(loaded.files.vectors.values())).path)
     if harm == "cut":
         harmed.write_bytes(harmed.read_bytes()[:-50])
     else:

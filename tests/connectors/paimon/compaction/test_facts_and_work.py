@@ -60,7 +60,7 @@ def mark(random: Random, connector: Connector, number: int) -> None:
     entries = pinned_table(table).files.located_entries
     file = random.randrange(len(entries))
     count = int(entries[file][1].file.row_count)
-    marked = pinned_table(table).vectors.get(entries[file][1].file.file_name)
+    marked = pinned_table(table).files.vectors.get(entries[file][1].file.file_name)
     if marked is None:
         # What is left of a file is small, or far from it: so the small ones still fit into one.
         gone = random.choice((1, count * 2 // 5 if count > _MANY else count, count))

@@ -182,7 +182,7 @@ def test_vectors_of_other_files_stay(connector: Connector, warehouse: Path) -> N
     assert read(connector) == expected
     assert len(expected) == 60 - 7
     latest = connector.metadata.load_table(NAME).native
-    assert [each.cardinality for each in latest.vectors.values()] == [2]
+    assert [each.cardinality for each in latest.files.vectors.values()] == [2]
     assert is_clean(warehouse)
 
 

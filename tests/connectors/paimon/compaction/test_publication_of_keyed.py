@@ -145,5 +145,5 @@ class TestMergesBesideIt:
         gone = {*range(first, first + 5), second + 3, second + 7}
         assert {row["id"] for row in read(connector)} == {*range(20), *range(100, 120)} - gone
         latest = connector.metadata.load_table(NAME).native
-        assert [each.cardinality for each in latest.vectors.values()] == [2]
+        assert [each.cardinality for each in latest.files.vectors.values()] == [2]
         assert is_clean(warehouse)

@@ -97,7 +97,7 @@ def test_vectors_of_files_of_columns(connector: Connector) -> None:
     update(connector, {(0, 1): {"a": 10}})
     native = connector.metadata.load_table(NAME).native
     newest = native.files.unit_entries(0)[-1].file.file_name
-    with mock.patch.object(type(native), "vectors", {newest: None}):
+    with mock.patch.object(type(native.files), "vectors", {newest: None}):
         assert newest in unreadable(connector)
 
 
