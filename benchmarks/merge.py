@@ -124,7 +124,7 @@ def marked_rows(warehouse: Path, name: TableName = TABLE) -> pa.Table:
     """The rows that deletion vectors mark: ``path`` (string) and ``row`` (bigint)."""
     connector = open_connector(CatalogSpec("paimon", str(warehouse)), {})
     table = connector.metadata.load_table(name)
-    vectors = pinned_table(table).vectors
+    vectors = pinned_table(table).files.vectors
     marked = [pa.table({"path": pa.array([], pa.string()), "row": pa.array([], pa.int64())})]
     for file in connector.metadata.plan_files(table):
         if file.deleted_row_count:
