@@ -25,12 +25,12 @@ from airflow_provider_merge.sql.parser import parse_query
 from airflow_provider_merge.sql.script import (
     ScriptReader,
     ScriptStatement,
-    drops_table,
     pieces,
     refuse_variables,
     spans,
 )
 from airflow_provider_merge.sql.text import SqlText, without_mark
+from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.request import JobRequest, TableName
 from spark_jobs.contract.statements import redefines
 from spark_jobs.errors import JobError
@@ -44,13 +44,14 @@ class Verdict:
 
     ``line`` is that in which it begins, from 1; ``words`` are its first ones. ``written`` is its
     text in the file, from the position ``start``, and ``edit`` what to write instead.
-    ``statement``: None for a query, and for what only matters to the statements behind it.
+    ``operator`` knows what it means: None for a query, and for what only matters to the statements
+    behind it.
     """
 
     line: int
     words: str
     written: str
-    statement: ScriptStatement | None = None
+    operator: TableOperator | None = None
     edit: Edit | None = None
     error: JobError | None = None
     start: int = 0
@@ -72,12 +73,13 @@ class FileVerdict:
     @property
     def makes_task(self) -> bool:
         """Whether it runs, and does something."""
-        return self.runs and (self.is_query or any(each.statement for each in self.statements))
+        return self.runs and (self.is_query or any(each.operator for each in self.statements))
 
     @property
     def drops(self) -> bool:
         """Whether it drops tables, which its task has to allow."""
-        return any(each.statement and drops_table(each.statement) for each in self.statements)
+        operators = (each.operator for each in self.statements)
+        return any(each and isinstance(each.statement(), DropTableSpec) for each in operators)
 
     @property
     def runs(self) -> bool:
@@ -137,18 +139,18 @@ class FileCheck:
                 original, start = written.text[slice(*places[at])], places[at][0]
             text = original if written is None else written.restored(original)
             try:
-                statement = self._read(path, reader, piece)
-                yield _verdict(piece, text, statement=statement, start=start)
+                operator = self._read(path, reader, piece)
+                yield _verdict(piece, text, operator=operator, start=start)
             except JobError as error:
                 edit = None if written is None else self._edit(written, original)
                 try:
                     if edit is None:
                         raise
-                    statement = self._read(path, reader, self._edited(edit))
+                    operator = self._read(path, reader, self._edited(edit))
                 except JobError:
                     yield _verdict(piece, text, error=error, start=start)
                 else:
-                    yield _verdict(piece, text, statement=statement, edit=edit, start=start)
+                    yield _verdict(piece, text, operator=operator, edit=edit, start=start)
 
     def _edit(self, written: MaskedText, original: str) -> Edit | None:
         edit = edit_of(original)
@@ -164,27 +166,24 @@ class FileCheck:
         text = rendered_text(edit.text, {**self.values, "params": params})
         return next(pieces(text), "")
 
-    def _read(self, path: Path, reader: ScriptReader, piece: str) -> ScriptStatement | None:
-        """The statement, whose text its own operator has read, too."""
+    def _read(self, path: Path, reader: ScriptReader, piece: str) -> TableOperator | None:
+        """The operator of a statement, which has read its text."""
         if not piece:
             return None
         reader.named.clear()
         reader.formats.clear()
         found = reader.statement(piece)
         require_used_catalogs(self.hook, reader.named, reader.formats)
-        if found is not None:
-            self._operator(found, path)
-        return found
+        if found is None:
+            return None
+        operator = self._operator(found, path)
+        operator.statement()
+        return operator
 
     def _made(self, file: FileVerdict) -> Iterator[TableName]:
         for each in file.statements:
-            if each.statement is not None:
-                try:
-                    operator = self._operator(each.statement, file.path)
-                    if redefines(operator.statement()):
-                        yield operator.target_table()
-                except JobError:
-                    continue  # it is told with its statement
+            if each.operator is not None and redefines(each.operator.statement()):
+                yield each.operator.target_table()
 
     def _compared(self, file: FileVerdict, check: MetadataCheck) -> FileVerdict:
         if file.is_query:
@@ -206,11 +205,10 @@ class FileCheck:
     def _of_metadata(self, path: Path, verdict: Verdict, check: MetadataCheck) -> Verdict:
         if verdict.error is not None:
             return replace(verdict, error=verdict.error.within(str(path)))
-        if verdict.statement is None:
+        if verdict.operator is None:
             return verdict
         try:
-            operator = self._operator(verdict.statement, path)
-            operator.require_valid(self._request(operator), check)
+            verdict.operator.require_valid(self._request(verdict.operator), check)
         except JobError as error:
             return replace(verdict, error=error)
         return verdict

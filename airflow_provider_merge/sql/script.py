@@ -236,11 +236,6 @@ class ScriptReader:
             self.named.append(TableName(parts[1].name, "*", parts[0].name))
 
 
-def drops_table(statement: ScriptStatement) -> bool:
-    """Whether it is DROP TABLE."""
-    return statement.operation == _DROP
-
-
 def _statement(sql: SqlText, operation: str, parameters: Mapping[str, Any]) -> ScriptStatement:
     line = sql.text.count("\n", 0, sql.tokens[0].start) + 1
     return ScriptStatement(operation, parameters, line)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
-from spark_jobs.errors import NotSupportedError
+from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.spi.alterations import ConnectorAlterations
 from spark_jobs.spi.branches import ConnectorBranches
 from spark_jobs.spi.compaction import ConnectorCompaction
@@ -309,3 +309,13 @@ class Connector:
     compaction: ConnectorCompaction | None = None
     branches: ConnectorBranches | None = None
     alterations: ConnectorAlterations | None = None
+
+
+def find_table(metadata: ConnectorMetadata, name: TableName) -> TableHandle | None:
+    """The table as ``load_table`` has it; None: there is none. Raises as ``load_table``."""
+    try:
+        return metadata.load_table(name)
+    except CatalogError as error:
+        if error.code is ErrorCode.TABLE_NOT_FOUND:
+            return None
+        raise

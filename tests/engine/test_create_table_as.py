@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -31,7 +29,6 @@ from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.run import run
 from spark_jobs.spi.tables import TableHandle
-from tests.support.iceberg_files import catalog_spec
 from tests.support.paimon_tables import NAME
 from tests.support.turns import has_turn
 
@@ -40,16 +37,6 @@ ROWS = "SELECT id, CAST(id % 2 AS STRING) AS p FROM range(3)"
 
 class KilledError(BaseException):
     """The driver dies: nothing behind it runs."""
-
-
-@pytest.fixture(params=["paimon", "iceberg"])
-def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> CatalogSpec:
-    folder = tmp_path / "warehouse"
-    folder.mkdir()
-    if request.param == "paimon":
-        return CatalogSpec("paimon", str(folder))
-    spec = catalog_spec(folder)
-    return replace(spec, options={**spec.options, "init_catalog_tables": "true"})
 
 
 Make = Callable[..., JobResult]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,18 +14,7 @@ from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest, Sou
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.run import run
-from tests.support.iceberg_files import catalog_spec
 from tests.support.paimon_tables import NAME
-
-
-@pytest.fixture(params=["paimon", "iceberg"])
-def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> CatalogSpec:
-    folder = tmp_path / "warehouse"
-    folder.mkdir()
-    if request.param == "paimon":
-        return CatalogSpec("paimon", str(folder))
-    spec = catalog_spec(folder)
-    return replace(spec, options={**spec.options, "init_catalog_tables": "true"})
 
 
 def created(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.fs as pafs
@@ -18,7 +17,6 @@ from spark_jobs.engine.job.drop_table_job import DropTableJob
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.run import run
-from tests.support.iceberg_files import catalog_spec
 from tests.support.paimon_tables import NAME
 from tests.support.walking import files_below
 
@@ -27,16 +25,6 @@ OTHER = TableName(NAME.database, "other")
 
 class KilledError(BaseException):
     """The driver dies: nothing behind it runs."""
-
-
-@pytest.fixture(params=["paimon", "iceberg"])
-def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> CatalogSpec:
-    folder = tmp_path / "warehouse"
-    folder.mkdir()
-    if request.param == "paimon":
-        return CatalogSpec("paimon", str(folder))
-    spec = catalog_spec(folder)
-    return replace(spec, options={**spec.options, "init_catalog_tables": "true"})
 
 
 def create(catalog: CatalogSpec, name: TableName = NAME, operation_id: str = "create") -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,21 +22,10 @@ from spark_jobs.contract.request import (
 )
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.run import run, run_all
-from tests.support.iceberg_files import catalog_spec
 
 STAGE, ALL = TableName("shop", "stage"), TableName("shop", "all")
 BOTH = (TableSource("t", STAGE), SqlSource("q", "SELECT * FROM t"))
 CREATED = CreateTableSpec((ColumnSpec("id", "INT"),))
-
-
-@pytest.fixture(params=["paimon", "iceberg"])
-def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> CatalogSpec:
-    folder = tmp_path / "warehouse"
-    folder.mkdir()
-    if request.param == "paimon":
-        return CatalogSpec("paimon", str(folder))
-    spec = catalog_spec(folder)
-    return replace(spec, options={**spec.options, "init_catalog_tables": "true"})
 
 
 def _values(number: int) -> tuple[SqlSource]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
@@ -14,20 +11,9 @@ from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.request import CatalogSpec, JobRequest, SqlSource, TableName, TableSource
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.run import run
-from tests.support.iceberg_files import catalog_spec
 
 COLUMNS = (ColumnSpec("id", "INT"), ColumnSpec("p", "STRING"))
 BOTH = [(1, "a"), (2, "b")]
-
-
-@pytest.fixture(params=["paimon", "iceberg"])
-def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> CatalogSpec:
-    folder = tmp_path / "warehouse"
-    folder.mkdir()
-    if request.param == "paimon":
-        return CatalogSpec("paimon", str(folder))
-    spec = catalog_spec(folder)
-    return replace(spec, options={**spec.options, "init_catalog_tables": "true"})
 
 
 def rows(spark: SparkSession, catalog: CatalogSpec, name: TableName) -> list[Any]:

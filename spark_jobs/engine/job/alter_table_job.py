@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
 from spark_jobs.contract.alter_table import AlterTableSpec
 from spark_jobs.contract.result import JobResult, Metrics, Status
-from spark_jobs.engine.job.request_job import RequestJob
-from spark_jobs.engine.runtime.fence import Fence
-from spark_jobs.engine.runtime.operation_note import OperationNote
+from spark_jobs.engine.job.noted_job import NotedJob
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import NotSupportedError
 
 
 @dataclass(frozen=True, slots=True)
-class AlterTableJob(RequestJob):
+class AlterTableJob(NotedJob):
     """A request to alter a table of an open catalog; a retry finds what was done by its note."""
 
     statements: ClassVar[tuple[type, ...]] = (AlterTableSpec,)
@@ -33,23 +30,13 @@ class AlterTableJob(RequestJob):
                 "Alter the table with the engine that made it.",
             )
         if not request.dry_run:
-            Fence.of(request, self.connector.storage).enter()
+            self.fence.enter()
         spec = cast("AlterTableSpec", request.statement)
         with self.progress.phase("alter"):
             report = alterations.alter_table(
-                request.table, spec, dry_run=request.dry_run, note=self._note
+                request.table, spec, dry_run=request.dry_run, note=self.note
             )
         changed: Status = "committed" if report.changes else "unchanged"
         metrics = Metrics(seconds=self.progress.seconds)
         result = OperationLog.ended(request, "dry_run" if request.dry_run else changed, metrics)
         return replace(result, alteration=report)
-
-    def release(self, result: JobResult) -> None:
-        """Forget what was about to be changed, once the result says what was."""
-        if result.error is None:
-            with contextlib.suppress(OSError):  # what is left goes with outdated results
-                self._note.remove()
-
-    @property
-    def _note(self) -> OperationNote:
-        return OperationNote.of(self.request, self.connector.storage)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
 from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.result import JobResult, Metrics, Status
-from spark_jobs.engine.job.request_job import RequestJob
-from spark_jobs.engine.runtime.fence import Fence
-from spark_jobs.engine.runtime.operation_note import OperationNote
+from spark_jobs.engine.job.noted_job import NotedJob
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import NotSupportedError
 
 
 @dataclass(frozen=True, slots=True)
-class DropTableJob(RequestJob):
+class DropTableJob(NotedJob):
     """A request to drop a table of an open catalog."""
 
     statements: ClassVar[tuple[type, ...]] = (DropTableSpec,)
@@ -32,21 +29,11 @@ class DropTableJob(RequestJob):
                 f"drop_table: tables of {request.catalog.connector} are not dropped here.",
                 "Drop the table with the engine that made it.",
             )
-        Fence.of(request, self.connector.storage).enter()
+        self.fence.enter()
         spec = cast("DropTableSpec", request.statement)
         with self.progress.phase("drop"):
-            dropped = alterations.drop_table(request.table, spec, note=self._note)
+            dropped = alterations.drop_table(request.table, spec, note=self.note)
         self.progress.say(f"{request.table} {'dropped' if dropped else 'does not exist'}")
         metrics = Metrics(seconds=self.progress.seconds)
         status: Status = "committed" if dropped else "unchanged"
         return replace(OperationLog.ended(request, status, metrics), dropped=dropped)
-
-    def release(self, result: JobResult) -> None:
-        """Forget which table was about to be dropped, once the result says that it was."""
-        if result.error is None:
-            with contextlib.suppress(OSError):  # what is left goes with outdated results
-                self._note.remove()
-
-    @property
-    def _note(self) -> OperationNote:
-        return OperationNote.of(self.request, self.connector.storage)

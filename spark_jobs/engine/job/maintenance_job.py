@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast, get_args
 
@@ -18,10 +17,8 @@ from spark_jobs.contract.maintenance import (
 )
 from spark_jobs.contract.result import JobResult, Metrics, Status
 from spark_jobs.engine.job.branch_changes import changed_branches
-from spark_jobs.engine.job.request_job import RequestJob
-from spark_jobs.engine.runtime.fence import Fence
+from spark_jobs.engine.job.noted_job import NotedJob
 from spark_jobs.engine.runtime.leftovers import leftovers_of
-from spark_jobs.engine.runtime.operation_note import OperationNote
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import NotSupportedError
 
@@ -31,7 +28,7 @@ _Statement = (
 
 
 @dataclass(frozen=True, slots=True)
-class MaintenanceJob(RequestJob):
+class MaintenanceJob(NotedJob):
     """A request for maintenance on an open catalog."""
 
     statements: ClassVar[tuple[type, ...]] = get_args(MaintenanceStatement)
@@ -43,7 +40,7 @@ class MaintenanceJob(RequestJob):
         if earlier is not None:
             return earlier
         if not self.request.dry_run:
-            self._fence.enter()
+            self.fence.enter()
         with self.progress.phase(self.request.statement.kind):
             report = self._report()
         changed: Status = "committed" if report.changes else "unchanged"
@@ -51,23 +48,9 @@ class MaintenanceJob(RequestJob):
         metrics = Metrics(seconds=self.progress.seconds)
         return replace(OperationLog.ended(self.request, status, metrics), maintenance=report)
 
-    def release(self, result: JobResult) -> None:
-        """Forget what was about to be changed, once the result says what was."""
-        if result.error is None:
-            with contextlib.suppress(OSError):  # what is left goes with outdated results
-                self._note.remove()
-
-    @property
-    def _fence(self) -> Fence:
-        return Fence.of(self.request, self.connector.storage)
-
-    @property
-    def _note(self) -> OperationNote:
-        return OperationNote.of(self.request, self.connector.storage)
-
     def _report(self) -> MaintenanceReport:
         if isinstance(self.request.statement, BranchStatement):
-            return changed_branches(self.request, self.connector, self._fence, self._note)
+            return changed_branches(self.request, self.connector, self.fence, self.note)
         maintenance = self.connector.maintenance
         target, dry_run = self.request.table, self.request.dry_run
         if maintenance is None:
@@ -78,7 +61,7 @@ class MaintenanceJob(RequestJob):
         match cast("_Statement", self.request.statement):
             case ExpireSnapshotsSpec() as spec:
                 return maintenance.expire_snapshots(
-                    target, spec, dry_run=dry_run, require_wanted=self._fence.require_none
+                    target, spec, dry_run=dry_run, require_wanted=self.fence.require_none
                 )
             case RemoveOrphanFilesSpec() as spec:
                 report = maintenance.remove_orphan_files(
@@ -86,17 +69,17 @@ class MaintenanceJob(RequestJob):
                     spec,
                     dry_run=dry_run,
                     spark=self.spark,
-                    require_wanted=self._fence.require_none,
+                    require_wanted=self.fence.require_none,
                 )
                 return self._without_leftovers(spec, report)
             case CreateTagSpec() as spec:
-                return maintenance.create_tag(target, spec, note=self._note)
+                return maintenance.create_tag(target, spec, note=self.note)
             case DeleteTagSpec() as spec:
-                return maintenance.delete_tag(target, spec, dry_run=dry_run, note=self._note)
+                return maintenance.delete_tag(target, spec, dry_run=dry_run, note=self.note)
             case spec:
                 dag_id = self.request.origin.dag_id
                 return maintenance.roll_back(
-                    target, spec, dag_id=dag_id, dry_run=dry_run, note=self._note
+                    target, spec, dag_id=dag_id, dry_run=dry_run, note=self.note
                 )
 
     def _without_leftovers(

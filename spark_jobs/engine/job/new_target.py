@@ -19,7 +19,7 @@ from spark_jobs.engine.job.source_columns import source_columns
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
-from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.connector import Connector, find_table
 from spark_jobs.spi.tables import TableHandle
 
 
@@ -100,12 +100,7 @@ class NewTarget:
             )
 
     def _existing(self) -> TableHandle | None:
-        try:
-            return self.connector.metadata.load_table(self.request.table)
-        except CatalogError as error:
-            if error.code is ErrorCode.TABLE_NOT_FOUND:
-                return None
-            raise
+        return find_table(self.connector.metadata, self.request.table)
 
     def _is_unfinished(self, table: TableHandle) -> bool:
         """Whether another operation created the table, and has not inserted its rows."""

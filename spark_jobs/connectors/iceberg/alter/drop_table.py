@@ -8,9 +8,10 @@ from spark_jobs.connectors.iceberg.table.pinned_table import pinned_table
 from spark_jobs.connectors.shared.table.drops import drop_noted
 from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.request import TableName
-from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.iceberg.expiry import GC_ENABLED
 from spark_jobs.spi.change_notes import ChangeNote
+from spark_jobs.spi.connector import find_table
 
 
 def drop_table(
@@ -33,12 +34,10 @@ def drop_table(
         )
 
     def identity() -> str | None:
-        try:
-            table = pinned_table(metadata.load_table(name))
-        except CatalogError as error:
-            if error.code is ErrorCode.TABLE_NOT_FOUND:
-                return None
-            raise
+        found = find_table(metadata, name)
+        if found is None:
+            return None
+        table = pinned_table(found)
         properties = table.metadata.properties
         if spec.purge and str(properties.get(GC_ENABLED, "true")).lower() == "false":
             raise NotSupportedError(

@@ -14,8 +14,9 @@ from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_
 from spark_jobs.connectors.shared.table.drops import drop_noted
 from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.request import TableName
-from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.change_notes import ChangeNote
+from spark_jobs.spi.connector import find_table
 from spark_jobs.storage.files import remove_file, remove_folder
 from spark_jobs.storage.warehouse import Warehouse
 
@@ -49,12 +50,10 @@ def drop_table(
 
 
 def _existing(metadata: PaimonMetadata, name: TableName) -> PinnedTable | None:
-    try:
-        table = pinned_table(metadata.load_table(name))
-    except CatalogError as error:
-        if error.code is ErrorCode.TABLE_NOT_FOUND:
-            return None
-        raise
+    found = find_table(metadata, name)
+    if found is None:
+        return None
+    table = pinned_table(found)
     if table.options.get(OPTION):
         raise NotSupportedError(
             f"{name} has files in other folders (option {OPTION}), which tables may share.",
