@@ -14,6 +14,7 @@ from spark_jobs.connectors.paimon.compaction.compaction import PaimonCompaction
 from spark_jobs.connectors.paimon.library import catalogs, rest_catalog
 from spark_jobs.connectors.paimon.library.catalog_options import catalog_options
 from spark_jobs.connectors.paimon.maintenance.server_maintenance import ServerMaintenance
+from spark_jobs.connectors.paimon.maintenance.table_branches import PaimonBranches
 from spark_jobs.connectors.paimon.maintenance.table_maintenance import PaimonMaintenance
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.read.scan import PaimonScan
@@ -74,6 +75,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         writes=PaimonMergeWrites(metadata, storage.filesystem, snapshots),
         storage=open_workspace(catalog, options, storage),
         maintenance=maintenance,
+        branches=None if server else PaimonBranches(metadata, storage, snapshots),
         compaction=PaimonCompaction(metadata, storage.filesystem, snapshots),
         alterations=PaimonAlterations(metadata, snapshots, storage, server),
         locate=lambda uri: source_location(uri, options),
