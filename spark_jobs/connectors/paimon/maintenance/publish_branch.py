@@ -61,9 +61,15 @@ class _Plan:
     @property
     def is_done(self) -> bool:
         """Whether there is nothing to publish."""
-        own, other = self.own.snapshot, self.other.snapshot
-        is_same = other is None or (own is not None and is_same_state(own, other))
-        return is_same and not self.schemas
+        own, head = self.own.snapshot, self.head
+        if own is None or head is None:
+            return head is None
+        return is_same_state(own, head) and not self.schemas
+
+    @property
+    def head(self) -> Any:
+        """The latest snapshot of ``other``."""
+        return self.other.snapshot
 
     @property
     def next_id(self) -> int:
@@ -161,13 +167,12 @@ class Publication:
 
     def _is_published(self, plan: _Plan, report: MaintenanceReport) -> bool:
         """Publish; False: another snapshot has the id."""
-        head = plan.other.snapshot
         with before_publication():
             self._require_change(plan)
             self.publishing.require_wanted()
         self.note.write({"snapshot_id": plan.next_id, "report": codec.encode(report)})
         own = self._with_schemas(plan)
-        self._tag(plan.other.branch_path, head)
+        self._tag(plan.other.branch_path, plan.head)
         difference = self._difference(plan)
         with before_publication():
             change = difference.change(own.snapshot, plan.next_id)
@@ -192,7 +197,7 @@ class Publication:
         theirs, base = plan.histories[1], plan.base
         after = base.id if base is not None else 0
         between = [snapshot for number, snapshot in theirs.snapshots.items() if number > after]
-        return Difference(self.name, plan.other, base, plan.other.snapshot, between)
+        return Difference(self.name, plan.other, base, plan.head, between)
 
     def _properties(self, plan: _Plan) -> dict[str, str]:
         base = plan.own.snapshot
@@ -200,7 +205,7 @@ class Publication:
             **self.publishing.properties,
             BASE_SNAPSHOT_ID: "" if base is None else str(base.id),
             PUBLISHED_BRANCH: self.spec.to,
-            PUBLISHED_HEAD: plan.other.snapshot.delta_manifest_list,
+            PUBLISHED_HEAD: plan.head.delta_manifest_list,
         }
 
     def _with_schemas(self, plan: _Plan) -> PinnedTable:
