@@ -29,6 +29,7 @@ def get_provider_info() -> dict[str, Any]:
                     "/docs/operators/statements.md",
                     "/docs/operators/compact.md",
                     "/docs/operators/table_care.md",
+                    "/docs/operators/branches.md",
                     "/docs/operators/sql.md",
                     "/docs/gates.md",
                     "/docs/tables-page.md",
