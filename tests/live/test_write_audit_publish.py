@@ -75,7 +75,7 @@ found = {}
 name = f"shop.audited$branch_{branch}" if branch else "shop.audited"
 builder = catalog.get_table(name).new_read_builder()
 found["paimon"] = builder.new_read().to_arrow(builder.new_scan().plan().splits()).to_pylist()
-other = SqlCatalog("other", uri=f"sqlite:///{folder}/catalog.db", warehouse=folder)
+other = SqlCatalog("iceberg_audited", uri=f"sqlite:///{folder}/catalog.db", warehouse=folder)
 table = other.load_table(("shop", "audited"))
 scan = table.scan().use_ref(branch) if branch else table.scan()
 found["iceberg"] = scan.to_arrow().to_pylist()
