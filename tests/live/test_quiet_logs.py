@@ -148,7 +148,7 @@ def audited(table, common):
         FastForwardOperator(task_id="forward", to="b", target=table, **common),
         DeleteBranchOperator(task_id="unbranch", branch="b", target=table, **common),
         WriteAuditPublish("group", **common,
-            statements=[sql_statement("new", f"INSERT INTO {table} SELECT * FROM {ROWS.format(2)}")],
+            statements=[sql_statement("a", f"INSERT INTO {table} SELECT * FROM {ROWS.format(2)}")],
             checks={"ids": f"SELECT * FROM {table} WHERE id IS NULL"}),
     ]
 

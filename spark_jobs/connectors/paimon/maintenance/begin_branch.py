@@ -13,14 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_jobs.connectors.paimon.library import snapshot_files, stored_snapshots, table_schema
-from spark_jobs.connectors.paimon.maintenance.branch_folder import BranchFolder
+from spark_jobs.connectors.paimon.maintenance.branch_folder import (
+    BranchFolder,
+    branch_exists,
+    refuse_nesting,
+)
 from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistories
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.shared.maintenance.refusals import no_snapshot, no_tag
-from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.maintenance import CreateBranchSpec, MaintenanceReport
 from spark_jobs.contract.request import TableName
-from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.formats.paimon.branches import base_tag
 from spark_jobs.formats.paimon.metadata_files import entry_path
 from spark_jobs.spi.change_notes import ChangeNote
@@ -44,12 +47,7 @@ class BranchBeginning:
             CatalogError: BRANCH_EXISTS, SNAPSHOT_NOT_FOUND, TAG_NOT_FOUND.
             NotSupportedError: the target is a branch.
         """
-        if self.name.branch != MAIN_BRANCH:
-            raise NotSupportedError(
-                f"create_branch: {self.name} is a branch, from which no other one begins: its own "
-                "files would be lost with it.",
-                f"Begin the branch at {self.name.database}.{self.name.without_branch}.",
-            )
+        refuse_nesting(self.name)
         text, noted = self._folder.text(self._tag), self.note.read()
         if text is None or noted is None or noted["text"] != text:
             if text is not None or self._folder.has_files():
@@ -126,12 +124,10 @@ class BranchBeginning:
         if self.spec.if_not_exists and is_whole:
             return MaintenanceReport()
         if is_whole:
-            problem = f"{self.name} has a branch {branch} already."
-            remedy = "Choose another name, delete the branch first, or set if_not_exists."
-        else:
-            problem = (
-                f"{self.name} has a part of a branch {branch} already, such as the tag "
-                f"{base_tag(branch)}: somebody is making it, or did not end making or dropping it."
-            )
-            remedy = "Choose another name, or delete the branch first, which removes the parts."
-        raise CatalogError(ErrorCode.BRANCH_EXISTS, problem, remedy)
+            raise branch_exists(self.name, branch)
+        raise CatalogError(
+            ErrorCode.BRANCH_EXISTS,
+            f"{self.name} has a part of a branch {branch} already, such as the tag "
+            f"{base_tag(branch)}: somebody is making it, or did not end making or dropping it.",
+            "Choose another name, or delete the branch first, which removes the parts.",
+        )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistory
-from spark_jobs.errors import CatalogError, ErrorCode, JobError
+from spark_jobs.contract.branches import MAIN_BRANCH
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.formats.paimon.branches import is_tag_of
 from spark_jobs.formats.paimon.metadata_files import entry_path, ids_of
 from spark_jobs.storage.files import read_file
@@ -60,11 +63,33 @@ def kept_tags(histories: tuple[BranchHistory, ...], branch: str) -> list[str]:
     return [each.tag_path(tag) for each in own for tag in each.tags if is_tag_of(branch, tag)]
 
 
-def no_branch(name: object, branch: str, histories: tuple[BranchHistory, ...]) -> JobError:
-    """The error for a branch that does not exist."""
-    known = sorted(each.name for each in histories)
+def no_branch(name: object, branch: str, known: Iterable[str]) -> CatalogError:
+    """The error for a branch that is not one of ``known``."""
     return CatalogError(
         ErrorCode.BRANCH_NOT_FOUND,
         f"{name} has no branch {branch}.",
-        f"Use one of: {', '.join(known[:_NAMES])}.",
+        f"Use one of: {', '.join(sorted(known)[:_NAMES])}.",
     )
+
+
+def branch_exists(name: object, branch: str) -> CatalogError:
+    """The error for a branch whose name another one has already."""
+    return CatalogError(
+        ErrorCode.BRANCH_EXISTS,
+        f"{name} has a branch {branch} already.",
+        "Choose another name, delete the branch first, or set if_not_exists.",
+    )
+
+
+def refuse_nesting(name: TableName) -> None:
+    """Refuse to begin a branch at another one.
+
+    Raises:
+        NotSupportedError: the target is a branch.
+    """
+    if name.branch != MAIN_BRANCH:
+        raise NotSupportedError(
+            f"create_branch: {name} is a branch, from which no other one begins: its own files "
+            "would be lost with it.",
+            f"Begin the branch at {name.database}.{name.without_branch}.",
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -78,7 +78,7 @@ def _told(snapshot: Any) -> str:
 
 
 def newer_schemas(
-    name: TableName, own: str, other: str, mine: dict[int, str], theirs: dict[int, str]
+    name: TableName, own: str, other: str, mine: Mapping[int, str], theirs: Mapping[int, str]
 ) -> dict[int, str]:
     """The schemas that the branch ``other`` has more, by id, in ascending order.
 

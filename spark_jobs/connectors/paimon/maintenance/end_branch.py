@@ -55,7 +55,7 @@ class BranchEnd:
         if not has_files and not tags:
             if self.spec.if_exists:
                 return MaintenanceReport()
-            raise no_branch(self.name, self.spec.branch, histories)
+            raise no_branch(self.name, self.spec.branch, [each.name for each in histories])
         if not dry_run:
             if noted is None:
                 self.note.write({"snapshots": _snapshots(own)})

@@ -17,7 +17,7 @@ from spark_jobs.connectors.paimon.commit.find_commit import COMMIT_IDENTIFIER, i
 from spark_jobs.connectors.paimon.commit.new_snapshot import Commit
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.commit.publish_snapshot import publish_snapshot
-from spark_jobs.connectors.paimon.library import snapshot_files, stored_snapshots
+from spark_jobs.connectors.paimon.library import stored_snapshots
 from spark_jobs.connectors.paimon.maintenance.branch_folder import BranchFolder, no_branch
 from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistories, BranchHistory
 from spark_jobs.connectors.paimon.maintenance.branch_states import (
@@ -27,6 +27,7 @@ from spark_jobs.connectors.paimon.maintenance.branch_states import (
     newer_schemas,
     require_forward,
 )
+from spark_jobs.connectors.paimon.maintenance.branch_tags import BranchKeeper
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.refusals import refuse_tagging, refuse_unwritable
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
@@ -39,7 +40,6 @@ from spark_jobs.contract.properties import BASE_SNAPSHOT_ID, OPERATION_ID
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.formats.paimon.branches import PUBLISHED_BRANCH, PUBLISHED_HEAD, published_tag
-from spark_jobs.formats.paimon.metadata_files import entry_path
 from spark_jobs.spi.branches import Publishing
 from spark_jobs.spi.change_notes import ChangeNote
 from spark_jobs.storage.warehouse import Warehouse
@@ -85,6 +85,7 @@ class Publication:
     metadata: PaimonMetadata
     storage: Warehouse
     store: SnapshotStore
+    keeper: BranchKeeper
     spec: FastForwardSpec
     publishing: Publishing
     note: ChangeNote
@@ -118,13 +119,12 @@ class Publication:
         histories = BranchHistories(self.storage.filesystem, own.path).read()
         by_name = {each.name: each for each in histories}
         if self.spec.to not in by_name:
-            raise no_branch(self.name, self.spec.to, histories)
+            raise no_branch(self.name, self.spec.to, by_name)
         other = pinned_table(self.metadata.load_table(self._other_name()))
         mine, theirs = by_name[self.name.branch], by_name[self.spec.to]
         base = require_forward(self.name, mine, theirs, own.snapshot)
-        folders = (BranchFolder(self.storage.filesystem, e.folder) for e in (mine, theirs))
         schemas = newer_schemas(
-            self.name, mine.name, theirs.name, *(each.schemas() for each in folders)
+            self.name, mine.name, theirs.name, self.keeper.schemas(own), self.keeper.schemas(other)
         )
         return _Plan(own, other, (mine, theirs), base, schemas)
 
@@ -162,7 +162,7 @@ class Publication:
             return None
         other = BranchFolder.of(self.storage.filesystem, own.path, self.spec.to)
         if self.spec.to == MAIN_BRANCH or other.has_files():
-            self._tag(own.branch_path, found)
+            self._tag(own, found)
         return codec.decode(MaintenanceReport, noted["report"])
 
     def _is_published(self, plan: _Plan, report: MaintenanceReport) -> bool:
@@ -172,7 +172,7 @@ class Publication:
             self.publishing.require_wanted()
         self.note.write({"snapshot_id": plan.next_id, "report": codec.encode(report)})
         own = self._with_schemas(plan)
-        self._tag(plan.other.branch_path, plan.head)
+        self._tag(plan.other, plan.head)
         difference = self._difference(plan)
         with before_publication():
             change = difference.change(own.snapshot, plan.next_id)
@@ -186,7 +186,7 @@ class Publication:
             return False
         snapshot = stored_snapshots.find_snapshot(own.table, published)
         if snapshot is not None:
-            self._tag(own.branch_path, snapshot)
+            self._tag(own, snapshot)
         return True
 
     def _require_change(self, plan: _Plan) -> None:
@@ -213,17 +213,13 @@ class Publication:
         if not plan.schemas:
             return plan.own
         for number, text in plan.schemas.items():
-            path = entry_path(plan.own.branch_path, "schema", number)
-            if not self.storage.files.create(path, text):
-                stored = BranchFolder(self.storage.filesystem, plan.own.branch_path).text(path)
-                if stored != text:
-                    mine, theirs = plan.histories
-                    raise diverged(self.name, mine.name, theirs.name, f"schema {number}")
+            if not self.keeper.store_schema(self.name, plan.own, number, text):
+                mine, theirs = plan.histories
+                raise diverged(self.name, mine.name, theirs.name, f"schema {number}")
         again = pinned_table(self.metadata.load_table(self.name))
         return replace(again, snapshot=plan.own.snapshot)
 
-    def _tag(self, folder: str, snapshot: Any) -> None:
+    def _tag(self, table: PinnedTable, snapshot: Any) -> None:
         """Keep the files that both branches have now, whichever of them expires."""
         branch = self.name.branch if self.spec.to == MAIN_BRANCH else self.spec.to
-        path = entry_path(folder, "tag", published_tag(branch, snapshot.id))
-        self.storage.files.create(path, snapshot_files.snapshot_json(snapshot))
+        self.keeper.tag(table, published_tag(branch, int(snapshot.id)), snapshot)

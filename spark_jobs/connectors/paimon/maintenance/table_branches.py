@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.maintenance.begin_branch import BranchBeginning
+from spark_jobs.connectors.paimon.maintenance.branch_tags import BranchKeeper, FileKeeper
 from spark_jobs.connectors.paimon.maintenance.end_branch import BranchEnd
 from spark_jobs.connectors.paimon.maintenance.publish_branch import Publication
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
@@ -60,8 +61,9 @@ class PaimonBranches:
         note: ChangeNote = NO_NOTE,
     ) -> MaintenanceReport:
         """Give the branch what another one has, which comes from its head, as one snapshot."""
+        keeper, store = self._keeper(), self.store
         publication = Publication(
-            name, self.metadata, self.storage, self.store, spec, publishing, note
+            name, self.metadata, self.storage, store, keeper, spec, publishing, note
         )
         return publication.run(dry_run=dry_run)
 
@@ -90,6 +92,9 @@ class PaimonBranches:
         """Refuse: nothing is staged."""
         del name, publishing, dry_run, note
         raise refusal(spec)
+
+    def _keeper(self) -> BranchKeeper:
+        return FileKeeper(self.storage)
 
     def _table(self, name: TableName) -> PinnedTable:
         table = pinned_table(self.metadata.load_table(name))
