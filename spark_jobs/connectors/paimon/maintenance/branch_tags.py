@@ -73,7 +73,7 @@ class ServerKeeper:
         """Ask for the tag.
 
         Raises:
-            CommitError: COMMIT_CONFLICT: the server has no such snapshot, or another one of the tag.
+            CommitError: COMMIT_CONFLICT: the server has no such snapshot, or another tag.
         """
         create = partial(
             rest_tags.create_tag, self.catalog, table.table, tag, int(snapshot.id), None

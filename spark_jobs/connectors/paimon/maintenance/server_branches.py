@@ -152,8 +152,9 @@ class ServerBranches(PaimonBranches):
     ) -> bool:
         """Whether a branch is there, and still where it begins."""
         base = stored_snapshots.find_snapshot(table.table, snapshot_id)
-        is_there = base is not None and self._has(table, branch)
-        return is_there and self._head(name, branch) == base.delta_manifest_list
+        if base is None or not self._has(table, branch):
+            return False
+        return self._head(name, branch) == str(base.delta_manifest_list)
 
     def _without(self, table: PinnedTable, tags: list[str]) -> MaintenanceReport:
         for tag in tags:
