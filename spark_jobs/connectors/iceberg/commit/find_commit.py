@@ -26,7 +26,7 @@ def find_commit(
     for each in ancestors(table):
         if _maker(each) == operation_id:
             return _committed(each)
-        if base is not None and each.snapshot_id == base.snapshot_id:
+        if base is not None and _is_before(each, base):
             return None
     if base is not None and snapshots_since(table, base) is None:
         raise CommitError(
@@ -36,6 +36,18 @@ def find_commit(
             "Look at the table's rows; clear the task to run the statement once more.",
         )
     return None
+
+
+def _is_before(snapshot: Any, base: Base) -> bool:
+    """Whether no operation on ``base`` made a snapshot, or one that it builds on.
+
+    It need not be the base itself: the branch may have been moved, or made anew, since then.
+    Version 1 has no sequence numbers.
+    """
+    number = snapshot.sequence_number
+    return snapshot.snapshot_id == base.snapshot_id or bool(
+        number and number <= base.sequence_number
+    )
 
 
 def find_commits(table: PinnedTable, operation_id: str) -> list[CommittedSnapshot]:
