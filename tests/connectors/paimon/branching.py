@@ -22,6 +22,7 @@ from spark_jobs.spi import rows
 from spark_jobs.spi.branches import ConnectorBranches, Publishing
 from spark_jobs.spi.change_notes import NO_NOTE
 from spark_jobs.spi.connector import Connector
+from tests.support.noted import Noted
 from tests.support.paimon_tables import (
     NAME,
     append,
@@ -29,6 +30,8 @@ from tests.support.paimon_tables import (
     create,
     inserts,
     merge,
+    read,
+    snapshot_ids,
 )
 
 BRANCH = TableName("shop", "orders$branch_b")
@@ -92,3 +95,25 @@ def latest(table: Path, branch: str = "") -> dict[str, Any]:
     found = sorted(table.glob(f"{branch}snapshot/snapshot-*"), key=lambda p: int(p.name[9:]))
     document: dict[str, Any] = json.loads(found[-1].read_text())
     return document
+
+
+def from_begin_to_end(connector: Connector) -> None:
+    """A branch of any store's table begins, is published and deleted; the retries find so."""
+    found = connector.branches
+    assert found is not None
+    notes = [Noted(), Noted(), Noted()]
+    create_ = CreateBranchSpec("b")
+    before = read(connector)
+    for _ in range(2):
+        assert found.create_branch(NAME, create_, note=notes[0]).snapshot_id is not None
+    append(connector, [THIRD], "third", BRANCH)
+    append(connector, [{"id": 4, "k": "z"}], "fourth", BRANCH)
+    assert read(connector) == before
+    told = [published(found, note=notes[1]).snapshot_id for _ in range(2)]
+    assert told[0] == told[1] == snapshot_ids(connector)[-1]
+    assert len(read(connector)) == len(before) + 2
+    assert [ended(found, notes[2]).tags for _ in range(2)] == [1, 1]
+    with pytest.raises(JobError):
+        connector.metadata.load_table(BRANCH)
+    assert len(read(connector)) == len(before) + 2
+    assert begun(found).snapshot_id == told[0]
