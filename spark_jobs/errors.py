@@ -89,6 +89,7 @@ class ErrorCode(Enum):
     TOO_MANY_BAD_ROWS = ("TOO_MANY_BAD_ROWS", "DataError", False)
     RESULT_TOO_LARGE = ("RESULT_TOO_LARGE", "DataError", False)
     CHECK_FAILED = ("CHECK_FAILED", "DataError", False)
+    GUARD_FAILED = ("GUARD_FAILED", "DataError", False)
 
     COMMIT_CONFLICT = ("COMMIT_CONFLICT", "CommitError", True)
     COMMIT_OUTCOME_UNKNOWN = ("COMMIT_OUTCOME_UNKNOWN", "CommitError", True)
@@ -100,6 +101,7 @@ class ErrorCode(Enum):
     RUN_GIVEN_UP = ("RUN_GIVEN_UP", "CommitError", True)
     TIME_LIMIT_REACHED = ("TIME_LIMIT_REACHED", "CommitError", True)
     ENDED_TRY_COMMITTED = ("ENDED_TRY_COMMITTED", "CommitError", False)
+    APPROVAL_STALE = ("APPROVAL_STALE", "CommitError", False)
 
     STORAGE_UNAVAILABLE = ("STORAGE_UNAVAILABLE", "InternalError", True)
     SPARK_FAILED = ("SPARK_FAILED", "InternalError", True)

@@ -37,6 +37,11 @@ def digest_of(document: dict[str, Any]) -> str:
     options = {n: v for n, v in document["options"].items() if n not in _LIMITS}
     given = {name: each for name, each in options.items() if each is not None}
     document["options"] = {**given, **_REMOVED_OPTIONS}
+    guards = {n: v for n, v in (document["guards"] or {}).items() if v is not None}
+    if guards:
+        document["guards"] = guards
+    else:
+        del document["guards"]
     _drop_unset(document["statement"])
     for source in document["sources"]:
         for name in _ADDED_TO_SOURCES:

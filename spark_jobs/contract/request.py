@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.bad_rows import (
@@ -19,10 +19,12 @@ from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.checks import LONGEST_NAME, require
 from spark_jobs.contract.digests import digest_of
 from spark_jobs.contract.file_formats import require_format
+from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.locations import require_absolute
 from spark_jobs.contract.maintenance import CreateBranchSpec, CreateTagSpec
+from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.statements import CreateTableSpec, MergeSpec, Statement, created_table
 from spark_jobs.contract.text_limits import TextLimits
@@ -30,7 +32,6 @@ from spark_jobs.errors import ErrorCode, RequestError
 
 VERSION = 1
 
-Isolation = Literal["serializable", "snapshot"]
 AfterEndedTry = Literal["fail", "skip", "run"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -38,8 +39,6 @@ _PART = re.compile(r"`(?:[^`]|``)+`|[^.`]+")
 _DOTTED = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern})){{1,2}}")
 _OPERATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _WITH_SOURCE = MergeSpec | InsertIntoSpec | InsertOverwriteSpec | QuerySpec | CreateTableSpec
-# The number of partitions that a statement may add where nobody says another.
-MAX_NEW_PARTITIONS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,41 +206,6 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class JobOptions:
-    """Settings that change what a statement means, or limit what the job uses.
-
-    ``session_time_zone``: the zone in which Spark reads and writes timestamps without an offset.
-    ``target_file_size``: the size in bytes at which new data files are rolled. ``rewrite_share``:
-    on tables with deletion vectors, the share of a file's rows (0 to 1) above which deleting them
-    rewrites the file; None: the table decides. ``isolation``: which concurrent commits are a
-    conflict (rule 12); None is serializable. ``type_widening``: with schema evolution, the table's
-    columns get the source's types where these are wider. ``max_new_partitions``: how many
-    partitions the statement may add; None: ``MAX_NEW_PARTITIONS``.
-    """
-
-    session_time_zone: str = "UTC"
-    target_file_size: int = 128 * 1024 * 1024
-    rewrite_share: float | None = None
-    isolation: Isolation | None = None
-    type_widening: bool | None = None
-    max_new_partitions: int | None = None
-
-    def __post_init__(self) -> None:
-        require(bool(self.session_time_zone.strip()), "session_time_zone", "is empty")
-        require(self.target_file_size > 0, "target_file_size", "must be positive")
-        share = self.rewrite_share
-        require(share is None or 0 <= share <= 1, "rewrite_share", "must be from 0 to 1")
-        most = self.max_new_partitions
-        require(most is None or most > 0, "max_new_partitions", "must be positive")
-        levels = get_args(Isolation)
-        require(
-            self.isolation is None or self.isolation in levels,
-            "isolation",
-            f"{self.isolation!r} is not one of: {', '.join(levels)}",
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class JobRequest:
     """Everything that a job needs to know, except secrets.
 
@@ -251,6 +215,7 @@ class JobRequest:
     commit is done, and only the counts are kept. ``after_ended_try``: what to do if an earlier
     operation of the task committed although its task had been ended: fail, skip the statement and
     take that operation's result, or run the statement again. ``text_limits``: what its texts may.
+    ``guards``: what must hold of the changes, or nothing is published.
     """
 
     operation_id: str
@@ -263,6 +228,7 @@ class JobRequest:
     dry_run: bool = False
     after_ended_try: AfterEndedTry = "fail"
     text_limits: TextLimits = field(default_factory=TextLimits)
+    guards: Guards | None = None
     version: int = VERSION
 
     def __post_init__(self) -> None:
@@ -314,6 +280,8 @@ class JobRequest:
                 f"Leave USING out, or use the connection of a catalog of {named}.",
             )
         self._check_query()
+        if self.guards is not None:
+            self.guards.require_meant(self.statement.kind)
         require(
             not self.options.type_widening or getattr(self.statement, "schema_evolution", False),
             "type_widening",

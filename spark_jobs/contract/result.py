@@ -86,6 +86,20 @@ class PartitionMetrics:
 
 
 @dataclass(frozen=True, slots=True)
+class GuardReport:
+    """A guard, as texts for people: its ``limit`` and what was ``seen``, and whether it ``held``.
+
+    ``partition``: the name of the first partition where it did not hold, if it is about partitions.
+    """
+
+    name: str
+    limit: str
+    seen: str
+    held: bool
+    partition: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Metrics:
     """Counts of one statement (rule 15). Rows unless another unit is named.
 
@@ -99,7 +113,7 @@ class Metrics:
     makes none, and ``snapshots_met`` the snapshots that other writers made since its base.
     ``seconds`` is wall time per phase. ``sources`` has the metrics of file sources by name.
     ``plan`` tells how a MERGE, UPDATE or DELETE ran, and why, as a text for people. ``clauses`` are
-    those of a MERGE, in their order.
+    those of a MERGE, in their order. ``guards`` are those that were checked.
     """
 
     source_rows: int = 0
@@ -124,6 +138,7 @@ class Metrics:
     snapshots_met: int = 0
     plan: str = ""
     clauses: tuple[ClauseMetrics, ...] = ()
+    guards: tuple[GuardReport, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.inserts import InsertStatement
-from spark_jobs.contract.request import JobOptions
+from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.statements import MergeSpec
 
 

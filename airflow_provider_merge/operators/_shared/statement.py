@@ -32,7 +32,8 @@ from airflow_provider_merge.templates import (
     with_placeholders,
 )
 from spark_jobs.contract.inserts import PartitionStatement
-from spark_jobs.contract.request import Isolation, JobOptions, Source, TableName
+from spark_jobs.contract.options import Isolation, JobOptions
+from spark_jobs.contract.request import Source, TableName
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.errors import JobError
 

@@ -13,14 +13,8 @@ from airflow_provider_merge.operators._shared.operation_id import task_operation
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.table_names import parse_table_name
 from airflow_provider_merge.templates import is_template
-from spark_jobs.contract.request import (
-    AfterEndedTry,
-    CatalogSpec,
-    JobOptions,
-    JobRequest,
-    Source,
-    TableName,
-)
+from spark_jobs.contract.options import JobOptions
+from spark_jobs.contract.request import AfterEndedTry, CatalogSpec, JobRequest, Source, TableName
 from spark_jobs.contract.statements import Statement, created_table
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, TypedDict, cast
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.inserts import ClearingStatement, InsertStatement
+from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.properties import operation_properties
-from spark_jobs.contract.request import JobOptions, JobRequest, Source, TableName, TableSource
+from spark_jobs.contract.request import JobRequest, Source, TableName, TableSource
 from spark_jobs.contract.statements import MergeSpec, RowStatement
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
 from spark_jobs.engine.analysis.schema_evolution import schema_changes

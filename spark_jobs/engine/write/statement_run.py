@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.properties import metrics_property, recorded_metrics
-from spark_jobs.contract.request import JobOptions
 from spark_jobs.contract.result import Metrics, PartitionMetrics
 from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.runtime.fence import Fence
