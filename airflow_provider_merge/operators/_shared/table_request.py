@@ -13,6 +13,7 @@ from airflow_provider_merge.operators._shared.operation_id import task_operation
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.table_names import parse_table_name
 from airflow_provider_merge.templates import is_template
+from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.request import AfterEndedTry, CatalogSpec, JobRequest, Source, TableName
 from spark_jobs.contract.statements import Statement, created_table
@@ -78,6 +79,7 @@ class TableRequestOperator(SparkJobOperator):
             options=self.job_options(),
             dry_run=self.is_dry_run(),
             after_ended_try=cast("AfterEndedTry", self.after_ended_try),
+            guards=self.guards(),
         )
 
     def job_request(self, context: Context, hook: CatalogHook, statement: str = "") -> JobRequest:
@@ -98,8 +100,17 @@ class TableRequestOperator(SparkJobOperator):
             dry_run=dry_run,
             after_ended_try=cast("AfterEndedTry", self.after_ended_try),
             text_limits=configured_limits(),
+            guards=self.guards(),
         )
         return of_connection(request, hook)
+
+    def guards(self) -> Guards | None:
+        """What must hold of the changes, from rendered parameters; None: nothing in particular.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter.
+        """
+        return None
 
     def job_options(self) -> JobOptions:
         """The options of the request, from rendered parameters.

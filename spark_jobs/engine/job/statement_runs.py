@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 from pyspark.sql import SparkSession
 
+from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.inserts import ClearingStatement, InsertStatement
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.properties import operation_properties
@@ -48,6 +49,7 @@ class _Common(TypedDict):
     fence: Fence
     attempt: int
     dry_run: bool
+    guards: Guards
 
 
 class _Reading(TypedDict):
@@ -145,6 +147,7 @@ class StatementRuns:
             fence=Fence.of(request, self.connector.storage),
             attempt=attempt,
             dry_run=request.dry_run,
+            guards=request.guards or Guards(),
         )
 
     def _specs(self, table: TableHandle) -> PartitionSpecs:

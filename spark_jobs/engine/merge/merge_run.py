@@ -29,7 +29,11 @@ from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
 from spark_jobs.engine.write.changed_partitions import changed_partitions
 from spark_jobs.engine.write.new_partitions import require_few_new
-from spark_jobs.engine.write.partition_counts import partition_metrics, placement
+from spark_jobs.engine.write.partition_counts import (
+    partition_changes,
+    partition_metrics,
+    placement,
+)
 from spark_jobs.engine.write.repacking import repacked
 from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.engine.write.statement_run import StatementOutcome, counted, with_publication
@@ -91,8 +95,10 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             attempts=self.attempt,
             sources=self.sources.metrics,
         )
+        guarding = self.guarding(planned)
+        metrics = guarding.before_writing(metrics, files.scanned)
         if _nothing_to_do(merge, files, source):
-            return StatementOutcome(None, metrics)
+            return StatementOutcome(None, guarding.before_publishing(metrics))
         read_set = whole_table if self.reads_itself else pruning.touched
         return self._write(merge, processor, planned, files, source, keys, metrics, read_set)
 
@@ -191,11 +197,14 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                 f"{metrics.deleted} to delete, "
                 f"{metrics.files_rewritten} of {metrics.files_total} files rewritten"
             )
+            by_partition: tuple[PartitionMetrics, ...] = ()
+            if self.counts_by_partition and self._placement() is not None:
+                by_partition = partition_metrics(
+                    self, handle, reports, files.scanned, files.dropped
+                )
+            changes = partition_changes(self, handle, metrics, by_partition, planned)
+            metrics = self.guarding(planned).before_publishing(metrics, changes)
             if self.dry_run:
-                by_partition: tuple[PartitionMetrics, ...] = ()
-                if self._placement() is not None:
-                    scanned, lost = files.scanned, files.dropped
-                    by_partition = partition_metrics(self, handle, reports, scanned, lost)
                 self.abort(handle)
                 return StatementOutcome(None, metrics, partitions, by_partition)
             if not fragments:
@@ -274,7 +283,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             given_values=merge.given_values,
             allows_repeated_matches=merge.allows_repeated_matches,
             key_columns=self.table.key_columns,
-            placement=self._placement() if self.dry_run else None,
+            placement=self._placement() if self.counts_by_partition else None,
         )
 
     def _placement(self) -> Placement | None:

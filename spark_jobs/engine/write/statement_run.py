@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.properties import metrics_property, recorded_metrics
 from spark_jobs.contract.result import Metrics, PartitionMetrics
@@ -17,6 +18,7 @@ from spark_jobs.engine.runtime.lease import Lease, LeasedSinks
 from spark_jobs.engine.runtime.permission import Permission
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.write.change_writer import TaskReport
+from spark_jobs.engine.write.guarding import Guarding
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
@@ -47,7 +49,8 @@ class StatementRun(Generic[Spec_co]):
     """One attempt of one statement on a pinned table.
 
     ``scratch`` is the folder for this run's temporary files, relative to the workspace. ``attempt``
-    counts from 1. ``dry_run``: the run ends before the commit and stores nothing.
+    counts from 1. ``dry_run``: the run ends before the commit and stores nothing. ``guards``: what must
+    hold before it publishes.
     """
 
     connector: Connector
@@ -61,6 +64,16 @@ class StatementRun(Generic[Spec_co]):
     fence: Fence
     attempt: int = 1
     dry_run: bool = False
+    guards: Guards = field(default_factory=Guards)
+
+    @property
+    def counts_by_partition(self) -> bool:
+        """Whether tasks count the rows that they change by partition."""
+        return self.dry_run or self.guards.counts_by_partition
+
+    def guarding(self, planned: Sequence[PlannedFile]) -> Guarding:
+        """The guards of the statement on a table of the files ``planned``."""
+        return Guarding(self.guards, self.table, self.connector.scan, planned, self.dry_run)
 
     @property
     def lease(self) -> Lease:

@@ -1,0 +1,158 @@
+"""The parameters of guards: what must hold of a statement's changes before they are published."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
+from airflow_provider_merge.operators._shared.values import share
+from airflow_provider_merge.templates import is_template
+from spark_jobs.contract.guards import Guards, Limit
+from spark_jobs.contract.sizes import parse_size_option
+
+_NUMBERS: Final = (
+    "min_deleted_rows",
+    "max_deleted_rows",
+    "min_updated_rows",
+    "max_updated_rows",
+    "min_inserted_rows",
+    "max_inserted_rows",
+    "min_source_rows",
+    "max_source_rows",
+    "max_files_rewritten",
+)
+_SHARES: Final = (
+    "max_deleted_share",
+    "max_changed_share",
+    "max_partition_deleted_share",
+    "max_partition_changed_share",
+)
+_SIZE: Final = "max_bytes_rewritten"
+GUARDS: Final = (*_NUMBERS, *_SHARES, _SIZE)
+_PERCENT: Final = re.compile(r"\s*([0-9]{1,3}(?:\.[0-9]{1,9})?)\s*%\s*")
+_WHOLE: Final = re.compile(r"\s*[0-9]{1,18}\s*")
+
+
+class GuardedOperator(DryRunOperator):
+    """Publishes what a statement changes only if its guards hold; else GUARD_FAILED, for good.
+
+    A number of rows or files may be written as a share of those of the table: ``"5%"``.
+
+    :param min_deleted_rows: so many rows are deleted at least
+    :param max_deleted_rows: at most
+    :param min_updated_rows: so many rows are updated at least
+    :param max_updated_rows: at most
+    :param min_inserted_rows: so many rows are inserted at least
+    :param max_inserted_rows: at most
+    :param min_source_rows: so many rows are read from the source at least
+    :param max_source_rows: at most
+    :param max_deleted_share: the share of the table's rows that may be deleted: ``0.05``, ``"5%"``
+    :param max_changed_share: the share of the table's rows that may be updated or deleted
+    :param max_partition_deleted_share: the same of the rows of each partition that changes
+    :param max_partition_changed_share: the same of the rows of each partition that changes
+    :param max_files_rewritten: so many data files may have to be rewritten or replaced at most;
+        known, and checked, before anything is written
+    :param max_bytes_rewritten: their size at most: bytes, or ``"10 gb"``
+    """
+
+    template_fields: Sequence[str] = (*DryRunOperator.template_fields, *GUARDS)
+    # What the operator runs; it decides which guards mean anything.
+    spec_type: ClassVar[type]
+
+    def __init__(
+        self,
+        *,
+        min_deleted_rows: int | str | None = None,
+        max_deleted_rows: int | str | None = None,
+        min_updated_rows: int | str | None = None,
+        max_updated_rows: int | str | None = None,
+        min_inserted_rows: int | str | None = None,
+        max_inserted_rows: int | str | None = None,
+        min_source_rows: int | str | None = None,
+        max_source_rows: int | str | None = None,
+        max_deleted_share: float | str | None = None,
+        max_changed_share: float | str | None = None,
+        max_partition_deleted_share: float | str | None = None,
+        max_partition_changed_share: float | str | None = None,
+        max_files_rewritten: int | str | None = None,
+        max_bytes_rewritten: int | str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.min_deleted_rows = min_deleted_rows
+        self.max_deleted_rows = max_deleted_rows
+        self.min_updated_rows = min_updated_rows
+        self.max_updated_rows = max_updated_rows
+        self.min_inserted_rows = min_inserted_rows
+        self.max_inserted_rows = max_inserted_rows
+        self.min_source_rows = min_source_rows
+        self.max_source_rows = max_source_rows
+        self.max_deleted_share = max_deleted_share
+        self.max_changed_share = max_changed_share
+        self.max_partition_deleted_share = max_partition_deleted_share
+        self.max_partition_changed_share = max_partition_changed_share
+        self.max_files_rewritten = max_files_rewritten
+        self.max_bytes_rewritten = max_bytes_rewritten
+        self._guards_of([each for each in GUARDS if not is_template(getattr(self, each))])
+
+    def guards(self) -> Guards | None:
+        """The guards, from rendered parameters; None: none is set.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter.
+        """
+        return self._guards_of(GUARDS)
+
+    def _guards_of(self, names: Sequence[str]) -> Guards | None:
+        given = {each: getattr(self, each) for each in names if getattr(self, each) is not None}
+        found: dict[str, Any] = {name: _value(name, value) for name, value in given.items()}
+        if not found:
+            return None
+        guards = Guards(**found)
+        guards.require_meant(self.spec_type.kind)
+        return guards
+
+
+def _value(name: str, value: Any) -> Limit | float | int | None:
+    if name in _SHARES:
+        percent = _percent(value)
+        return share(name, value if percent is None else percent)
+    if name == _SIZE:
+        return _size(name, value)
+    return _limit(name, value)
+
+
+def _percent(value: Any) -> float | None:
+    """The share of a text such as ``5%``, at most 1; None: it is none."""
+    found = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+    number = float(found[1]) / 100 if found else 2.0
+    return number if number <= 1 else None
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, str):
+        return int(value) if _WHOLE.fullmatch(value) else None
+    is_whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return value if is_whole else None
+
+
+def _limit(name: str, value: Any) -> Limit:
+    number, percent = _whole(value), _percent(value)
+    if number is None and percent is None:
+        problem = f"{value!r} is neither a whole number nor a share such as '5%'"
+        raise invalid(name, problem, "Write 0, 1, 2 ..., or '0%' to '100%'.")
+    return Limit(number, percent if number is None else None)
+
+
+def _size(name: str, value: Any) -> int:
+    number = _whole(value)
+    if number is not None:
+        return number
+    try:
+        return parse_size_option(value if isinstance(value, str) else "")
+    except ValueError:
+        remedy = "Write a number of bytes, or a size such as '10 gb'."
+        raise invalid(name, f"{value!r} is not a size", remedy) from None
