@@ -11,7 +11,6 @@ from spark_jobs.contract.checks import require
 _DELETES: Final = frozenset(
     {"merge", "delete", "insert_overwrite", "truncate_table", "drop_partitions"}
 )
-_CHANGES: Final = _DELETES | {"update"}
 _INSERTS: Final = frozenset({"merge", "insert_into", "insert_overwrite"})
 _UPDATES: Final = frozenset({"merge", "update"})
 _REWRITES: Final = frozenset({"merge", "delete", "update", "insert_overwrite"})
@@ -26,9 +25,9 @@ MEANT_FOR: Final[Mapping[str, frozenset[str]]] = {
     "min_source_rows": _INSERTS,
     "max_source_rows": _INSERTS,
     "max_deleted_share": _DELETES,
-    "max_changed_share": _CHANGES,
+    "max_changed_share": _UPDATES,
     "max_partition_deleted_share": _DELETES,
-    "max_partition_changed_share": _CHANGES,
+    "max_partition_changed_share": _UPDATES,
     "max_files_rewritten": _REWRITES,
     "max_bytes_rewritten": _REWRITES,
 }

@@ -3,35 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
 from airflow_provider_merge.operators._shared.values import share
 from airflow_provider_merge.templates import is_template
+from spark_jobs.contract.guards import MEANT_FOR as GUARDS
 from spark_jobs.contract.guards import Guards, Limit
 from spark_jobs.contract.sizes import parse_size_option
 
-_NUMBERS: Final = (
-    "min_deleted_rows",
-    "max_deleted_rows",
-    "min_updated_rows",
-    "max_updated_rows",
-    "min_inserted_rows",
-    "max_inserted_rows",
+# The parameters of the classes below, as template fields.
+SOURCE_ROWS: Final = (
     "min_source_rows",
     "max_source_rows",
-    "max_files_rewritten",
+    "min_inserted_rows",
+    "max_inserted_rows",
 )
-_SHARES: Final = (
-    "max_deleted_share",
+UPDATED_ROWS: Final = (
+    "min_updated_rows",
+    "max_updated_rows",
     "max_changed_share",
-    "max_partition_deleted_share",
     "max_partition_changed_share",
 )
+DELETED_ROWS: Final = (
+    "min_deleted_rows",
+    "max_deleted_rows",
+    "max_deleted_share",
+    "max_partition_deleted_share",
+)
+REWRITES: Final = ("max_files_rewritten", "max_bytes_rewritten")
+_SHARES: Final = frozenset(name for name in GUARDS if name.endswith("_share"))
 _SIZE: Final = "max_bytes_rewritten"
-GUARDS: Final = (*_NUMBERS, *_SHARES, _SIZE)
 _PERCENT: Final = re.compile(r"\s*([0-9]{1,3}(?:\.[0-9]{1,9})?)\s*%\s*")
 _WHOLE: Final = re.compile(r"\s*[0-9]{1,18}\s*")
 
@@ -40,63 +43,7 @@ class GuardedOperator(DryRunOperator):
     """Publishes what a statement changes only if its guards hold; else GUARD_FAILED, for good.
 
     A number of rows or files may be written as a share of those of the table: ``"5%"``.
-
-    :param min_deleted_rows: so many rows are deleted at least
-    :param max_deleted_rows: at most
-    :param min_updated_rows: so many rows are updated at least
-    :param max_updated_rows: at most
-    :param min_inserted_rows: so many rows are inserted at least
-    :param max_inserted_rows: at most
-    :param min_source_rows: so many rows are read from the source at least
-    :param max_source_rows: at most
-    :param max_deleted_share: the share of the table's rows that may be deleted: ``0.05``, ``"5%"``
-    :param max_changed_share: the share of the table's rows that may be updated or deleted
-    :param max_partition_deleted_share: the same of the rows of each partition that changes
-    :param max_partition_changed_share: the same of the rows of each partition that changes
-    :param max_files_rewritten: so many data files may have to be rewritten or replaced at most;
-        known, and checked, before anything is written
-    :param max_bytes_rewritten: their size at most: bytes, or ``"10 gb"``
     """
-
-    template_fields: Sequence[str] = (*DryRunOperator.template_fields, *GUARDS)
-    # What the operator runs; it decides which guards mean anything.
-    spec_type: ClassVar[type]
-
-    def __init__(
-        self,
-        *,
-        min_deleted_rows: int | str | None = None,
-        max_deleted_rows: int | str | None = None,
-        min_updated_rows: int | str | None = None,
-        max_updated_rows: int | str | None = None,
-        min_inserted_rows: int | str | None = None,
-        max_inserted_rows: int | str | None = None,
-        min_source_rows: int | str | None = None,
-        max_source_rows: int | str | None = None,
-        max_deleted_share: float | str | None = None,
-        max_changed_share: float | str | None = None,
-        max_partition_deleted_share: float | str | None = None,
-        max_partition_changed_share: float | str | None = None,
-        max_files_rewritten: int | str | None = None,
-        max_bytes_rewritten: int | str | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.min_deleted_rows = min_deleted_rows
-        self.max_deleted_rows = max_deleted_rows
-        self.min_updated_rows = min_updated_rows
-        self.max_updated_rows = max_updated_rows
-        self.min_inserted_rows = min_inserted_rows
-        self.max_inserted_rows = max_inserted_rows
-        self.min_source_rows = min_source_rows
-        self.max_source_rows = max_source_rows
-        self.max_deleted_share = max_deleted_share
-        self.max_changed_share = max_changed_share
-        self.max_partition_deleted_share = max_partition_deleted_share
-        self.max_partition_changed_share = max_partition_changed_share
-        self.max_files_rewritten = max_files_rewritten
-        self.max_bytes_rewritten = max_bytes_rewritten
-        self._guards_of([each for each in GUARDS if not is_template(getattr(self, each))])
 
     def guards(self) -> Guards | None:
         """The guards, from rendered parameters; None: none is set.
@@ -104,16 +51,122 @@ class GuardedOperator(DryRunOperator):
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.
         """
-        return self._guards_of(GUARDS)
+        given = {name: getattr(self, name) for name in GUARDS if hasattr(self, name)}
+        found: dict[str, Any] = {
+            name: _value(name, value) for name, value in given.items() if value is not None
+        }
+        return Guards(**found) if found else None
 
-    def _guards_of(self, names: Sequence[str]) -> Guards | None:
-        given = {each: getattr(self, each) for each in names if getattr(self, each) is not None}
-        found: dict[str, Any] = {name: _value(name, value) for name, value in given.items()}
-        if not found:
-            return None
-        guards = Guards(**found)
-        guards.require_meant(self.spec_type.kind)
-        return guards
+    def check_known_guards(self) -> None:
+        """Check the guards that are no templates.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter.
+        """
+        for name in GUARDS:
+            value = getattr(self, name, None)
+            if value is not None and not is_template(value):
+                _value(name, value)
+
+
+class SourceRowGuards(GuardedOperator):
+    """Guards of statements with a source.
+
+    :param min_source_rows: so many rows are read from the source at least
+    :param max_source_rows: so many rows are read from the source at most
+    :param min_inserted_rows: so many rows are inserted at least
+    :param max_inserted_rows: so many rows are inserted at most
+    """
+
+    def __init__(
+        self,
+        *,
+        min_source_rows: int | str | None = None,
+        max_source_rows: int | str | None = None,
+        min_inserted_rows: int | str | None = None,
+        max_inserted_rows: int | str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.min_source_rows = min_source_rows
+        self.max_source_rows = max_source_rows
+        self.min_inserted_rows = min_inserted_rows
+        self.max_inserted_rows = max_inserted_rows
+        self.check_known_guards()
+
+
+class UpdatedRowGuards(GuardedOperator):
+    """Guards of statements that update rows.
+
+    :param min_updated_rows: so many rows are updated at least
+    :param max_updated_rows: so many rows are updated at most
+    :param max_changed_share: the share of the table's rows that may be updated or deleted:
+        ``0.05``, or ``"5%"``
+    :param max_partition_changed_share: the same of the rows of each partition that changes
+    """
+
+    def __init__(
+        self,
+        *,
+        min_updated_rows: int | str | None = None,
+        max_updated_rows: int | str | None = None,
+        max_changed_share: float | str | None = None,
+        max_partition_changed_share: float | str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.min_updated_rows = min_updated_rows
+        self.max_updated_rows = max_updated_rows
+        self.max_changed_share = max_changed_share
+        self.max_partition_changed_share = max_partition_changed_share
+        self.check_known_guards()
+
+
+class DeletedRowGuards(GuardedOperator):
+    """Guards of statements that delete rows.
+
+    :param min_deleted_rows: so many rows are deleted at least
+    :param max_deleted_rows: so many rows are deleted at most
+    :param max_deleted_share: the share of the table's rows that may be deleted: ``0.05``, or
+        ``"5%"``
+    :param max_partition_deleted_share: the same of the rows of each partition that changes
+    """
+
+    def __init__(
+        self,
+        *,
+        min_deleted_rows: int | str | None = None,
+        max_deleted_rows: int | str | None = None,
+        max_deleted_share: float | str | None = None,
+        max_partition_deleted_share: float | str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.min_deleted_rows = min_deleted_rows
+        self.max_deleted_rows = max_deleted_rows
+        self.max_deleted_share = max_deleted_share
+        self.max_partition_deleted_share = max_partition_deleted_share
+        self.check_known_guards()
+
+
+class RewriteGuards(GuardedOperator):
+    """Guards of what a statement costs, checked before it writes anything.
+
+    :param max_files_rewritten: so many data files may have to be rewritten or replaced at most
+    :param max_bytes_rewritten: their size at most: bytes, or ``"10 gb"``
+    """
+
+    def __init__(
+        self,
+        *,
+        max_files_rewritten: int | str | None = None,
+        max_bytes_rewritten: int | str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.max_files_rewritten = max_files_rewritten
+        self.max_bytes_rewritten = max_bytes_rewritten
+        self.check_known_guards()
 
 
 def _value(name: str, value: Any) -> Limit | float | int | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from airflow_provider_merge.operators._shared.guards import SOURCE_ROWS, SourceRowGuards
 from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.templates import is_template
@@ -14,7 +15,7 @@ from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.statements import MergeSpec
 
 
-class EvolvingOperator(StatementOperator):
+class EvolvingOperator(SourceRowGuards, StatementOperator):
     """A statement with schema evolution.
 
     :param schema_evolution: true: the table gets the columns and nested fields of the source that
@@ -25,6 +26,7 @@ class EvolvingOperator(StatementOperator):
 
     template_fields: Sequence[str] = (
         *StatementOperator.template_fields,
+        *SOURCE_ROWS,
         "schema_evolution",
         "type_widening",
     )

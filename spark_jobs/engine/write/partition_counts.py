@@ -102,10 +102,8 @@ def partition_changes(
             f"guards: changes of {table.name} are not counted by partition.",
             "Leave max_partition_deleted_share and max_partition_changed_share out.",
         )
-    names, files = (
-        FileNames(run.connector, table, handle),
-        defaultdict[str, list[PlannedFile]](list),
-    )
+    names = FileNames(run.connector, table, handle)
+    files: dict[str, list[PlannedFile]] = defaultdict(list)
     for file in planned:
         files[names.of(file)].append(file)
     return [PartitionChange(each, files[each.name]) for each in by_partition]

@@ -49,8 +49,8 @@ class StatementRun(Generic[Spec_co]):
     """One attempt of one statement on a pinned table.
 
     ``scratch`` is the folder for this run's temporary files, relative to the workspace. ``attempt``
-    counts from 1. ``dry_run``: the run ends before the commit and stores nothing. ``guards``: what must
-    hold before it publishes.
+    counts from 1. ``dry_run``: the run ends before the commit and stores nothing. ``guards``: what
+    must hold before it publishes.
     """
 
     connector: Connector
