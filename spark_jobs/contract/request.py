@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
 from spark_jobs.contract import codec
+from spark_jobs.contract.approval import Ticket
 from spark_jobs.contract.bad_rows import (
     OnBadRows,
     check_max_bad_rows,
@@ -17,16 +18,22 @@ from spark_jobs.contract.bad_rows import (
 )
 from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.checks import LONGEST_NAME, require
-from spark_jobs.contract.digests import digest_of
+from spark_jobs.contract.digests import digest_of, part_digests
 from spark_jobs.contract.file_formats import require_format
 from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.identifiers import unquoted
-from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
+from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec, PartitionStatement
 from spark_jobs.contract.locations import require_absolute
 from spark_jobs.contract.maintenance import CreateBranchSpec, CreateTagSpec
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.query import QuerySpec
-from spark_jobs.contract.statements import CreateTableSpec, MergeSpec, Statement, created_table
+from spark_jobs.contract.statements import (
+    CreateTableSpec,
+    MergeSpec,
+    RowStatement,
+    Statement,
+    created_table,
+)
 from spark_jobs.contract.text_limits import TextLimits
 from spark_jobs.errors import ErrorCode, RequestError
 
@@ -215,7 +222,8 @@ class JobRequest:
     commit is done, and only the counts are kept. ``after_ended_try``: what to do if an earlier
     operation of the task committed although its task had been ended: fail, skip the statement and
     take that operation's result, or run the statement again. ``text_limits``: what its texts may.
-    ``guards``: what must hold of the changes, or nothing is published.
+    ``guards``: what must hold of the changes, or nothing is published. ``approved``: the dry run
+    that somebody has approved; if the work is not the same any more, nothing is done.
     """
 
     operation_id: str
@@ -229,6 +237,7 @@ class JobRequest:
     after_ended_try: AfterEndedTry = "fail"
     text_limits: TextLimits = field(default_factory=TextLimits)
     guards: Guards | None = None
+    approved: Ticket | None = None
     version: int = VERSION
 
     def __post_init__(self) -> None:
@@ -283,6 +292,18 @@ class JobRequest:
         if self.guards is not None:
             self.guards.require_meant(self.statement.kind)
         require(
+            not (self.dry_run and self.approved is not None),
+            "approved",
+            "a dry run does nothing that could be approved",
+            "Leave approved or dry_run out.",
+        )
+        require(
+            self.approved is None or self._writes_rows,
+            "approved",
+            f"{self.statement.kind} has no dry run to approve",
+            "Leave approved out.",
+        )
+        require(
             not self.options.type_widening or getattr(self.statement, "schema_evolution", False),
             "type_widening",
             "needs schema_evolution",
@@ -294,6 +315,11 @@ class JobRequest:
                 "statement.source",
                 f"{self.statement.source!r} is not among the sources {names}",
             )
+
+    @property
+    def _writes_rows(self) -> bool:
+        is_row_statement = isinstance(self.statement, RowStatement | PartitionStatement)
+        return is_row_statement and created_table(self.statement) is None
 
     def _check_query(self) -> None:
         is_query = isinstance(self.statement, QuerySpec)
@@ -336,3 +362,7 @@ class JobRequest:
         workspace, or the version.
         """
         return digest_of(codec.encode(self))
+
+    def part_digests(self) -> dict[str, str]:
+        """Digests as ``digest`` has them, of each part of a request that is no dry run."""
+        return part_digests(codec.encode(self))

@@ -9,6 +9,7 @@ from typing import Literal
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.alter_table import AlterTableReport
+from spark_jobs.contract.approval import Ticket
 from spark_jobs.contract.compaction import CompactionReport
 from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.contract.query import QueryReport
@@ -169,7 +170,8 @@ class JobResult:
     ``query`` is what a query found, which has the status ``unchanged`` and an empty ``target``.
     ``settings`` are the Spark settings that affect results, as fixed by the job. ``warnings`` are
     texts for people. ``phases`` are the first 200 that ended, by the driver's clock; of a job that
-    failed, ``metrics`` have the seconds and the attempts.
+    failed, ``metrics`` have the seconds and the attempts. ``ticket``: of a dry run, what can be
+    approved.
     """
 
     operation_id: str
@@ -193,6 +195,7 @@ class JobResult:
     alteration: AlterTableReport | None = None
     dropped: bool = False
     phases: tuple[TimedPhase, ...] = ()
+    ticket: Ticket | None = None
     version: int = VERSION
 
     @property

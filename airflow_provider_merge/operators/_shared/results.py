@@ -13,7 +13,7 @@ from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.query import QueryReport
 from spark_jobs.contract.request import JobRequest
-from spark_jobs.contract.result import ClauseMetrics, JobResult, Metrics
+from spark_jobs.contract.result import ClauseMetrics, GuardReport, JobResult, Metrics
 from spark_jobs.contract.source_names import called
 
 _COUNTS = (
@@ -64,7 +64,7 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
     for a compaction, snapshot ids, ``rounds`` and the fields of ``CompactionReport``; for ALTER
     TABLE, the fields of ``AlterTableReport``; for others
     snapshot ids, ``metrics``, ``partitions`` and ``schema_changes``, and for a dry run
-    ``partition_metrics``.
+    ``partition_metrics`` and the ``ticket`` that can be approved.
     """
     if result.maintenance is not None:
         return {
@@ -103,6 +103,7 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
     }
     if result.status == "dry_run":
         value["partition_metrics"] = codec.encode(result.partition_metrics)
+        value["ticket"] = codec.encode(result.ticket)
     return value
 
 
@@ -122,8 +123,8 @@ def asset_extra(operation: str, result: JobResult) -> dict[str, Any]:
     """What a consumer of the asset event learns: the same, with the row counts at the top.
 
     ``operation`` is the kind of the statement, such as ``merge``. ``sources`` are the fields of
-    ``SourceMetrics`` by the name of the file source; they and ``schema_changes`` are only there
-    where the statement has any.
+    ``SourceMetrics`` by the name of the file source, ``guards`` those of ``GuardReport``; they and
+    ``schema_changes`` are only there where the statement has any.
     """
     metrics = result.metrics
     extra = {
@@ -139,6 +140,8 @@ def asset_extra(operation: str, result: JobResult) -> dict[str, Any]:
         "partitions_changed": metrics.partitions_changed,
         "partitions": list(result.partitions),
     }
+    if metrics.guards:
+        extra["guards"] = codec.encode(metrics.guards)
     if metrics.sources:
         extra["sources"] = codec.encode(metrics.sources)
     if result.schema_changes:
@@ -165,6 +168,7 @@ def result_table(result: JobResult) -> str:
     if metrics.clauses:
         lines.append("  clauses: " + " | ".join(map(_clause, metrics.clauses)))
     lines += _source_lines(metrics)
+    lines += map(_guard_line, metrics.guards)
     if metrics.publish_attempts > 1 or metrics.snapshots_met:
         lines.append(
             f"  published in try {metrics.publish_attempts:,}, behind "
@@ -176,6 +180,12 @@ def result_table(result: JobResult) -> str:
         schema = "schema would change" if result.status == "dry_run" else "schema"
         lines.append(f"  {schema}: " + " | ".join(result.schema_changes))
     return "\n".join([*lines, *_seconds(result.metrics)])
+
+
+def _guard_line(guard: GuardReport) -> str:
+    place = f" in partition {guard.partition}" if guard.partition else ""
+    verdict = "holds" if guard.held else "DOES NOT HOLD"
+    return f"  guard {guard.name} = {guard.limit} {verdict}: {guard.seen}{place}"
 
 
 def _attempts(metrics: Metrics) -> str:

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, cast
 from airflow_provider_merge.assets import require_partition_keys
 from airflow_provider_merge.checks.lines import on_line
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.approval import ApprovableOperator
 from airflow_provider_merge.operators._shared.assignments import check_assignments
-from airflow_provider_merge.operators._shared.guards import GuardedOperator
 from airflow_provider_merge.operators._shared.inlets import announce_sources
 from airflow_provider_merge.operators._shared.source_parameters import (
     require_read,
@@ -48,7 +48,7 @@ _OPTIONS = (
 )
 
 
-class StatementOperator(SqlOperator, GuardedOperator):
+class StatementOperator(SqlOperator, ApprovableOperator):
     """Runs one statement, given as ``sql`` or as parameters.
 
     :param sql: the statement as SQL text, or the path of a ``.sql`` file
@@ -72,7 +72,7 @@ class StatementOperator(SqlOperator, GuardedOperator):
     """
 
     template_fields: Sequence[str] = (
-        *GuardedOperator.template_fields,
+        *ApprovableOperator.template_fields,
         *_OPTIONS,
         "sql",
         "sources",

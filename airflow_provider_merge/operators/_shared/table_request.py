@@ -13,6 +13,7 @@ from airflow_provider_merge.operators._shared.operation_id import task_operation
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.table_names import parse_table_name
 from airflow_provider_merge.templates import is_template
+from spark_jobs.contract.approval import Ticket
 from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.request import AfterEndedTry, CatalogSpec, JobRequest, Source, TableName
@@ -80,6 +81,7 @@ class TableRequestOperator(SparkJobOperator):
             dry_run=self.is_dry_run(),
             after_ended_try=cast("AfterEndedTry", self.after_ended_try),
             guards=self.guards(),
+            approved=self.approval(),
         )
 
     def job_request(self, context: Context, hook: CatalogHook, statement: str = "") -> JobRequest:
@@ -101,11 +103,20 @@ class TableRequestOperator(SparkJobOperator):
             after_ended_try=cast("AfterEndedTry", self.after_ended_try),
             text_limits=configured_limits(),
             guards=self.guards(),
+            approved=self.approval(),
         )
         return of_connection(request, hook)
 
     def guards(self) -> Guards | None:
         """What must hold of the changes, from rendered parameters; None: nothing in particular.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter.
+        """
+        return None
+
+    def approval(self) -> Ticket | None:
+        """The dry run that somebody has approved, from rendered parameters; None: none is needed.
 
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.

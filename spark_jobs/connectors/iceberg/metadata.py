@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from spark_jobs.connectors.iceberg.commit.gap import ancestors
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type, spark_type
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.read.planning import plan_files
@@ -101,6 +102,16 @@ class IcebergMetadata(ConnectorMetadata):
                 has_identities=pinned.has_lineage,
                 created_by=metadata.properties.get(CREATED_BY),
             )
+
+    def at_snapshot(self, table: TableHandle, snapshot_id: int | None) -> TableHandle | None:
+        """``table`` pinned at a snapshot that the branch's head leads to; None: it does not."""
+        if table.snapshot_id == snapshot_id:
+            return table
+        pinned = pinned_table(table)
+        found = next((e for e in ancestors(pinned) if e.snapshot_id == snapshot_id), None)
+        if snapshot_id is not None and found is None:
+            return None
+        return replace(table, snapshot_id=snapshot_id, native=replace(pinned, snapshot=found))
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
         """Create the table and its namespace; return False if an equal table exists.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 from pyspark.sql import SparkSession
 
+from spark_jobs.contract.approval import Ticket
 from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.inserts import ClearingStatement, InsertStatement
 from spark_jobs.contract.options import JobOptions
@@ -50,6 +51,7 @@ class _Common(TypedDict):
     attempt: int
     dry_run: bool
     guards: Guards
+    approved: Ticket | None
 
 
 class _Reading(TypedDict):
@@ -148,6 +150,7 @@ class StatementRuns:
             attempt=attempt,
             dry_run=request.dry_run,
             guards=request.guards or Guards(),
+            approved=request.approved,
         )
 
     def _specs(self, table: TableHandle) -> PartitionSpecs:

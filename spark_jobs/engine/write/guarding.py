@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from spark_jobs.contract.approval import Ticket, stale
 from spark_jobs.contract.guards import Guards, Limit, percent
 from spark_jobs.contract.result import GuardReport, Metrics, PartitionMetrics
 from spark_jobs.engine.write.row_counts import row_count
@@ -27,7 +28,8 @@ _COUNTS: Final = {
 class Guarding:
     """The guards of one run on the files ``planned`` of ``table``.
 
-    ``reports_only``: what does not hold is no error, as in a dry run.
+    ``reports_only``: what does not hold is no error, as in a dry run. ``approved``: the changes are
+    exactly those of the dry run.
     """
 
     guards: Guards
@@ -35,6 +37,7 @@ class Guarding:
     scan: ConnectorScan
     planned: Sequence[PlannedFile]
     reports_only: bool
+    approved: Ticket | None = None
 
     def before_writing(self, metrics: Metrics, touched: Sequence[PlannedFile]) -> Metrics:
         """Check what is known before the first byte is written.
@@ -53,7 +56,12 @@ class Guarding:
         """Check what the statement has done, which nobody sees yet; as ``before_writing``.
 
         ``by_partition``: what it did in each partition.
+
+        Raises:
+            DataError: GUARD_FAILED.
+            CommitError: APPROVAL_STALE.
         """
+        self._require_approved(metrics)
         found = [*self._counts(metrics), *self._shares(metrics), *self._partitions(by_partition)]
         return self._checked(metrics, found)
 
@@ -67,6 +75,14 @@ class Guarding:
                 "change the guard if it is right.",
             )
         return replace(metrics, guards=(*metrics.guards, *found))
+
+    def _require_approved(self, metrics: Metrics) -> None:
+        if self.approved is None:
+            return
+        for name in ("inserted", "updated", "deleted"):
+            was, now = getattr(self.approved, name), getattr(metrics, name)
+            if was != now:
+                raise stale(f"{was:,} rows would have been {name}, and {now:,} would be now")
 
     def _source_rows(self, metrics: Metrics) -> Iterator[GuardReport]:
         for name in ("min_source_rows", "max_source_rows"):

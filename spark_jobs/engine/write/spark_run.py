@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from spark_jobs.contract.approval import SourceEvidence
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.runtime.stragglers import wait_for_stragglers
+from spark_jobs.engine.source.evidence import evidence_of
 from spark_jobs.engine.source.sources import Sources
 from spark_jobs.engine.write.statement_run import Spec_co, StatementRun
 
@@ -24,6 +27,10 @@ class SparkRun(StatementRun[Spec_co]):
     sources: Sources
     moment: StatementTime
     reads_itself: bool = False
+
+    def evidence(self) -> Mapping[str, SourceEvidence]:
+        """What the sources are."""
+        return evidence_of(self.sources)
 
     @property
     def required_columns(self) -> tuple[str, ...]:

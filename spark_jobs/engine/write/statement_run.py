@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from spark_jobs.contract.approval import SourceEvidence, Ticket
 from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.properties import metrics_property, recorded_metrics
@@ -50,7 +51,7 @@ class StatementRun(Generic[Spec_co]):
 
     ``scratch`` is the folder for this run's temporary files, relative to the workspace. ``attempt``
     counts from 1. ``dry_run``: the run ends before the commit and stores nothing. ``guards``: what
-    must hold before it publishes.
+    must hold before it publishes. ``approved``: what the changes must be.
     """
 
     connector: Connector
@@ -65,6 +66,7 @@ class StatementRun(Generic[Spec_co]):
     attempt: int = 1
     dry_run: bool = False
     guards: Guards = field(default_factory=Guards)
+    approved: Ticket | None = None
 
     @property
     def counts_by_partition(self) -> bool:
@@ -73,7 +75,13 @@ class StatementRun(Generic[Spec_co]):
 
     def guarding(self, planned: Sequence[PlannedFile]) -> Guarding:
         """The guards of the statement on a table of the files ``planned``."""
-        return Guarding(self.guards, self.table, self.connector.scan, planned, self.dry_run)
+        return Guarding(
+            self.guards, self.table, self.connector.scan, planned, self.dry_run, self.approved
+        )
+
+    def evidence(self) -> Mapping[str, SourceEvidence]:
+        """What the sources are; of a statement without sources, nothing."""
+        return {}
 
     @property
     def lease(self) -> Lease:
