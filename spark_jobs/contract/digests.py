@@ -43,7 +43,8 @@ def digest_of(document: dict[str, Any]) -> str:
 def part_digests(document: dict[str, Any]) -> dict[str, str]:
     """SHA-256 (hex) of each part of the JSON form of a request that is no dry run, by name."""
     _reduce(document)
-    document.pop("dry_run", None)
+    for name in ("dry_run", "plan_only"):
+        document.pop(name, None)
     return {name: _sha256(part) for name, part in document.items()}
 
 
@@ -57,8 +58,9 @@ def _reduce(document: dict[str, Any]) -> None:
     for name in _NOT_MEANT:
         del document[name]
     del document["catalog"]["workspace"]
-    if not document["dry_run"]:
-        del document["dry_run"]
+    for name in ("dry_run", "plan_only"):
+        if not document[name]:
+            del document[name]
     options = {n: v for n, v in document["options"].items() if n not in _LIMITS}
     given = {name: each for name, each in options.items() if each is not None}
     document["options"] = {**given, **_REMOVED_OPTIONS}

@@ -219,9 +219,11 @@ class JobRequest:
     ``target`` is the table that the statement changes; None for a query, which changes none.
     ``operation_id`` is the same for all tries of one piece of work: the snapshot records it, and a
     retry that finds it there does not apply the statement again. ``dry_run``: everything but the
-    commit is done, and only the counts are kept. ``after_ended_try``: what to do if an earlier
-    operation of the task committed although its task had been ended: fail, skip the statement and
-    take that operation's result, or run the statement again. ``text_limits``: what its texts may.
+    commit is done, and only the counts are kept. ``plan_only``: of a dry run, nothing is written
+    either, and the result has bounds of what the statement would do. ``after_ended_try``: what to
+    do if an earlier operation of the task committed although its task had been ended: fail, skip
+    the statement and take that operation's result, or run the statement again. ``text_limits``:
+    what its texts may.
     ``guards``: what must hold of the changes, or nothing is published. ``approved``: the dry run
     that somebody has approved; if the work is not the same any more, nothing is done.
     """
@@ -234,6 +236,7 @@ class JobRequest:
     options: JobOptions = field(default_factory=JobOptions)
     origin: Origin = field(default_factory=Origin)
     dry_run: bool = False
+    plan_only: bool = False
     after_ended_try: AfterEndedTry = "fail"
     text_limits: TextLimits = field(default_factory=TextLimits)
     guards: Guards | None = None
@@ -291,6 +294,12 @@ class JobRequest:
         self._check_query()
         if self.guards is not None:
             self.guards.require_meant(self.statement.kind)
+        require(
+            not self.plan_only or (self.dry_run and self._writes_rows),
+            "plan_only",
+            f"{self.statement.kind} has no plan, or this is no dry run",
+            "Leave it out, or set dry_run.",
+        )
         require(
             not (self.dry_run and self.approved is not None),
             "approved",

@@ -87,6 +87,23 @@ class PartitionMetrics:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanReport:
+    """What a statement would do at most, by metadata and its source.
+
+    ``files_rewritten`` of ``bytes_rewritten`` bytes may have to be read, and rewritten or marked;
+    ``files_removed`` lose all their rows, unread. ``inserted``, ``updated`` and ``deleted`` are
+    rows.
+    """
+
+    files_rewritten: int = 0
+    bytes_rewritten: int = 0
+    files_removed: int = 0
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class GuardReport:
     """A guard, as texts for people: its ``limit`` and what was ``seen``, and whether it ``held``.
 
@@ -171,7 +188,7 @@ class JobResult:
     ``settings`` are the Spark settings that affect results, as fixed by the job. ``warnings`` are
     texts for people. ``phases`` are the first 200 that ended, by the driver's clock; of a job that
     failed, ``metrics`` have the seconds and the attempts. ``ticket``: of a dry run, what can be
-    approved.
+    approved. ``plan``: of a dry run that only plans, instead of counts.
     """
 
     operation_id: str
@@ -196,6 +213,7 @@ class JobResult:
     dropped: bool = False
     phases: tuple[TimedPhase, ...] = ()
     ticket: Ticket | None = None
+    plan: PlanReport | None = None
     version: int = VERSION
 
     @property

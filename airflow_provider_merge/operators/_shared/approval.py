@@ -21,6 +21,8 @@ _REMEDY: Final = "Write approved=\"{{ ti.xcom_pull('preview') }}\", with the tas
 class ApprovableOperator(GuardedOperator):
     """Can be told to do exactly what a dry run foretold.
 
+    :param dry_run: true: report what would change, with the status ``dry_run``; store nothing, and
+        send no asset event. ``"plan"``: report bounds of it alone, without writing anything
     :param approved: the XCom of the task with ``dry_run``: if statement, sources, or what the
         statement reads of the table are others by now, the task ends with APPROVAL_STALE
     """
@@ -32,6 +34,15 @@ class ApprovableOperator(GuardedOperator):
         self.approved = approved
         if approved is not None and not is_template(approved):
             self.approval()
+
+    def is_dry_run(self) -> bool:
+        """Whether ``dry_run`` is true, or ``plan``, from rendered parameters."""
+        return self.plans_only() or super().is_dry_run()
+
+    def plans_only(self) -> bool:
+        """Whether ``dry_run`` is ``plan``: bounds by metadata and the source, in seconds."""
+        value: object = self.dry_run
+        return isinstance(value, str) and value.strip().lower() == "plan"
 
     def approval(self) -> Ticket | None:
         """The ticket, from rendered parameters; None: the task needs none.

@@ -13,7 +13,7 @@ from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.query import QueryReport
 from spark_jobs.contract.request import JobRequest
-from spark_jobs.contract.result import ClauseMetrics, GuardReport, JobResult, Metrics
+from spark_jobs.contract.result import ClauseMetrics, GuardReport, JobResult, Metrics, PlanReport
 from spark_jobs.contract.source_names import called
 
 _COUNTS = (
@@ -64,7 +64,7 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
     for a compaction, snapshot ids, ``rounds`` and the fields of ``CompactionReport``; for ALTER
     TABLE, the fields of ``AlterTableReport``; for others
     snapshot ids, ``metrics``, ``partitions`` and ``schema_changes``, and for a dry run
-    ``partition_metrics`` and the ``ticket`` that can be approved.
+    ``partition_metrics`` and the ``ticket`` that can be approved, or the ``plan``.
     """
     if result.maintenance is not None:
         return {
@@ -104,6 +104,7 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
     if result.status == "dry_run":
         value["partition_metrics"] = codec.encode(result.partition_metrics)
         value["ticket"] = codec.encode(result.ticket)
+        value["plan"] = codec.encode(result.plan)
     return value
 
 
@@ -160,6 +161,8 @@ def result_table(result: JobResult) -> str:
     if result.dropped or result.made_table:
         done = "dropped" if result.dropped else "created"
         return "\n".join([f"{result.target}: {done}", *_seconds(result.metrics)])
+    if result.plan is not None:
+        return "\n".join([*_plan_lines(result, result.plan), *_seconds(result.metrics)])
     snapshot = "none" if result.new_snapshot_id is None else str(result.new_snapshot_id)
     lines = [f"{result.target}: {result.status}, snapshot {snapshot}{_attempts(result.metrics)}"]
     for names in (_COUNTS, _FILES):
@@ -180,6 +183,17 @@ def result_table(result: JobResult) -> str:
         schema = "schema would change" if result.status == "dry_run" else "schema"
         lines.append(f"  {schema}: " + " | ".join(result.schema_changes))
     return "\n".join([*lines, *_seconds(result.metrics)])
+
+
+def _plan_lines(result: JobResult, plan: PlanReport) -> list[str]:
+    """What a statement would do at most."""
+    return [
+        f"{result.target}: planned, nothing was written; at most:",
+        "  " + _cells(plan, ("inserted", "updated", "deleted")),
+        "  " + _cells(plan, ("files_rewritten", "bytes_rewritten", "files_removed")),
+        "  " + _cells(result.metrics, ("source_rows", "files_total")),
+        *map(_guard_line, result.metrics.guards),
+    ]
 
 
 def _guard_line(guard: GuardReport) -> str:

@@ -62,6 +62,10 @@ class TableRequestOperator(SparkJobOperator):
         """Whether the task must commit nothing, from rendered parameters."""
         return False
 
+    def plans_only(self) -> bool:
+        """Whether the dry run ends with a plan, from rendered parameters."""
+        return False
+
     def check_request(self) -> None:
         """Check the request that would be sent, without the catalog and the run.
 
@@ -79,6 +83,7 @@ class TableRequestOperator(SparkJobOperator):
             sources=self.request_sources(),
             options=self.job_options(),
             dry_run=self.is_dry_run(),
+            plan_only=self.plans_only(),
             after_ended_try=cast("AfterEndedTry", self.after_ended_try),
             guards=self.guards(),
             approved=self.approval(),
@@ -100,6 +105,7 @@ class TableRequestOperator(SparkJobOperator):
             options=limited(self.job_options()),
             origin=task_origin(context, self.retries or 0, statement),
             dry_run=dry_run,
+            plan_only=self.plans_only(),
             after_ended_try=cast("AfterEndedTry", self.after_ended_try),
             text_limits=configured_limits(),
             guards=self.guards(),

@@ -53,6 +53,8 @@ class ClearingRun(StatementRun[ClearingStatement]):
         metrics = Metrics(
             files_total=len(planned), files_scanned=len(replaced.partial), attempts=self.attempt
         )
+        if self.plan_only:
+            return StatementOutcome(None, metrics, plan=replaced.plan(0))
         if not replaced.all:
             return StatementOutcome(None, self.guarding(planned).before_publishing(metrics))
         handle = begin_overwrite(self, replacement, (), replaced)

@@ -78,6 +78,8 @@ class OverwriteRun(SparkRun[InsertStatement]):
         )
         guarding = self.guarding(planned)
         metrics = guarding.before_writing(metrics, replaced.all)
+        if self.plan_only:
+            return StatementOutcome(None, metrics, plan=replaced.plan(new.source_rows))
         if not partitions and not replaced.all:
             return StatementOutcome(None, guarding.before_publishing(metrics))
         return self._write(insert, new, replacement, planned, replaced, metrics)

@@ -14,6 +14,7 @@ from spark_jobs.contract.inserts import (
     TruncateTableSpec,
 )
 from spark_jobs.contract.partition_names import partition_name
+from spark_jobs.contract.result import PlanReport
 from spark_jobs.contract.sql_literals import sql_conditions
 from spark_jobs.engine.analysis.partition_specs import Constants, PartitionSpecs, belongs
 from spark_jobs.engine.insert.partition_shares import (
@@ -44,6 +45,16 @@ class ReplacedFiles:
     def all(self) -> tuple[PlannedFile, ...]:
         """The files of both kinds."""
         return (*self.whole, *self.partial)
+
+    def plan(self, new_rows: int) -> PlanReport:
+        """What the statement would do at most, with ``new_rows`` to insert."""
+        return PlanReport(
+            files_rewritten=len(self.partial),
+            bytes_rewritten=sum(file.size for file in self.partial),
+            files_removed=len(self.whole),
+            inserted=new_rows,
+            deleted=sum(file.live_row_count for file in self.all),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,7 +235,9 @@ class Job(RequestJob):
             if outcome.snapshot_id is None and not self.request.dry_run:
                 run.store_schema()
         is_dry = self.request.dry_run
-        ticket = ticket_of(self.request, table, sources, outcome.metrics) if is_dry else None
+        ticket = None
+        if is_dry and outcome.plan is None:
+            ticket = ticket_of(self.request, table, sources, outcome.metrics)
         status: Status = "unchanged" if outcome.snapshot_id is None else "committed"
         return replace(
             self._result("dry_run" if is_dry else status, outcome.metrics),
@@ -245,6 +247,7 @@ class Job(RequestJob):
             partition_metrics=outcome.by_partition[:_NAMED_PARTITIONS],
             schema_changes=tuple(map(str, run.table.schema_changes)),
             ticket=ticket,
+            plan=outcome.plan,
         )
 
     def _result(self, status: Status, metrics: Metrics) -> JobResult:

@@ -52,6 +52,7 @@ class _Common(TypedDict):
     dry_run: bool
     guards: Guards
     approved: Ticket | None
+    plan_only: bool
 
 
 class _Reading(TypedDict):
@@ -151,6 +152,7 @@ class StatementRuns:
             dry_run=request.dry_run,
             guards=request.guards or Guards(),
             approved=request.approved,
+            plan_only=request.plan_only,
         )
 
     def _specs(self, table: TableHandle) -> PartitionSpecs:

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from pyarrow.fs import LocalFileSystem
 
 from spark_jobs.contract.operation_files import new_lookup_folder
-from spark_jobs.contract.result import ClauseMetrics, Metrics, PartitionMetrics
+from spark_jobs.contract.result import ClauseMetrics, Metrics, PartitionMetrics, PlanReport
 from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.analyzer import analyze_filtered, analyze_merge
@@ -97,6 +97,8 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         )
         guarding = self.guarding(planned)
         metrics = guarding.before_writing(metrics, files.scanned)
+        if self.plan_only:
+            return StatementOutcome(None, metrics, plan=_plan(merge, processor, files, source_rows))
         if _nothing_to_do(merge, files, source):
             return StatementOutcome(None, guarding.before_publishing(metrics))
         read_set = whole_table if self.reads_itself else pruning.touched
@@ -303,6 +305,21 @@ def _clauses(merge: AnalyzedMerge, reports: Sequence[TaskReport]) -> tuple[Claus
             sum(report.counts.by_clause[case.number] for report in reports),
         )
         for case in merge.cases
+    )
+
+
+def _plan(
+    merge: AnalyzedMerge, processor: RowChangeProcessor, files: NeededFiles, source_rows: int
+) -> PlanReport:
+    rows_scanned = sum(file.live_row_count for file in files.scanned)
+    rows_dropped = sum(file.live_row_count for file in files.dropped)
+    return PlanReport(
+        files_rewritten=len(files.scanned),
+        bytes_rewritten=sum(file.size for file in files.scanned),
+        files_removed=len(files.dropped),
+        inserted=source_rows if merge.has("not_matched") else 0,
+        updated=rows_scanned if processor.updated_columns else 0,
+        deleted=(rows_scanned if merge.may_delete else 0) + rows_dropped,
     )
 
 

@@ -11,7 +11,7 @@ from spark_jobs.contract.approval import SourceEvidence, Ticket
 from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.properties import metrics_property, recorded_metrics
-from spark_jobs.contract.result import Metrics, PartitionMetrics
+from spark_jobs.contract.result import Metrics, PartitionMetrics, PlanReport
 from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.last_look import LastLook
@@ -36,13 +36,14 @@ class StatementOutcome:
     """What a statement did, or would do; ``snapshot_id`` is None if nothing was committed.
 
     ``partitions`` are the names of the changed partitions; ``by_partition`` says what a dry run
-    would change in each.
+    would change in each. ``plan``: what it would do at most, if it was only planned.
     """
 
     snapshot_id: int | None
     metrics: Metrics
     partitions: tuple[str, ...] = ()
     by_partition: tuple[PartitionMetrics, ...] = ()
+    plan: PlanReport | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +53,7 @@ class StatementRun(Generic[Spec_co]):
     ``scratch`` is the folder for this run's temporary files, relative to the workspace. ``attempt``
     counts from 1. ``dry_run``: the run ends before the commit and stores nothing. ``guards``: what
     must hold before it publishes. ``approved``: what the changes must be.
+    ``plan_only``: a dry run ends with its plan.
     """
 
     connector: Connector
@@ -67,6 +69,7 @@ class StatementRun(Generic[Spec_co]):
     dry_run: bool = False
     guards: Guards = field(default_factory=Guards)
     approved: Ticket | None = None
+    plan_only: bool = False
 
     @property
     def counts_by_partition(self) -> bool:
