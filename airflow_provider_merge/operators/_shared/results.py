@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -152,17 +152,18 @@ def asset_extra(operation: str, result: JobResult) -> dict[str, Any]:
 
 def result_table(result: JobResult) -> str:
     """A few aligned lines for the task's log."""
-    if result.maintenance is not None:
-        return _maintenance_table(result, result.maintenance)
-    if result.compaction is not None:
-        return _compaction_table(result, result.compaction)
-    if result.alteration is not None:
-        return _alteration_table(result, result.alteration)
+    reports: dict[str, Callable[[JobResult, Any], str]] = {
+        "maintenance": _maintenance_table,
+        "compaction": _compaction_table,
+        "alteration": _alteration_table,
+        "plan": _plan_table,
+    }
+    for name, table in reports.items():
+        if (report := getattr(result, name)) is not None:
+            return table(result, report)
     if result.dropped or result.made_table:
         done = "dropped" if result.dropped else "created"
         return "\n".join([f"{result.target}: {done}", *_seconds(result.metrics)])
-    if result.plan is not None:
-        return "\n".join([*_plan_lines(result, result.plan), *_seconds(result.metrics)])
     snapshot = "none" if result.new_snapshot_id is None else str(result.new_snapshot_id)
     lines = [f"{result.target}: {result.status}, snapshot {snapshot}{_attempts(result.metrics)}"]
     for names in (_COUNTS, _FILES):
@@ -185,15 +186,16 @@ def result_table(result: JobResult) -> str:
     return "\n".join([*lines, *_seconds(result.metrics)])
 
 
-def _plan_lines(result: JobResult, plan: PlanReport) -> list[str]:
+def _plan_table(result: JobResult, plan: PlanReport) -> str:
     """What a statement would do at most."""
-    return [
+    lines = [
         f"{result.target}: planned, nothing was written; at most:",
         "  " + _cells(plan, ("inserted", "updated", "deleted")),
         "  " + _cells(plan, ("files_rewritten", "bytes_rewritten", "files_removed")),
         "  " + _cells(result.metrics, ("source_rows", "files_total")),
         *map(_guard_line, result.metrics.guards),
     ]
+    return "\n".join([*lines, *_seconds(result.metrics)])
 
 
 def _guard_line(guard: GuardReport) -> str:
