@@ -109,6 +109,21 @@ _VALUES: dict[str, Any] = {
     "alias": "x",
     "allow_drop": True,
     "allow_empty": True,
+    "approved": {
+        "ticket": {
+            "operation_id": "preview",
+            "target": "a.b",
+            "connector": "paimon",
+            "digests": {},
+            "columns": "0",
+            "base_snapshot_id": None,
+            "sources": {},
+            "inserted": 0,
+            "updated": 0,
+            "deleted": 0,
+            "version": 1,
+        }
+    },
     "archives": "a.zip",
     "branch": "audit",
     "by_name": True,

@@ -62,7 +62,7 @@ def test_the_approved_work_is_done_beside_commits_that_it_does_not_read(
     assert counted == (1, 1, 0)
     assert len(harness.state().rows) == expected
     # A retry finds the commit, whatever has happened since.
-    retry = replace(request, origin=replace(request.origin, try_number=2, retries=1))
+    retry = replace(request, origin=replace(request.origin, try_number=2))
     again = _approved(retry, preview, harness)
     assert (again.error, again.new_snapshot_id) == (None, done.new_snapshot_id)
 
