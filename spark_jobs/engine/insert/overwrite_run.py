@@ -44,6 +44,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
             JobError: the statement does not fit.
         """
         self._analyzed(self._replacement())
+        self.expected_partitions()
 
     def run(self) -> StatementOutcome:
         """Run the statement.
@@ -55,6 +56,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
         with self.progress.phase("analyze"):
             replacement = self._replacement()
             insert = self._analyzed(replacement)
+            expected = self.expected_partitions()
         planned = self.planned_files()
         with self.progress.phase("source"):
             self.sources.land()
@@ -76,6 +78,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
             attempts=self.attempt,
             sources=self.sources.metrics,
         )
+        metrics = expected.checked(replacement.valued(partitions), metrics)
         guarding = self.guarding(planned)
         metrics = guarding.before_writing(metrics, replaced.all)
         if self.plan_only:

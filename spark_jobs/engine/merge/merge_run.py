@@ -64,6 +64,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             JobError: the statement does not fit.
         """
         self._processor(self._analyzed())
+        self.expected_partitions()
 
     def run(self) -> StatementOutcome:
         """Run the statement.
@@ -75,6 +76,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         with self.progress.phase("analyze"):
             merge = self._analyzed()
             processor = self._processor(merge)
+            self.expected_partitions()
         planned = self.planned_files()
         with self.progress.phase("source"):
             self.sources.land()
@@ -199,6 +201,9 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                 f"{metrics.deleted} to delete, "
                 f"{metrics.files_rewritten} of {metrics.files_total} files rewritten"
             )
+            if self.guards.expected_partitions is not None:
+                changed = writes.changed_partitions(self.table, fragments)
+                metrics = self.expected_partitions().checked(changed, metrics)
             by_partition: tuple[PartitionMetrics, ...] = ()
             if self.counts_by_partition and self._placement() is not None:
                 by_partition = partition_metrics(
