@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.query import QueryReport
 from spark_jobs.contract.request import JobRequest
-from spark_jobs.contract.result import ClauseMetrics, JobResult, Metrics
+from spark_jobs.contract.result import ClauseMetrics, GuardReport, JobResult, Metrics, PlanReport
 from spark_jobs.contract.source_names import called
 
 _COUNTS = (
@@ -64,7 +64,7 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
     for a compaction, snapshot ids, ``rounds`` and the fields of ``CompactionReport``; for ALTER
     TABLE, the fields of ``AlterTableReport``; for others
     snapshot ids, ``metrics``, ``partitions`` and ``schema_changes``, and for a dry run
-    ``partition_metrics``.
+    ``partition_metrics`` and the ``ticket`` that can be approved, or the ``plan``.
     """
     if result.maintenance is not None:
         return {
@@ -103,6 +103,8 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
     }
     if result.status == "dry_run":
         value["partition_metrics"] = codec.encode(result.partition_metrics)
+        value["ticket"] = codec.encode(result.ticket)
+        value["plan"] = codec.encode(result.plan)
     return value
 
 
@@ -122,8 +124,8 @@ def asset_extra(operation: str, result: JobResult) -> dict[str, Any]:
     """What a consumer of the asset event learns: the same, with the row counts at the top.
 
     ``operation`` is the kind of the statement, such as ``merge``. ``sources`` are the fields of
-    ``SourceMetrics`` by the name of the file source; they and ``schema_changes`` are only there
-    where the statement has any.
+    ``SourceMetrics`` by the name of the file source, ``guards`` those of ``GuardReport``; they and
+    ``schema_changes`` are only there where the statement has any.
     """
     metrics = result.metrics
     extra = {
@@ -139,6 +141,8 @@ def asset_extra(operation: str, result: JobResult) -> dict[str, Any]:
         "partitions_changed": metrics.partitions_changed,
         "partitions": list(result.partitions),
     }
+    if metrics.guards:
+        extra["guards"] = codec.encode(metrics.guards)
     if metrics.sources:
         extra["sources"] = codec.encode(metrics.sources)
     if result.schema_changes:
@@ -148,12 +152,15 @@ def asset_extra(operation: str, result: JobResult) -> dict[str, Any]:
 
 def result_table(result: JobResult) -> str:
     """A few aligned lines for the task's log."""
-    if result.maintenance is not None:
-        return _maintenance_table(result, result.maintenance)
-    if result.compaction is not None:
-        return _compaction_table(result, result.compaction)
-    if result.alteration is not None:
-        return _alteration_table(result, result.alteration)
+    reports: dict[str, Callable[[JobResult, Any], str]] = {
+        "maintenance": _maintenance_table,
+        "compaction": _compaction_table,
+        "alteration": _alteration_table,
+        "plan": _plan_table,
+    }
+    for name, table in reports.items():
+        if (report := getattr(result, name)) is not None:
+            return table(result, report)
     if result.dropped or result.made_table:
         done = "dropped" if result.dropped else "created"
         return "\n".join([f"{result.target}: {done}", *_seconds(result.metrics)])
@@ -165,6 +172,7 @@ def result_table(result: JobResult) -> str:
     if metrics.clauses:
         lines.append("  clauses: " + " | ".join(map(_clause, metrics.clauses)))
     lines += _source_lines(metrics)
+    lines += map(_guard_line, metrics.guards)
     if metrics.publish_attempts > 1 or metrics.snapshots_met:
         lines.append(
             f"  published in try {metrics.publish_attempts:,}, behind "
@@ -176,6 +184,24 @@ def result_table(result: JobResult) -> str:
         schema = "schema would change" if result.status == "dry_run" else "schema"
         lines.append(f"  {schema}: " + " | ".join(result.schema_changes))
     return "\n".join([*lines, *_seconds(result.metrics)])
+
+
+def _plan_table(result: JobResult, plan: PlanReport) -> str:
+    """What a statement would do at most."""
+    lines = [
+        f"{result.target}: planned, nothing was written; at most:",
+        "  " + _cells(plan, ("inserted", "updated", "deleted")),
+        "  " + _cells(plan, ("files_rewritten", "bytes_rewritten", "files_removed")),
+        "  " + _cells(result.metrics, ("source_rows", "files_total")),
+        *map(_guard_line, result.metrics.guards),
+    ]
+    return "\n".join([*lines, *_seconds(result.metrics)])
+
+
+def _guard_line(guard: GuardReport) -> str:
+    place = f" in partition {guard.partition}" if guard.partition else ""
+    verdict = "holds" if guard.held else "DOES NOT HOLD"
+    return f"  guard {guard.name} = {guard.limit} {verdict}: {guard.seen}{place}"
 
 
 def _attempts(metrics: Metrics) -> str:

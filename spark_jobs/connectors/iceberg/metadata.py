@@ -14,6 +14,7 @@ from spark_jobs.connectors.iceberg.table.like import LikeTable
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import (
     PinnedTable,
+    ancestors,
     pinned_table,
     schema_fields,
 )
@@ -101,6 +102,16 @@ class IcebergMetadata(ConnectorMetadata):
                 has_identities=pinned.has_lineage,
                 created_by=metadata.properties.get(CREATED_BY),
             )
+
+    def at_snapshot(self, table: TableHandle, snapshot_id: int | None) -> TableHandle | None:
+        """``table`` pinned at a snapshot that the branch's head leads to; None: it does not."""
+        if table.snapshot_id == snapshot_id:
+            return table
+        pinned = pinned_table(table)
+        found = next((e for e in ancestors(pinned) if e.snapshot_id == snapshot_id), None)
+        if snapshot_id is not None and found is None:
+            return None
+        return replace(table, snapshot_id=snapshot_id, native=replace(pinned, snapshot=found))
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
         """Create the table and its namespace; return False if an equal table exists.

@@ -86,6 +86,19 @@ class PaimonMetadata:
                 created_by=schema.options.get(CREATED_BY),
             )
 
+    def at_snapshot(self, table: TableHandle, snapshot_id: int | None) -> TableHandle | None:
+        """``table`` pinned at a snapshot that it has; None: it has none such."""
+        if table.snapshot_id == snapshot_id:
+            return table
+        pinned = pinned_table(table)
+        found = None
+        if snapshot_id is not None:
+            found = stored_snapshots.find_snapshot(pinned.table, snapshot_id)
+            if found is None or snapshot_id > (table.snapshot_id or 0):
+                return None
+        native = replace(pinned, snapshot=found)
+        return replace(table, snapshot_id=snapshot_id, native=native)
+
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
         """Create the table and its database; return False if an equal table exists.
 
