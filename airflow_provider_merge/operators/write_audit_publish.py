@@ -22,7 +22,7 @@ from airflow_provider_merge.operators.branches import (
 )
 from airflow_provider_merge.operators.statement_list import ListedStatement, listed_statement
 from airflow_provider_merge.sql.parser import parse_statement
-from airflow_provider_merge.table_names import parse_table_name, quoted_name
+from airflow_provider_merge.table_names import parse_table_name
 from airflow_provider_merge.task_errors import naming_task
 from airflow_provider_merge.templates import (
     PLACEHOLDER,
@@ -32,6 +32,7 @@ from airflow_provider_merge.templates import (
     with_words,
 )
 from spark_jobs.contract.branches import MAIN_BRANCH
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import JobError
 
@@ -216,14 +217,16 @@ def _targets(statements: Any, targets: Any) -> list[str]:
         ]
     else:
         given = [_target(each, at) for at, each in enumerate(listed)]
-    found: list[str] = []
+    found: dict[str, str] = {}
     for each in given:
-        text = quoted_name(each) if isinstance(each, TableName) else each
-        if isinstance(each, TableName) and each.branch != MAIN_BRANCH:
+        if not isinstance(each, TableName):
+            found.setdefault(each, each)
+            continue
+        if each.branch != MAIN_BRANCH:
             raise invalid("targets", f"{each} is a branch", "Name the table.")
-        if text.lower() not in (other.lower() for other in found):
-            found.append(text)
-    return found
+        parts = (each.catalog, each.database, each.table)
+        found.setdefault(each.folded, ".".join(quote(part) for part in parts if part))
+    return list(found.values())
 
 
 def _changing(statement: Any, at: int) -> Any:
