@@ -9,12 +9,12 @@ from typing import Any, Final
 from airflow.sdk import TaskGroup
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators._shared.sql_parameter import names_sql_file
-from airflow_provider_merge.operators.branch_tasks import (
+from airflow_provider_merge.operators._groups.branch_tasks import (
     BranchQueryOperator,
     BranchStatementsOperator,
     PublishOperator,
 )
+from airflow_provider_merge.operators._shared.sql_parameter import names_sql_file
 from airflow_provider_merge.operators.branches import (
     CreateBranchOperator,
     DeleteBranchOperator,
