@@ -173,3 +173,13 @@ def test_what_only_the_run_can_tell_fails_before_anything_runs(
     assert run.state == "failed"
     kinds = {each.statement.kind for each in asked(submitter)}
     assert kinds == {"create_branch", "delete_branch"}
+
+
+def test_the_example() -> None:
+    from dags_examples import audited_orders
+
+    tasks = audited_orders.dag.task_dict
+    assert sorted(name for name in tasks if ".check_" in name) == [
+        *("orders.check_amounts", "orders.check_ids"),
+    ]
+    assert tasks["orders.publish"].outlets[0].uri == "lakehouse://paimon_default/shop/orders"
