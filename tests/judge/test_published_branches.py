@@ -12,7 +12,7 @@ from spark_jobs.contract.maintenance import CreateBranchSpec, DeleteBranchSpec, 
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.spi.branches import Publishing
-from tests.judge.judge import changelog_from_java, read_with_java
+from tests.judge.judge import changelog_from_java, facts_from_java, read_with_java
 from tests.judge.writer import JavaTable
 from tests.support.judged_values import from_arrow
 
@@ -153,3 +153,18 @@ def test_a_branch_that_java_made_is_published(warehouse):
     assert found == {1: None, 2: 7}
     lines.main.reloaded().append_rows([{"id": 3, "v": "m", "part": 1, "n": 8}])
     assert [id_ for id_, _ in lines.read()] == [1, 2, 3]
+
+
+def test_a_compaction_changes_no_row(warehouse):
+    lines = Lines(warehouse, *KINDS["rewritten"])
+    for number in range(6):
+        lines.main.append(rows_of(2 * number))
+    lines.begin()
+    lines.branch.compact()
+
+    assert lines.publish().snapshot_id == 7
+
+    facts = facts_from_java(lines.path, "d.t")
+    assert facts.snapshots[-1]["commitKind"] == "COMPACT"
+    assert len(facts.files) == 1
+    assert lines.read() == [(2 * number, "a") for number in range(6)]

@@ -73,7 +73,7 @@ def test_main_gets_all_of_the_branch_as_one_snapshot(
     assert len(read(connector)) == 4
 
 
-def test_appends_stay_appends_and_compactions_are_no_change(
+def test_appends_stay_appends(
     connector: Connector, branches: ConnectorBranches, table: Path
 ) -> None:
     begun(branches)
