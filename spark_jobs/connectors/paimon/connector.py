@@ -15,6 +15,7 @@ from spark_jobs.connectors.paimon.library import catalogs, rest_catalog
 from spark_jobs.connectors.paimon.library.catalog_options import catalog_options
 from spark_jobs.connectors.paimon.maintenance.server_maintenance import ServerMaintenance
 from spark_jobs.connectors.paimon.maintenance.table_maintenance import PaimonMaintenance
+from spark_jobs.connectors.paimon.maintenance.undo import PaimonUndo
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.read.scan import PaimonScan
 from spark_jobs.contract.request import CatalogSpec
@@ -76,6 +77,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         maintenance=maintenance,
         compaction=PaimonCompaction(metadata, storage.filesystem, snapshots),
         alterations=PaimonAlterations(metadata, snapshots, storage, server),
+        undo=PaimonUndo(metadata, storage.filesystem, snapshots),
         locate=lambda uri: source_location(uri, options),
     )
 
