@@ -7,8 +7,8 @@ an expired snapshot removed, also one that a later snapshot has added again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from spark_jobs.connectors.iceberg.commit.gap import OtherCommit, ancestors, commit_of, summary_of
@@ -30,11 +30,14 @@ from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.iceberg.table.refusals import refuse_spec
 from spark_jobs.connectors.shared.maintenance.undo import (
+    Chains,
+    InTheWayError,
     NetChange,
     PastCommit,
     commits_of_run,
     files_expired,
-    touched_since,
+    in_the_way,
+    refuse_repeated,
     unsupported,
 )
 from spark_jobs.contract.request import TableName
@@ -98,28 +101,51 @@ def planned(name: TableName, table: PinnedTable, undoing: Undoing) -> UndoPlan:
     commits = commits_of_run(history, undoing)
     if not commits:
         return UndoPlan(table, (), {}, (), ())
-    ids = [each.snapshot_id for each in history]
-    since = history[: ids.index(commits[-1].snapshot_id) + 1][::-1]
-    with reading_metadata(table.place):
-        changes = [commit_of(table, each.native) for each in since]
-    own, net = {each.snapshot_id for each in commits}, Net()
-    for number, (commit, change) in enumerate(zip(since, changes, strict=True)):
-        if commit.snapshot_id in own:
-            net.take(number, _by_key(change.added), _by_key(change.removed))
-    others = [
-        (number, commit, change)
-        for number, (commit, change) in enumerate(zip(since, changes, strict=True))
-        if commit.snapshot_id not in own
-    ]
-    _refuse_kinds(name, table, net)
-    _refuse_touched(name, table, net, others)
-    with reading_metadata(table.place):
-        back = _restored(name, table, net, since)
-    for each in back:
-        refuse_spec(name, table, each.entry.spec_id)
-    marks = _marks(net)
-    _refuse_old_deletes(name, table, [*marks, *(e for each in back for e in each.deletes)])
-    return UndoPlan(table, commits, net.added, back, marks)
+    refuse_repeated(name, history, commits)
+    planner = _Planner(name, table, history, commits)
+    try:
+        return Chains(history).planned(commits, planner.plan)
+    except InTheWayError as error:
+        raise in_the_way(name, error) from error
+
+
+@dataclass(slots=True)
+class _Planner:
+    """Plans with the changes of the snapshots that it is told to take back."""
+
+    name: TableName
+    table: PinnedTable
+    history: Sequence[PastCommit]
+    commits: Sequence[PastCommit]
+    known: dict[int, OtherCommit] = field(default_factory=dict)
+
+    def plan(self, own: Collection[int]) -> UndoPlan:
+        """The plan that takes back the snapshots of these ids; raises InTheWayError."""
+        name, table = self.name, self.table
+        oldest = max(n for n, each in enumerate(self.history) if each.snapshot_id in own)
+        since = self.history[: oldest + 1][::-1]
+        net, others = Net(), []
+        for number, commit in enumerate(since):
+            change = self._change(commit)
+            if commit.snapshot_id in own:
+                net.take(number, _by_key(change.added), _by_key(change.removed))
+            else:
+                others.append((number, commit, change))
+        _refuse_kinds(name, table, net)
+        _refuse_touched(table, net, others)
+        with reading_metadata(table.place):
+            back = _restored(name, table, net, since)
+        for each in back:
+            refuse_spec(name, table, each.entry.spec_id)
+        marks = _marks(net)
+        _refuse_old_deletes(name, table, [*marks, *(e for each in back for e in each.deletes)])
+        return UndoPlan(table, self.commits, net.added, back, marks)
+
+    def _change(self, commit: PastCommit) -> OtherCommit:
+        if commit.snapshot_id not in self.known:
+            with reading_metadata(self.table.place):
+                self.known[commit.snapshot_id] = commit_of(self.table, commit.native)
+        return self.known[commit.snapshot_id]
 
 
 def _by_key(entries: Sequence[ManifestEntry]) -> dict[FileKey, ManifestEntry]:
@@ -139,15 +165,12 @@ def _refuse_kinds(name: TableName, table: PinnedTable, net: Net) -> None:
 
 
 def _refuse_touched(
-    name: TableName,
-    table: PinnedTable,
-    net: Net,
-    others: Sequence[tuple[int, PastCommit, OtherCommit]],
+    table: PinnedTable, net: Net, others: Sequence[tuple[int, PastCommit, OtherCommit]]
 ) -> None:
     """Refuse if a commit of others has built on what the run changed.
 
     Raises:
-        CommitError: COMMITS_OF_OTHERS, naming the commit and a file.
+        InTheWayError: naming the commit and a file.
     """
     added = {key: each for key, each in net.added.items() if each.content == DATA}
     lost = {key: each for key, each in net.removed.items() if each.content == DATA}
@@ -160,26 +183,24 @@ def _refuse_touched(
         for each in change.removed:
             if each.key in net.added and number > net.touched[each.key]:
                 what = "has removed or rewritten a file of the run"
-                raise touched_since(name, commit, what, each.path)
+                raise InTheWayError(commit, what, each.path)
             if each.content == DATA and number > marked.get(each.path, number):
                 what = "has removed or rewritten a file of which the run marked rows"
-                raise touched_since(name, commit, what, each.path)
+                raise InTheWayError(commit, what, each.path)
         for each in change.added:
             if each.key in net.removed:
-                raise touched_since(name, commit, "has added a file again", each.path)
+                raise InTheWayError(commit, "has added a file again", each.path)
         for key, each in (*added.items(), *lost.items()):
             if number < net.touched[key]:
                 continue
             deletes = change.equality_deletes if key in lost else change.delete_files
             if any(may_apply(delete, each, table.unpartitioned) for delete in deletes):
-                raise touched_since(
-                    name, commit, "has deleted, or may have deleted, rows of a file", each.path
-                )
+                what = "has deleted, or may have deleted, rows of a file"
+                raise InTheWayError(commit, what, each.path)
             gone = [e for e in change.removed if e.content == EQUALITY_DELETES]
             if key in lost and any(may_apply(e, each, table.unpartitioned) for e in gone):
-                raise touched_since(
-                    name, commit, "has removed deletes by value that concern a file", each.path
-                )
+                what = "has removed deletes by value that concern a file"
+                raise InTheWayError(commit, what, each.path)
 
 
 def _restored(
@@ -205,7 +226,7 @@ def _restored(
         deletes = entries_of(table.storage, [e for e in listed if e.content == DELETES])
         files = live_files(table.storage, [*entries, *deletes], table.unpartitioned)
         for file in files:
-            kept = {e.key: e for e in file.deletes if e.key not in net.added}
+            kept = {e.key: e for e in file.deletes if e.key not in net.made}
             kept |= {e.key: e for e in own if referenced_file(e) == file.entry.path}
             if len(kept) > 1 and any(e.is_vector for e in kept.values()):
                 kept = {key: e for key, e in kept.items() if e.is_vector}

@@ -7,7 +7,7 @@ expired snapshot removed, also one that a later snapshot has added again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,11 +26,14 @@ from spark_jobs.connectors.paimon.maintenance.undo_refusals import (
 )
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.shared.maintenance.undo import (
+    Chains,
+    InTheWayError,
     NetChange,
     PastCommit,
     commits_of_run,
     files_expired,
-    touched_since,
+    in_the_way,
+    refuse_repeated,
     unsupported,
 )
 from spark_jobs.contract.request import TableName
@@ -128,31 +131,62 @@ def planned(name: TableName, table: PinnedTable, undoing: Undoing) -> UndoPlan:
     if not commits:
         return UndoPlan(table, (), history)
     refuse_table(name, table)
-    steps = list(_steps(name, table, history, commits[-1]))
-    own = {each.snapshot_id for each in commits}
-    net, marks, first = Net(), dict[str, VectorLocation | None](), dict[str, int]()
-    for step in steps:
-        if step.commit.snapshot_id in own:
-            net.take(step.number, _by_key(step.added), _by_key(step.removed))
-            for each in (*step.remarked, *(e.file.file_name for e in step.removed)):
-                marks.setdefault(each, step.before.get(each))
-                first.setdefault(each, step.number)
-    others = [each for each in steps if each.commit.snapshot_id not in own]
-    _refuse_touched(name, net, first, others)
-    if table.keyed is not None:
-        _refuse_overlaps(name, net, others)
-    lost = {entry.file.file_name for entry in net.removed.values()}
-    made = {entry.file.file_name for entry in net.added.values()}
-    now = steps[-1].after
-    kept = {n: v for n, v in marks.items() if n not in lost | made and _changed(now.get(n), v)}
-    back = [
-        RestoredFile(each, _path(table, each), marks.get(each.file.file_name))
-        for each in net.removed.values()
-    ]
-    refuse_rebucketed(name, table, [each.entry for each in back], commits)
-    if not table.marks_rows and any([*kept.values(), *(each.vector for each in back)]):
-        raise unsupported(name, "the table has no deletion vectors any more")
-    return UndoPlan(table, commits, history, list(net.added.values()), back, kept)
+    refuse_repeated(name, history, commits)
+    planner = _Planner(name, table, history, commits)
+    try:
+        return Chains(history).planned(commits, planner.plan)
+    except InTheWayError as error:
+        raise in_the_way(name, error) from error
+
+
+@dataclass(slots=True)
+class _Planner:
+    """Plans with the changes of the snapshots that it is told to take back."""
+
+    name: TableName
+    table: PinnedTable
+    history: Sequence[PastCommit]
+    commits: Sequence[PastCommit]
+
+    def plan(self, own: Collection[int]) -> UndoPlan:
+        """The plan that takes back the snapshots of these ids; raises InTheWayError."""
+        name, table = self.name, self.table
+        first = next(each for each in self.history[::-1] if each.snapshot_id in own)
+        steps = list(_steps(name, table, self.history, first))
+        net, marks, seen = Net(), dict[str, VectorLocation | None](), dict[str, int]()
+        for step in steps:
+            if step.commit.snapshot_id in own:
+                net.take(step.number, _by_key(step.added), _by_key(step.removed))
+                for each in (*step.remarked, *(e.file.file_name for e in step.removed)):
+                    marks.setdefault(each, step.before.get(each))
+                    seen.setdefault(each, step.number)
+        others = [each for each in steps if each.commit.snapshot_id not in own]
+        _refuse_touched(net, seen, others)
+        if table.keyed is not None:
+            _refuse_overlaps(net, others)
+        back = [
+            RestoredFile(each, _path(table, each), marks.get(each.file.file_name))
+            for each in net.removed.values()
+        ]
+        refuse_rebucketed(name, table, [each.entry for each in back], self.commits)
+        gone, kept = list(net.added.values()), _kept_marks(net, marks, steps[-1].after)
+        if not table.marks_rows and any([*kept.values(), *(each.vector for each in back)]):
+            raise unsupported(name, "the table has no deletion vectors any more")
+        return UndoPlan(table, self.commits, self.history, gone, back, kept)
+
+
+def _kept_marks(
+    net: Net, marks: Mapping[str, VectorLocation | None], now: Vectors
+) -> dict[str, VectorLocation | None]:
+    """The vectors that files which stay get back."""
+    changed = (*net.removed.values(), *net.added.values())
+    names = {entry.file.file_name for entry in changed}
+    made = {key.file_name for key in net.made}
+    return {
+        name: vector
+        for name, vector in marks.items()
+        if name not in names | made and _changed(now.get(name), vector)
+    }
 
 
 def _steps(
@@ -199,13 +233,11 @@ def _changed(now: VectorLocation | None, before: VectorLocation | None) -> bool:
     return one != other
 
 
-def _refuse_touched(
-    name: TableName, net: Net, marked: Mapping[str, int], others: Sequence[_Step]
-) -> None:
+def _refuse_touched(net: Net, marked: Mapping[str, int], others: Sequence[_Step]) -> None:
     """Refuse if a commit of others has built on what the run changed.
 
     Raises:
-        CommitError: COMMITS_OF_OTHERS, naming the commit and a file.
+        InTheWayError: naming the commit and a file.
     """
     added = {entry.file.file_name: net.touched[key] for key, entry in net.added.items()}
     for step in others:
@@ -213,20 +245,20 @@ def _refuse_touched(
             key, file = manifest_files.file_key(each), each.file.file_name
             if key in net.added and step.number > net.touched[key]:
                 what = "has removed or rewritten a file of the run"
-                raise touched_since(name, step.commit, what, file)
+                raise InTheWayError(step.commit, what, file)
             if step.number > marked.get(file, step.number):
                 what = "has removed or rewritten a file of which the run marked rows"
-                raise touched_since(name, step.commit, what, file)
+                raise InTheWayError(step.commit, what, file)
         for each in step.added:
             if manifest_files.file_key(each) in net.removed:
                 file = each.file.file_name
-                raise touched_since(name, step.commit, "has added a file again", file)
+                raise InTheWayError(step.commit, "has added a file again", file)
         for file in sorted(step.remarked):
             if step.number > min(marked.get(file, step.number), added.get(file, step.number)):
-                raise touched_since(name, step.commit, "has marked rows of a file", file)
+                raise InTheWayError(step.commit, "has marked rows of a file", file)
 
 
-def _refuse_overlaps(name: TableName, net: Net, others: Sequence[_Step]) -> None:
+def _refuse_overlaps(net: Net, others: Sequence[_Step]) -> None:
     """Refuse if others have written records, or merged some, within the keys of a changed file.
 
     Their rows may be made of the run's, and a merge may have dropped what the rows that come back
@@ -242,7 +274,7 @@ def _refuse_overlaps(name: TableName, net: Net, others: Sequence[_Step]) -> None
             for where, keys, number in touched:
                 if step.number > number and where == place and keys.overlaps(own):
                     what = "has written or merged keys that the run wrote"
-                    raise touched_since(name, step.commit, what, each.file.file_name)
+                    raise InTheWayError(step.commit, what, each.file.file_name)
 
 
 def _path(table: PinnedTable, entry: Any) -> str:

@@ -6,7 +6,7 @@ Driver only.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
@@ -24,7 +24,14 @@ from spark_jobs.contract.properties import (
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import Metrics
 from spark_jobs.contract.undo import TableUndo, UndoneCommit
-from spark_jobs.contract.undone import Undone, is_of_run, undone_properties
+from spark_jobs.contract.undone import (
+    UNDONE_DAG,
+    UNDONE_RUN,
+    Undone,
+    is_of_run,
+    undone_operations,
+    undone_properties,
+)
 from spark_jobs.errors import CommitError, ErrorCode, NotSupportedError
 from spark_jobs.spi.undo import Undoing
 
@@ -35,6 +42,7 @@ _COUNTS: Final = ("inserted", "updated", "deleted")
 
 K = TypeVar("K")
 E = TypeVar("E")
+P = TypeVar("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +82,16 @@ def commits_of_run(history: Iterable[PastCommit], undoing: Undoing) -> list[Past
 
 
 class NetChange(Generic[K, E]):
-    """What several commits changed in all: entries of files by key, and when they were touched."""
+    """What several commits changed in all: entries of files by key, and when they were touched.
+
+    ``made`` has the keys of all files that they ever added.
+    """
 
     def __init__(self) -> None:
         self.added: dict[K, E] = {}
         self.removed: dict[K, E] = {}
         self.touched: dict[K, int] = {}
+        self.made: set[K] = set()
 
     def take(self, number: int, added: Mapping[K, E], removed: Mapping[K, E]) -> None:
         """Take the next commit, which has this ``number`` in the history."""
@@ -87,19 +99,104 @@ class NetChange(Generic[K, E]):
             if self.added.pop(key, None) is None:
                 self.removed[key] = entry
             self.touched[key] = number
+        self.made |= added.keys()
         for key, entry in added.items():
             if self.removed.pop(key, None) is None:
                 self.added[key] = entry
             self.touched[key] = number
 
 
-def touched_since(name: TableName, other: PastCommit, what: str, file: str) -> CommitError:
+class InTheWayError(Exception):
+    """A later commit built on what is to be taken back: it did ``what`` to ``file``."""
+
+    def __init__(self, commit: PastCommit, what: str, file: str) -> None:
+        super().__init__(f"{commit} {what}: {file}")
+        self.commit = commit
+
+
+class Chains:
+    """Which commits of a history, newest first, were taken back by which.
+
+    Files come back as copies, so that an undo that was itself undone, or a commit that was undone,
+    may stand between a run and the files that have its rows now.
+    """
+
+    def __init__(self, history: Sequence[PastCommit]) -> None:
+        undone = Undone()
+        self._counts = {e.snapshot_id: undone.counts(e.properties) for e in history}
+        self._order = {e.snapshot_id: number for number, e in enumerate(reversed(history))}
+        self._groups: dict[int, set[int]] = {}
+        self._undoes: set[int] = set()
+        by_operation: dict[str, list[int]] = {}
+        for each in reversed(history):
+            own = self._groups[each.snapshot_id] = {each.snapshot_id}
+            for operation in undone_operations(each.properties):
+                self._undoes.add(each.snapshot_id)
+                for earlier in by_operation.get(operation, ()):
+                    own |= self._groups[earlier]
+            for member in own:
+                self._groups[member] = own
+            operation_id = each.properties.get(OPERATION_ID)
+            if operation_id:
+                by_operation.setdefault(operation_id, []).append(each.snapshot_id)
+
+    def own(self, commits: Iterable[PastCommit]) -> set[int]:
+        """The ids of ``commits``, and of undos of them that were undone."""
+        return {
+            each
+            for commit in commits
+            for each in self._groups[commit.snapshot_id]
+            if self._order[each] >= self._order[commit.snapshot_id]
+        }
+
+    def planned(self, commits: Sequence[PastCommit], plan: Callable[[set[int]], P]) -> P:
+        """``plan`` for the ids of ``commits``, and of pairs in the way that change nothing in all.
+
+        Raises:
+            InTheWayError: raised by ``plan`` for a commit that counts.
+        """
+        ids = self.own(commits)
+        while True:
+            try:
+                return plan(ids)
+            except InTheWayError as error:
+                group = self._groups[error.commit.snapshot_id]
+                if group <= ids or any(self._counts[e] for e in group - self._undoes):
+                    raise
+                ids |= group
+
+
+def in_the_way(name: TableName, error: InTheWayError) -> CommitError:
     """The refusal for a later commit that built on what is to be taken back."""
     return CommitError(
         ErrorCode.COMMITS_OF_OTHERS,
-        f"{name}: the run cannot be undone, because {other} {what}: {file}.",
+        f"{name}: the run cannot be undone, because {error}.",
         "Undo that commit first, if it is one of a run; or change the rows by a statement.",
     )
+
+
+def refuse_repeated(
+    name: TableName, history: Sequence[PastCommit], commits: Sequence[PastCommit]
+) -> None:
+    """Refuse to undo an undo after which the run has committed again.
+
+    Raises:
+        CommitError: COMMITS_OF_OTHERS, naming the commit.
+    """
+    undone = Undone()
+    later = []
+    for each in history:
+        if not undone.counts(each.properties):
+            continue
+        told = each.properties
+        if each in commits and UNDONE_RUN in told:
+            run = told[UNDONE_DAG], told[UNDONE_RUN]
+            again = [e for e in later if is_of_run(e.properties, *run)]
+            if again:
+                raise in_the_way(
+                    name, InTheWayError(again[-1], "has done the work of that run again", run[1])
+                )
+        later.append(each)
 
 
 def files_expired(name: TableName, path: str) -> CommitError:
