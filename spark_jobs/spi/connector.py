@@ -21,8 +21,8 @@ from spark_jobs.spi.maintenance import ConnectorMaintenance
 from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.storage import FileLocation, WarehouseStorage
-from spark_jobs.spi.undo import ConnectorUndo
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, RowChangeParadigm, TableHandle
+from spark_jobs.spi.undo import ConnectorUndo
 from spark_jobs.spi.writes import Fragment, InsertedKeys, MergeWrite, Repacking, WriteLayout
 
 if TYPE_CHECKING:

@@ -23,10 +23,12 @@ from airflow_provider_merge.operators.query import QueryOperator
 from airflow_provider_merge.operators.statement_list import statement_parameters
 from airflow_provider_merge.operators.statements import StatementsOperator
 from airflow_provider_merge.operators.table_care import TableCareOperator
+from airflow_provider_merge.operators.undo_run import UndoRunOperator
 from airflow_provider_merge.parameters import ParameterOperator
 from airflow_provider_merge.sensors.base import TableSensor
 from airflow_provider_merge.task_errors import task_failure
 from airflow_provider_merge.templates import all_known
+from airflow_provider_merge.undo.search import WantedTables
 from spark_jobs.errors import JobError
 from tests.airflow.contexts import DAY, Server, context_of
 from tests.airflow.parameter_values import LISTED, base_of, classes, value_of
@@ -267,6 +269,11 @@ def asked(operator: Any) -> Any:
         tables = operator._wanted(), operator._excluded(), operator._catalogs(), operator.plan
         limits = operator._most_bytes(), operator._most_at_once(), operator.on_failure
         return settings, operator._statements(), tables, limits, operator._is_dry_run()
+    if isinstance(operator, UndoRunOperator):
+        operator._check_parameters()
+        wanted = WantedTables.of("tables", operator.tables)
+        flags = operator.is_dry_run(), operator.needs_session()
+        return settings, operator._spec(["a.b"]), wanted, flags
     operator.check_request()
     return (
         settings,

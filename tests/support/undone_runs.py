@@ -24,9 +24,7 @@ def of_run(run_id: str, operation_id: str, dag_id: str = "d", **more: str) -> di
     }
 
 
-def undoing(
-    run_id: str, operation_id: str = "undo", dag_id: str = "d", **more: Any
-) -> Undoing:
+def undoing(run_id: str, operation_id: str = "undo", dag_id: str = "d", **more: Any) -> Undoing:
     """The undo of a run, by a task of the run ``<operation_id>-run`` of the DAG ``care``."""
     own = of_run(f"{operation_id}-run", operation_id, "care", **{STATEMENT: "undo_run"})
     return Undoing(dag_id, run_id, own, **more)

@@ -30,10 +30,11 @@ from airflow_provider_merge.metadata.model import (
 )
 from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.locations import child
+from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.properties import OPERATION_ID, STATEMENT
-from spark_jobs.contract.undone import PARTIAL, Undone
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.undone import PARTIAL, Undone
 from spark_jobs.errors import CatalogError, ErrorCode, JobError
 from spark_jobs.formats.iceberg.compaction import CompactionThresholds, refuse_uncompactable
 

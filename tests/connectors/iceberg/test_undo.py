@@ -149,7 +149,9 @@ def test_an_operation_that_was_taken_back_does_not_count(connector: Connector) -
 
 
 @pytest.mark.parametrize("what", ["deleted", "rewritten", "marked file"])
-def test_what_others_built_on_is_refused_by_name(connector: Connector, what: str, mode: str) -> None:
+def test_what_others_built_on_is_refused_by_name(
+    connector: Connector, what: str, mode: str
+) -> None:
     append(connector, "a", "r", 20, 21)
     delete(connector, "b", "r", 1)
     if what == "deleted":

@@ -46,8 +46,8 @@ def table(connector: Connector, kind: str) -> Connector:
     """Two commits of four rows each, and one that deletes and updates."""
     options, key = KINDS[kind]
     create(connector, {"id": "int", "s": "string"}, (), options, primary_key=key)
-    write(connector, "base1", "base", {i: "a" for i in range(4)})
-    write(connector, "base2", "base", {i: "a" for i in range(10, 14)})
+    write(connector, "base1", "base", dict.fromkeys(range(4), "a"))
+    write(connector, "base2", "base", dict.fromkeys(range(10, 14), "a"))
     write(connector, "base3", "base", {1: None, 11: None})
     return connector
 

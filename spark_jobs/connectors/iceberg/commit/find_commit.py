@@ -19,7 +19,8 @@ def find_commit(
 ) -> CommittedSnapshot | None:
     """The snapshot that the operation committed, searched for from the branch's head backwards.
 
-    One that was taken back since is none. No try of the operation writes anything before it notes its ``base``.
+    One that was taken back since is none. No try of the operation writes anything before it notes
+    its ``base``.
 
     Raises:
         CommitError: COMMIT_HISTORY_EXPIRED: snapshots since the base have expired.

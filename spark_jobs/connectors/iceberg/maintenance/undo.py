@@ -60,9 +60,7 @@ class IcebergUndo:
                 files.discard(pinned_table(self.metadata.load_table(name)))
             raise
 
-    def _attempt(
-        self, name: TableName, undoing: Undoing, files: RestoredFiles
-    ) -> TableUndo | None:
+    def _attempt(self, name: TableName, undoing: Undoing, files: RestoredFiles) -> TableUndo | None:
         """The report; None if another writer was faster."""
         plan = self._plan(name, undoing)
         report = self._report(name, plan)

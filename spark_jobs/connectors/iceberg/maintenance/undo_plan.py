@@ -7,7 +7,7 @@ an expired snapshot removed, also one that a later snapshot has added again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -190,16 +190,32 @@ def _refuse_touched(
         for each in change.added:
             if each.key in net.removed:
                 raise InTheWayError(commit, "has added a file again", each.path)
-        for key, each in (*added.items(), *lost.items()):
-            if number < net.touched[key]:
-                continue
-            deletes = change.equality_deletes if key in lost else change.delete_files
+        _refuse_deletes(
+            table,
+            commit,
+            change,
+            [each for key, each in added.items() if number > net.touched[key]],
+            [each for key, each in lost.items() if number > net.touched[key]],
+        )
+
+
+def _refuse_deletes(
+    table: PinnedTable,
+    commit: PastCommit,
+    change: OtherCommit,
+    added: Iterable[ManifestEntry],
+    lost: Iterable[ManifestEntry],
+) -> None:
+    """Refuse if a commit has marked rows of files that the run ``added``.
+
+    Files that it ``lost`` would come back below deletes by value, which are as old as the commit.
+    """
+    by_value = change.equality_deletes
+    gone = [each for each in change.removed if each.content == EQUALITY_DELETES]
+    for files, deletes in ((added, change.delete_files), (lost, [*by_value, *gone])):
+        for each in files:
             if any(may_apply(delete, each, table.unpartitioned) for delete in deletes):
                 what = "has deleted, or may have deleted, rows of a file"
-                raise InTheWayError(commit, what, each.path)
-            gone = [e for e in change.removed if e.content == EQUALITY_DELETES]
-            if key in lost and any(may_apply(e, each, table.unpartitioned) for e in gone):
-                what = "has removed deletes by value that concern a file"
                 raise InTheWayError(commit, what, each.path)
 
 

@@ -58,9 +58,7 @@ class PaimonUndo:
                 files.discard()
             raise
 
-    def _attempt(
-        self, name: TableName, undoing: Undoing, files: RestoredFiles
-    ) -> TableUndo | None:
+    def _attempt(self, name: TableName, undoing: Undoing, files: RestoredFiles) -> TableUndo | None:
         """The report; None if another writer was faster."""
         plan = self._plan(name, undoing)
         report, table = _report(name, plan), plan.table

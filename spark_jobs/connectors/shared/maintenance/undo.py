@@ -184,7 +184,7 @@ def refuse_repeated(
         CommitError: COMMITS_OF_OTHERS, naming the commit.
     """
     undone = Undone()
-    later = []
+    later: list[PastCommit] = []
     for each in history:
         if not undone.counts(each.properties):
             continue
