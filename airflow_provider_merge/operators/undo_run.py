@@ -11,12 +11,12 @@ from airflow_provider_merge.operators._shared.measured import measuring
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id, task_origin
 from airflow_provider_merge.operators._shared.outcome import job_outcome, settle_task
 from airflow_provider_merge.operators._shared.results import result_table, xcom_value
+from airflow_provider_merge.operators._shared.run_tables import WantedTables, tables_of_run
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.operators._shared.timeouts import telling_timeouts
 from airflow_provider_merge.operators._shared.values import flag, text
 from airflow_provider_merge.task_errors import task_failure
 from airflow_provider_merge.templates import has_template, when_rendered
-from airflow_provider_merge.undo.search import WantedTables, tables_of_run
 from spark_jobs.contract import codec
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.undo import OnRefused, UndoReport, UndoRunSpec

@@ -12,9 +12,9 @@ from airflow_provider_merge.hooks.catalog import catalog_hook
 from airflow_provider_merge.metadata.operations import read_result, remove_leftovers
 from airflow_provider_merge.operators._shared.configured_limits import configured_limits
 from airflow_provider_merge.operators._shared.results import result_table
+from airflow_provider_merge.operators._shared.run_tables import WantedTables, tables_of_run
 from airflow_provider_merge.submit.plain_python import PlainPythonSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
-from airflow_provider_merge.undo.search import WantedTables, tables_of_run
 from spark_jobs.contract.request import JobRequest, Origin
 from spark_jobs.contract.undo import UndoRunSpec
 

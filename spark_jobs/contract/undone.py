@@ -25,10 +25,13 @@ T = TypeVar("T")
 
 
 class Undone:
-    """What later commits took back; it is shown the snapshots of a history from the newest on."""
+    """What later commits took back; it is shown the snapshots of a history from the newest on.
 
-    def __init__(self) -> None:
-        self._operations: set[str] = set()
+    ``operations`` are taken back by a commit that is yet to come.
+    """
+
+    def __init__(self, operations: Iterable[str] = ()) -> None:
+        self._operations = set(operations)
 
     def counts(self, properties: Mapping[str, str]) -> bool:
         """Whether the next older snapshot, which records ``properties``, was not taken back."""

@@ -19,6 +19,7 @@ import jinja2
 from airflow.sdk import DAG, TaskGroup, literal, task, task_group
 from airflow.serialization.serialized_objects import DagSerialization
 
+from airflow_provider_merge.operators._shared.run_tables import WantedTables
 from airflow_provider_merge.operators.query import QueryOperator
 from airflow_provider_merge.operators.statement_list import statement_parameters
 from airflow_provider_merge.operators.statements import StatementsOperator
@@ -28,7 +29,6 @@ from airflow_provider_merge.parameters import ParameterOperator
 from airflow_provider_merge.sensors.base import TableSensor
 from airflow_provider_merge.task_errors import task_failure
 from airflow_provider_merge.templates import all_known
-from airflow_provider_merge.undo.search import WantedTables
 from spark_jobs.errors import JobError
 from tests.airflow.contexts import DAY, Server, context_of
 from tests.airflow.parameter_values import LISTED, base_of, classes, value_of

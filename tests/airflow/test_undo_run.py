@@ -10,9 +10,9 @@ import pytest
 
 from airflow_provider_merge.__main__ import main
 from airflow_provider_merge.hooks.paimon import PaimonHook
+from airflow_provider_merge.operators._shared.run_tables import WantedTables, tables_of_run
 from airflow_provider_merge.operators.undo_run import UndoRunOperator
 from airflow_provider_merge.undo import command
-from airflow_provider_merge.undo.search import WantedTables, tables_of_run
 from spark_jobs.contract import properties
 from spark_jobs.contract.request import JobRequest, TableName
 from spark_jobs.contract.result import JobResult, Metrics

@@ -6,7 +6,7 @@ Driver only.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
@@ -70,15 +70,31 @@ class PastCommit:
         return f"snapshot {self.snapshot_id} ({self.kind}) by {by}"
 
 
-def commits_of_run(history: Iterable[PastCommit], undoing: Undoing) -> list[PastCommit]:
-    """Those of a history, newest first, that the run made and nobody has taken back."""
+def commits_of_run(history: Sequence[PastCommit], undoing: Undoing) -> list[PastCommit]:
+    """Those of a history, newest first, that the run made and nobody has taken back.
+
+    None if it would change nothing to take them back: of an undo that was undone in another way.
+    """
     undone = Undone()
-    return [
+    found = [
         each
         for each in history
         if undone.counts(each.properties)
         and is_of_run(each.properties, undoing.dag_id, undoing.run_id)
     ]
+    operations = {each.properties[OPERATION_ID] for each in found}
+    is_void = _counting(history, ()) == _counting(history, operations)
+    return [] if is_void else found
+
+
+def _counting(history: Sequence[PastCommit], operations: Collection[str]) -> set[int]:
+    """The ids of the snapshots that count and undo nothing, once ``operations`` are undone."""
+    undone = Undone(operations)
+    return {
+        each.snapshot_id
+        for each in history
+        if undone.counts(each.properties) and not undone_operations(each.properties)
+    }
 
 
 class NetChange(Generic[K, E]):
@@ -115,7 +131,7 @@ class InTheWayError(Exception):
 
 
 class Chains:
-    """Which commits of a history, newest first, were taken back by which.
+    """Which commits of a history, newest first, took back which.
 
     Files come back as copies, so that an undo that was itself undone, or a commit that was undone,
     may stand between a run and the files that have its rows now.
@@ -124,29 +140,10 @@ class Chains:
     def __init__(self, history: Sequence[PastCommit]) -> None:
         undone = Undone()
         self._counts = {e.snapshot_id: undone.counts(e.properties) for e in history}
-        self._order = {e.snapshot_id: number for number, e in enumerate(reversed(history))}
-        self._groups: dict[int, set[int]] = {}
-        self._undoes: set[int] = set()
-        by_operation: dict[str, list[int]] = {}
-        for each in reversed(history):
-            own = self._groups[each.snapshot_id] = {each.snapshot_id}
-            for operation in undone_operations(each.properties):
-                self._undoes.add(each.snapshot_id)
-                for earlier in by_operation.get(operation, ()):
-                    own |= self._groups[earlier]
-            for member in own:
-                self._groups[member] = own
-            operation_id = each.properties.get(OPERATION_ID)
-            if operation_id:
-                by_operation.setdefault(operation_id, []).append(each.snapshot_id)
-
-    def own(self, commits: Iterable[PastCommit]) -> set[int]:
-        """The ids of ``commits``, and of undos of them that were undone."""
-        return {
-            each
-            for commit in commits
-            for each in self._groups[commit.snapshot_id]
-            if self._order[each] >= self._order[commit.snapshot_id]
+        self._took = {
+            each.snapshot_id: _taken_back(history[number + 1 :], each)
+            for number, each in enumerate(history)
+            if undone_operations(each.properties)
         }
 
     def planned(self, commits: Sequence[PastCommit], plan: Callable[[set[int]], P]) -> P:
@@ -155,15 +152,45 @@ class Chains:
         Raises:
             InTheWayError: raised by ``plan`` for a commit that counts.
         """
-        ids = self.own(commits)
+        ids = self._followed({each.snapshot_id for each in commits})
         while True:
             try:
                 return plan(ids)
             except InTheWayError as error:
-                group = self._groups[error.commit.snapshot_id]
-                if group <= ids or any(self._counts[e] for e in group - self._undoes):
+                pair = self._followed({error.commit.snapshot_id})
+                if pair <= ids or self._counts[error.commit.snapshot_id]:
                     raise
-                ids |= group
+                if any(self._counts[each] for each in pair - self._took.keys()):
+                    raise
+                ids |= pair
+
+    def _followed(self, ids: set[int]) -> set[int]:
+        """The commits, those that took one of them back, and what else these took back, and so on.
+
+        Of ``ids``, not what they took back themselves.
+        """
+        found = set(ids)
+        while (
+            more := {
+                each
+                for undo, took in self._took.items()
+                if undo not in ids and took & found
+                for each in (undo, *took)
+            }
+            - found
+        ):
+            found |= more
+        return found
+
+
+def _taken_back(before: Sequence[PastCommit], undo: PastCommit) -> frozenset[int]:
+    """The ids of the snapshots of the history ``before`` an undo that it took back."""
+    undone, operations = Undone(), undone_operations(undo.properties)
+    return frozenset(
+        each.snapshot_id
+        for each in before
+        if undone.counts(each.properties) and each.properties.get(OPERATION_ID) in operations
+    )
 
 
 def in_the_way(name: TableName, error: InTheWayError) -> CommitError:
