@@ -120,8 +120,8 @@ class IcebergTables(Tables):
         old = sorted((known[id_], id_) for id_ in changes if id_ in known)
         for (file, position), id_ in old:
             s = changes[id_]
-            change = deleted(file, position) if s is None else updated(file, position, s=s)
-            sink.store_merged_rows(change)
+            gone = deleted(file, position, s=pa.string())
+            sink.store_merged_rows(gone if s is None else updated(file, position, s=s))
         new = [{"id": id_, "s": s} for id_, s in changes.items() if id_ not in known and s]
         if new:
             sink.store_merged_rows(inserted(self.connector, found.table, new))

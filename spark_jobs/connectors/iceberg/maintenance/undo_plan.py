@@ -7,16 +7,19 @@ an expired snapshot removed, also one that a later snapshot has added again.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from spark_jobs.connectors.iceberg.commit.gap import OtherCommit, ancestors, commit_of, summary_of
 from spark_jobs.connectors.iceberg.table.live_files import (
+    PartitionKey,
     entries_of,
     listed_manifests,
     live_files,
     may_apply,
+    partition_key,
     referenced_file,
 )
 from spark_jobs.connectors.iceberg.table.manifests import (
@@ -179,6 +182,10 @@ def _refuse_touched(
         for key, each in (*net.added.items(), *net.removed.items())
         if each.content != DATA
     }
+    places: dict[PartitionKey, list[int]] = defaultdict(list)
+    for key, each in (*net.added.items(), *net.removed.items()):
+        if each.content != DATA:
+            places[partition_key(each.spec_id, each.partition)].append(net.touched[key])
     for number, commit, change in others:
         for each in change.removed:
             if each.key in net.added and number > net.touched[each.key]:
@@ -187,9 +194,13 @@ def _refuse_touched(
             if each.content == DATA and number > marked.get(each.path, number):
                 what = "has removed or rewritten a file of which the run marked rows"
                 raise InTheWayError(commit, what, each.path)
-        for each in change.added:
-            if each.key in net.removed:
-                raise InTheWayError(commit, "has added a file again", each.path)
+        for each in change.position_deletes:
+            path = referenced_file(each)
+            numbers = places.get(partition_key(each.spec_id, each.partition), ())
+            since = min(numbers, default=number) if path is None else marked.get(path, number)
+            if number > since:
+                what = "has marked rows of a file of which the run marked rows"
+                raise InTheWayError(commit, what, path or each.path)
         _refuse_deletes(
             table,
             commit,

@@ -249,10 +249,6 @@ def _refuse_touched(net: Net, marked: Mapping[str, int], others: Sequence[_Step]
             if step.number > marked.get(file, step.number):
                 what = "has removed or rewritten a file of which the run marked rows"
                 raise InTheWayError(step.commit, what, file)
-        for each in step.added:
-            if manifest_files.file_key(each) in net.removed:
-                file = each.file.file_name
-                raise InTheWayError(step.commit, "has added a file again", file)
         for file in sorted(step.remarked):
             if step.number > min(marked.get(file, step.number), added.get(file, step.number)):
                 raise InTheWayError(step.commit, "has marked rows of a file", file)
