@@ -20,6 +20,7 @@ from tests.support.undone_runs import of_run, told, undoing, undone, undone_undo
 
 SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string())])
 MODES = ("copy-on-write", "merge-on-read", "version 3")
+pytestmark = pytest.mark.by_turns(3)
 
 
 def rows(*ids: int) -> pa.Table:

@@ -34,6 +34,7 @@ KINDS: Mapping[str, tuple[Mapping[str, str], tuple[str, ...]]] = {
     "dynamic key": ({}, ("id",)),
     "last value": ({"bucket": "1", "merge-engine": "partial-update"}, ("id",)),
 }
+pytestmark = pytest.mark.by_turns(5)
 
 
 @pytest.fixture(params=KINDS)

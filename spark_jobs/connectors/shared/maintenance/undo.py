@@ -157,12 +157,17 @@ class Chains:
             try:
                 return plan(ids)
             except InTheWayError as error:
-                pair = self._followed({error.commit.snapshot_id})
-                if pair <= ids or self._counts[error.commit.snapshot_id]:
-                    raise
-                if any(self._counts[each] for each in pair - self._took.keys()):
+                pair = self._pair(error.commit.snapshot_id)
+                if pair <= ids:
                     raise
                 ids |= pair
+
+    def _pair(self, commit: int) -> set[int]:
+        """A commit, and what else changes nothing in all together with it; none if it counts."""
+        took = self._took.get(commit, frozenset())
+        pair = self._followed(set(took) if self._counts[commit] else {commit})
+        is_void = not any(self._counts[each] for each in pair - self._took.keys())
+        return pair if is_void and commit in pair else set()
 
     def _followed(self, ids: set[int]) -> set[int]:
         """The commits, those that took one of them back, and what else these took back, and so on.
