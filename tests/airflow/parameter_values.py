@@ -202,6 +202,8 @@ _VALUES: dict[str, Any] = {
     "through": {"day": "3"},
     "to": "audit",
     "type_widening": True,
+    "undo_dag_id": "orders",
+    "undo_run_id": "manual__1",
     "use_spark": True,
     "wap_id": "w",
     "when": [when_matched("s.gone").delete()],
