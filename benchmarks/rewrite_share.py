@@ -19,7 +19,8 @@ from pyspark.sql import SparkSession
 from benchmarks.comparison import copy_of, session
 from benchmarks.merge import TABLE, Bench, enable_vectors
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.request import CatalogSpec, JobOptions, JobRequest
+from spark_jobs.contract.options import JobOptions
+from spark_jobs.contract.request import CatalogSpec, JobRequest
 from spark_jobs.contract.statements import DeleteSpec
 from spark_jobs.run import run
 

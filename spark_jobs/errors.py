@@ -50,6 +50,7 @@ class ErrorCode(Enum):
     AMBIGUOUS_REFERENCE = ("AMBIGUOUS_REFERENCE", "AnalysisError", False)
     DUPLICATE_ASSIGNMENT = ("DUPLICATE_ASSIGNMENT", "AnalysisError", False)
     EXPRESSION_NOT_ALLOWED = ("EXPRESSION_NOT_ALLOWED", "AnalysisError", False)
+    SCHEMA_CHANGED = ("SCHEMA_CHANGED", "AnalysisError", False)
     TYPE_MISMATCH = ("TYPE_MISMATCH", "AnalysisError", False)
     EXPRESSION_INVALID = ("EXPRESSION_INVALID", "AnalysisError", False)
 
@@ -89,6 +90,7 @@ class ErrorCode(Enum):
     TOO_MANY_BAD_ROWS = ("TOO_MANY_BAD_ROWS", "DataError", False)
     RESULT_TOO_LARGE = ("RESULT_TOO_LARGE", "DataError", False)
     CHECK_FAILED = ("CHECK_FAILED", "DataError", False)
+    GUARD_FAILED = ("GUARD_FAILED", "DataError", False)
 
     COMMIT_CONFLICT = ("COMMIT_CONFLICT", "CommitError", True)
     COMMIT_OUTCOME_UNKNOWN = ("COMMIT_OUTCOME_UNKNOWN", "CommitError", True)
@@ -100,6 +102,7 @@ class ErrorCode(Enum):
     RUN_GIVEN_UP = ("RUN_GIVEN_UP", "CommitError", True)
     TIME_LIMIT_REACHED = ("TIME_LIMIT_REACHED", "CommitError", True)
     ENDED_TRY_COMMITTED = ("ENDED_TRY_COMMITTED", "CommitError", False)
+    APPROVAL_STALE = ("APPROVAL_STALE", "CommitError", False)
 
     STORAGE_UNAVAILABLE = ("STORAGE_UNAVAILABLE", "InternalError", True)
     SPARK_FAILED = ("SPARK_FAILED", "InternalError", True)

@@ -18,7 +18,7 @@ from airflow_provider_merge.operators._shared.values import (
 )
 from airflow_provider_merge.templates import has_template, is_template
 from spark_jobs.contract.compaction import CompactMode, CompactSpec, Manifests
-from spark_jobs.contract.request import JobOptions
+from spark_jobs.contract.options import JobOptions
 
 _SIZES = ("target_file_size", "max_bytes")
 

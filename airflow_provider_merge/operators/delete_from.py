@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from airflow_provider_merge.operators._shared.guards import DELETED_ROWS, DeletedRowGuards
 from airflow_provider_merge.operators._shared.where import WhereOperator
 from spark_jobs.contract.statements import DeleteSpec
 
 
-class DeleteFromOperator(WhereOperator):
+class DeleteFromOperator(DeletedRowGuards, WhereOperator):
     """Runs one DELETE with Spark and publishes one atomic snapshot.
 
     ``DELETE FROM target AS alias WHERE where``: give it as ``sql``, or as the parameters ``target``
@@ -22,6 +24,8 @@ class DeleteFromOperator(WhereOperator):
     :param sources: name → source; subqueries use the names like tables
     :param database: the database of tables that the SQL names without a database
     """
+
+    template_fields: Sequence[str] = (*WhereOperator.template_fields, *DELETED_ROWS)
 
     spec_type = DeleteSpec
     required_parts = ("target",)

@@ -7,6 +7,12 @@ from dataclasses import replace
 from typing import Any, ClassVar, cast, get_args
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.guards import (
+    DELETED_ROWS,
+    REWRITES,
+    DeletedRowGuards,
+    RewriteGuards,
+)
 from airflow_provider_merge.operators._shared.inserts import InsertOperator
 from airflow_provider_merge.operators._shared.partitions import partition_specs
 from airflow_provider_merge.operators._shared.sql_parameter import of_parameter
@@ -16,7 +22,7 @@ from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.inserts import InsertOverwriteSpec, OverwriteMode
 
 
-class InsertOverwriteOperator(InsertOperator):
+class InsertOverwriteOperator(DeletedRowGuards, RewriteGuards, InsertOperator):
     """Replaces whole partitions with new rows, in one atomic snapshot.
 
     ``INSERT OVERWRITE target PARTITION (partition) (columns) source``: give it as ``sql``, or as
@@ -50,6 +56,8 @@ class InsertOverwriteOperator(InsertOperator):
 
     template_fields: Sequence[str] = (
         *InsertOperator.template_fields,
+        *DELETED_ROWS,
+        *REWRITES,
         "mode",
         "expected_partitions",
         "allow_empty",

@@ -9,6 +9,16 @@ from typing import Any, ClassVar, cast, get_args
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import require_no_none
+from airflow_provider_merge.operators._shared.guards import (
+    DELETED_ROWS,
+    PARTITIONS,
+    REWRITES,
+    UPDATED_ROWS,
+    DeletedRowGuards,
+    PartitionGuards,
+    RewriteGuards,
+    UpdatedRowGuards,
+)
 from airflow_provider_merge.operators._shared.names import check_names
 from airflow_provider_merge.operators._shared.schema_evolution import EvolvingOperator
 from airflow_provider_merge.operators._shared.source_parameters import to_sources
@@ -22,7 +32,9 @@ from spark_jobs.contract.statements import Cardinality, MergeCase, MergeSpec
 from spark_jobs.errors import RequestError
 
 
-class MergeIntoOperator(EvolvingOperator):
+class MergeIntoOperator(
+    DeletedRowGuards, UpdatedRowGuards, RewriteGuards, PartitionGuards, EvolvingOperator
+):
     """Runs one MERGE with Spark and publishes one atomic snapshot.
 
     ``MERGE INTO target AS target_alias USING source AS source_alias ON on WHEN …``: give it as
@@ -49,6 +61,10 @@ class MergeIntoOperator(EvolvingOperator):
 
     template_fields: Sequence[str] = (
         *EvolvingOperator.template_fields,
+        *DELETED_ROWS,
+        *UPDATED_ROWS,
+        *REWRITES,
+        *PARTITIONS,
         "source",
         "on",
         "when",

@@ -42,8 +42,9 @@ from airflow_provider_merge.templates import (
     when_rendered,
     with_placeholders,
 )
+from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.query import ROWS, OutputFormat, QueryReport, QuerySpec
-from spark_jobs.contract.request import JobOptions, JobRequest, Source
+from spark_jobs.contract.request import JobRequest, Source
 from spark_jobs.contract.secret_names import holds_secret
 from spark_jobs.errors import ErrorCode, InternalError, JobError
 

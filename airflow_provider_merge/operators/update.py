@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.guards import UPDATED_ROWS, UpdatedRowGuards
 from airflow_provider_merge.operators._shared.sql_parameter import of_parameter
 from airflow_provider_merge.operators._shared.where import WhereOperator
 from airflow_provider_merge.sql.parser import parse_value
@@ -14,7 +15,7 @@ from spark_jobs.contract.request import Source
 from spark_jobs.contract.statements import Assignment, UpdateSpec
 
 
-class UpdateOperator(WhereOperator):
+class UpdateOperator(UpdatedRowGuards, WhereOperator):
     """Runs one UPDATE with Spark and publishes one atomic snapshot.
 
     ``UPDATE target AS alias SET column = value, … WHERE where``: give it as ``sql``, or as the
@@ -30,7 +31,7 @@ class UpdateOperator(WhereOperator):
     :param database: the database of tables that the SQL names without a database
     """
 
-    template_fields: Sequence[str] = (*WhereOperator.template_fields, "set")
+    template_fields: Sequence[str] = (*WhereOperator.template_fields, *UPDATED_ROWS, "set")
     template_fields_renderers: ClassVar[dict[str, str]] = {
         **WhereOperator.template_fields_renderers,
         "set": "json",

@@ -22,7 +22,8 @@ from airflow_provider_merge.sql.script_views import ScriptViews, full_name
 from airflow_provider_merge.sql.text import SqlText, without_mark
 from airflow_provider_merge.sql.views import Views
 from spark_jobs.contract.inserts import InsertOverwriteSpec
-from spark_jobs.contract.request import JobOptions, TableName
+from spark_jobs.contract.options import JobOptions
+from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode
 
 # What spark-sql replaces in a text, also inside of strings.

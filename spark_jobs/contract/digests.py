@@ -10,7 +10,14 @@ import hashlib
 import json
 from typing import Any, Final
 
-_NOT_MEANT: Final = ("operation_id", "origin", "after_ended_try", "text_limits", "version")
+_NOT_MEANT: Final = (
+    "operation_id",
+    "origin",
+    "after_ended_try",
+    "text_limits",
+    "approved",
+    "version",
+)
 # Fields that the first version of requests did not have.
 _ADDED_TO_SOURCES: Final = ("on_bad_rows", "quarantine", "max_bad_rows")
 _ADDED_TO_STATEMENTS: Final = {
@@ -29,21 +36,44 @@ _LIMITS: Final = ("max_new_partitions",)
 
 def digest_of(document: dict[str, Any]) -> str:
     """SHA-256 (hex) of what the JSON form of a request means; changes ``document``."""
+    _reduce(document)
+    return _sha256(document)
+
+
+def part_digests(document: dict[str, Any]) -> dict[str, str]:
+    """SHA-256 (hex) of each part of the JSON form of a request that is no dry run, by name."""
+    _reduce(document)
+    for name in ("dry_run", "plan_only"):
+        document.pop(name, None)
+    return {name: _sha256(part) for name, part in document.items()}
+
+
+def _sha256(document: Any) -> str:
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _reduce(document: dict[str, Any]) -> None:
+    """Leave what is meant, as digests have always had it."""
     for name in _NOT_MEANT:
         del document[name]
     del document["catalog"]["workspace"]
-    if not document["dry_run"]:
-        del document["dry_run"]
+    for name in ("dry_run", "plan_only"):
+        if not document[name]:
+            del document[name]
     options = {n: v for n, v in document["options"].items() if n not in _LIMITS}
     given = {name: each for name, each in options.items() if each is not None}
     document["options"] = {**given, **_REMOVED_OPTIONS}
+    guards = {n: v for n, v in (document["guards"] or {}).items() if v is not None}
+    if guards:
+        document["guards"] = guards
+    else:
+        del document["guards"]
     _drop_unset(document["statement"])
     for source in document["sources"]:
         for name in _ADDED_TO_SOURCES:
             if source.get(name, "") is None:
                 del source[name]
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _drop_unset(statement: dict[str, Any]) -> None:

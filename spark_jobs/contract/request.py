@@ -6,9 +6,10 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from spark_jobs.contract import codec
+from spark_jobs.contract.approval import Ticket
 from spark_jobs.contract.bad_rows import (
     OnBadRows,
     check_max_bad_rows,
@@ -17,20 +18,27 @@ from spark_jobs.contract.bad_rows import (
 )
 from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.checks import LONGEST_NAME, require
-from spark_jobs.contract.digests import digest_of
+from spark_jobs.contract.digests import digest_of, part_digests
 from spark_jobs.contract.file_formats import require_format
+from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.identifiers import unquoted
-from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
+from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec, PartitionStatement
 from spark_jobs.contract.locations import require_absolute
 from spark_jobs.contract.maintenance import CreateBranchSpec, CreateTagSpec
+from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.query import QuerySpec
-from spark_jobs.contract.statements import CreateTableSpec, MergeSpec, Statement, created_table
+from spark_jobs.contract.statements import (
+    CreateTableSpec,
+    MergeSpec,
+    RowStatement,
+    Statement,
+    created_table,
+)
 from spark_jobs.contract.text_limits import TextLimits
 from spark_jobs.errors import ErrorCode, RequestError
 
 VERSION = 1
 
-Isolation = Literal["serializable", "snapshot"]
 AfterEndedTry = Literal["fail", "skip", "run"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -38,8 +46,6 @@ _PART = re.compile(r"`(?:[^`]|``)+`|[^.`]+")
 _DOTTED = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern})){{1,2}}")
 _OPERATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _WITH_SOURCE = MergeSpec | InsertIntoSpec | InsertOverwriteSpec | QuerySpec | CreateTableSpec
-# The number of partitions that a statement may add where nobody says another.
-MAX_NEW_PARTITIONS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,50 +213,19 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class JobOptions:
-    """Settings that change what a statement means, or limit what the job uses.
-
-    ``session_time_zone``: the zone in which Spark reads and writes timestamps without an offset.
-    ``target_file_size``: the size in bytes at which new data files are rolled. ``rewrite_share``:
-    on tables with deletion vectors, the share of a file's rows (0 to 1) above which deleting them
-    rewrites the file; None: the table decides. ``isolation``: which concurrent commits are a
-    conflict (rule 12); None is serializable. ``type_widening``: with schema evolution, the table's
-    columns get the source's types where these are wider. ``max_new_partitions``: how many
-    partitions the statement may add; None: ``MAX_NEW_PARTITIONS``.
-    """
-
-    session_time_zone: str = "UTC"
-    target_file_size: int = 128 * 1024 * 1024
-    rewrite_share: float | None = None
-    isolation: Isolation | None = None
-    type_widening: bool | None = None
-    max_new_partitions: int | None = None
-
-    def __post_init__(self) -> None:
-        require(bool(self.session_time_zone.strip()), "session_time_zone", "is empty")
-        require(self.target_file_size > 0, "target_file_size", "must be positive")
-        share = self.rewrite_share
-        require(share is None or 0 <= share <= 1, "rewrite_share", "must be from 0 to 1")
-        most = self.max_new_partitions
-        require(most is None or most > 0, "max_new_partitions", "must be positive")
-        levels = get_args(Isolation)
-        require(
-            self.isolation is None or self.isolation in levels,
-            "isolation",
-            f"{self.isolation!r} is not one of: {', '.join(levels)}",
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class JobRequest:
     """Everything that a job needs to know, except secrets.
 
     ``target`` is the table that the statement changes; None for a query, which changes none.
     ``operation_id`` is the same for all tries of one piece of work: the snapshot records it, and a
     retry that finds it there does not apply the statement again. ``dry_run``: everything but the
-    commit is done, and only the counts are kept. ``after_ended_try``: what to do if an earlier
-    operation of the task committed although its task had been ended: fail, skip the statement and
-    take that operation's result, or run the statement again. ``text_limits``: what its texts may.
+    commit is done, and only the counts are kept. ``plan_only``: of a dry run, nothing is written
+    either, and the result has bounds of what the statement would do. ``after_ended_try``: what to
+    do if an earlier operation of the task committed although its task had been ended: fail, skip
+    the statement and take that operation's result, or run the statement again. ``text_limits``:
+    what its texts may.
+    ``guards``: what must hold of the changes, or nothing is published. ``approved``: the dry run
+    that somebody has approved; if the work is not the same any more, nothing is done.
     """
 
     operation_id: str
@@ -261,8 +236,11 @@ class JobRequest:
     options: JobOptions = field(default_factory=JobOptions)
     origin: Origin = field(default_factory=Origin)
     dry_run: bool = False
+    plan_only: bool = False
     after_ended_try: AfterEndedTry = "fail"
     text_limits: TextLimits = field(default_factory=TextLimits)
+    guards: Guards | None = None
+    approved: Ticket | None = None
     version: int = VERSION
 
     def __post_init__(self) -> None:
@@ -314,6 +292,26 @@ class JobRequest:
                 f"Leave USING out, or use the connection of a catalog of {named}.",
             )
         self._check_query()
+        if self.guards is not None:
+            self.guards.require_meant(self.statement.kind)
+        require(
+            not self.plan_only or (self.dry_run and self._writes_rows),
+            "plan_only",
+            f"{self.statement.kind} has no plan, or this is no dry run",
+            "Leave it out, or set dry_run.",
+        )
+        require(
+            not (self.dry_run and self.approved is not None),
+            "approved",
+            "a dry run does nothing that could be approved",
+            "Leave approved or dry_run out.",
+        )
+        require(
+            self.approved is None or self._writes_rows,
+            "approved",
+            f"{self.statement.kind} has no dry run to approve",
+            "Leave approved out.",
+        )
         require(
             not self.options.type_widening or getattr(self.statement, "schema_evolution", False),
             "type_widening",
@@ -326,6 +324,11 @@ class JobRequest:
                 "statement.source",
                 f"{self.statement.source!r} is not among the sources {names}",
             )
+
+    @property
+    def _writes_rows(self) -> bool:
+        is_row_statement = isinstance(self.statement, RowStatement | PartitionStatement)
+        return is_row_statement and created_table(self.statement) is None
 
     def _check_query(self) -> None:
         is_query = isinstance(self.statement, QuerySpec)
@@ -368,3 +371,7 @@ class JobRequest:
         workspace, or the version.
         """
         return digest_of(codec.encode(self))
+
+    def part_digests(self) -> dict[str, str]:
+        """Digests as ``digest`` has them, of each part of a request that is no dry run."""
+        return part_digests(codec.encode(self))

@@ -9,6 +9,7 @@ from typing import Literal
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.alter_table import AlterTableReport
+from spark_jobs.contract.approval import Ticket
 from spark_jobs.contract.compaction import CompactionReport
 from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.contract.query import QueryReport
@@ -87,6 +88,37 @@ class PartitionMetrics:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanReport:
+    """What a statement would do at most, by metadata and its source.
+
+    ``files_rewritten`` of ``bytes_rewritten`` bytes may have to be read, and rewritten or marked;
+    ``files_removed`` lose all their rows, unread. ``inserted``, ``updated`` and ``deleted`` are
+    rows.
+    """
+
+    files_rewritten: int = 0
+    bytes_rewritten: int = 0
+    files_removed: int = 0
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GuardReport:
+    """A guard, as texts for people: its ``limit`` and what was ``seen``, and whether it ``held``.
+
+    ``partition``: the name of the first partition where it did not hold, if it is about partitions.
+    """
+
+    name: str
+    limit: str
+    seen: str
+    held: bool
+    partition: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Metrics:
     """Counts of one statement (rule 15). Rows unless another unit is named.
 
@@ -100,7 +132,7 @@ class Metrics:
     makes none, and ``snapshots_met`` the snapshots that other writers made since its base.
     ``seconds`` is wall time per phase. ``sources`` has the metrics of file sources by name.
     ``plan`` tells how a MERGE, UPDATE or DELETE ran, and why, as a text for people. ``clauses`` are
-    those of a MERGE, in their order.
+    those of a MERGE, in their order. ``guards`` are those that were checked.
     """
 
     source_rows: int = 0
@@ -125,6 +157,7 @@ class Metrics:
     snapshots_met: int = 0
     plan: str = ""
     clauses: tuple[ClauseMetrics, ...] = ()
+    guards: tuple[GuardReport, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +188,8 @@ class JobResult:
     ``query`` is what a query found, which has the status ``unchanged`` and an empty ``target``.
     ``settings`` are the Spark settings that affect results, as fixed by the job. ``warnings`` are
     texts for people. ``phases`` are the first 200 that ended, by the driver's clock; of a job that
-    failed, ``metrics`` have the seconds and the attempts.
+    failed, ``metrics`` have the seconds and the attempts. ``ticket``: of a dry run, what can be
+    approved. ``plan``: of a dry run that only plans, instead of counts.
     """
 
     operation_id: str
@@ -179,6 +213,8 @@ class JobResult:
     alteration: AlterTableReport | None = None
     dropped: bool = False
     phases: tuple[TimedPhase, ...] = ()
+    ticket: Ticket | None = None
+    plan: PlanReport | None = None
     undo: UndoReport | None = None
     version: int = VERSION
 

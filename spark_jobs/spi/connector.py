@@ -45,6 +45,13 @@ class ConnectorMetadata(Protocol):
         """
         ...
 
+    def at_snapshot(self, table: TableHandle, snapshot_id: int | None) -> TableHandle | None:
+        """``table`` with its columns, pinned at a snapshot of its history; None: it has none such.
+
+        With None for ``snapshot_id``: as it was before its first snapshot.
+        """
+        return table if table.snapshot_id == snapshot_id else None
+
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
         """Create the table and its database; return False if an equal table exists.
 

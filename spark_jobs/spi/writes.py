@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.contract.request import Isolation
+from spark_jobs.contract.options import Isolation
 from spark_jobs.spi.tables import PlannedFile
 
 if TYPE_CHECKING:

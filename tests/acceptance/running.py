@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.contract.inserts import InsertOverwriteSpec, InsertStatement
-from spark_jobs.contract.request import JobOptions, JobRequest
+from spark_jobs.contract.options import JobOptions
+from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.statements import Cardinality, MergeSpec
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.run import run

@@ -22,7 +22,8 @@ from airflow_provider_merge.operators._shared.results import result_table, xcom_
 from airflow_provider_merge.operators.compact import CompactOperator
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from spark_jobs.contract.compaction import CompactedPartition, CompactionReport, CompactSpec
-from spark_jobs.contract.request import JobOptions, TableName
+from spark_jobs.contract.options import JobOptions
+from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import Metrics
 from spark_jobs.errors import JobError, NotSupportedError, RequestError
 from tests.airflow.support import DagFile, FakeSubmitter, committed, example_request

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from airflow_provider_merge.operators._shared.configured_limits import limited
-from spark_jobs.contract.request import JobOptions
+from spark_jobs.contract.options import JobOptions
 from spark_jobs.errors import RequestError
 from tests.airflow.support import DagFile, FakeSubmitter
 

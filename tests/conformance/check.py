@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from spark_jobs.contract.request import JobOptions, JobRequest, Source, SqlSource, TableSource
+from spark_jobs.contract.options import JobOptions
+from spark_jobs.contract.request import JobRequest, Source, SqlSource, TableSource
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import MergeSpec, Statement, UpdateAllAction
 from spark_jobs.engine.job.statement_job import Job

@@ -28,11 +28,11 @@ from spark_jobs.contract.maintenance import (
     RollbackSpec,
     SetCurrentSnapshotSpec,
 )
+from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.query import QueryColumn, QueryReport, QuerySpec
 from spark_jobs.contract.request import (
     CatalogSpec,
     FileSource,
-    JobOptions,
     JobRequest,
     Origin,
     SqlSource,

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 
 from spark_jobs.contract.inserts import InsertIntoSpec
+from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.request import (
     CatalogSpec,
     FileSource,
-    JobOptions,
     JobRequest,
     Origin,
     SqlSource,

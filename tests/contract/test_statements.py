@@ -8,14 +8,9 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.partition_keys import PartitionKey
-from spark_jobs.contract.request import (
-    CatalogSpec,
-    FileSource,
-    JobOptions,
-    JobRequest,
-    TableName,
-)
+from spark_jobs.contract.request import CatalogSpec, FileSource, JobRequest, TableName
 from spark_jobs.contract.statements import (
     Assignment,
     ColumnSpec,

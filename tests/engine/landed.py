@@ -8,14 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from spark_jobs.contract.inserts import InsertIntoSpec
-from spark_jobs.contract.request import (
-    FileSource,
-    JobOptions,
-    JobRequest,
-    Origin,
-    Source,
-    SqlSource,
-)
+from spark_jobs.contract.options import JobOptions
+from spark_jobs.contract.request import FileSource, JobRequest, Origin, Source, SqlSource
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import ColumnSpec, Statement
 from spark_jobs.engine.job.statement_job import Job

@@ -15,7 +15,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.inserts import InsertOverwriteSpec
-from spark_jobs.contract.request import FileSource, JobOptions, JobRequest
+from spark_jobs.contract.options import JobOptions
+from spark_jobs.contract.request import FileSource, JobRequest
 from spark_jobs.contract.statements import ColumnSpec
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.source.copied_files import CopiedFiles, copied_files

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
-from spark_jobs.contract.request import JobOptions, JobRequest, TableName, TableSource
+from spark_jobs.contract.options import JobOptions
+from spark_jobs.contract.request import JobRequest, TableName, TableSource
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec, DeleteSpec
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.errors import ErrorCode

@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.inserts import InsertIntoSpec
-from spark_jobs.contract.request import CatalogSpec, JobOptions, JobRequest, SqlSource, TableName
+from spark_jobs.contract.options import JobOptions
+from spark_jobs.contract.request import CatalogSpec, JobRequest, SqlSource, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import (
     Assignment,

@@ -16,7 +16,8 @@ from spark_jobs.contract.inserts import (
     InsertOverwriteSpec,
     PartitionStatement,
 )
-from spark_jobs.contract.request import JobOptions, JobRequest, SqlSource
+from spark_jobs.contract.options import JobOptions
+from spark_jobs.contract.request import JobRequest, SqlSource
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import ColumnSpec, DeleteSpec, Statement
 from spark_jobs.engine.job.statement_job import Job

@@ -12,11 +12,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.query import MOST_BYTES, QueryReport, QuerySpec
 from spark_jobs.contract.request import (
     CatalogSpec,
     FileSource,
-    JobOptions,
     JobRequest,
     Origin,
     Source,

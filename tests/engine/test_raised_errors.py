@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from airflow_provider_merge.sql.parser import parse_statement
+from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.query import QuerySpec
-from spark_jobs.contract.request import JobOptions, JobRequest, SqlSource
+from spark_jobs.contract.request import JobRequest, SqlSource
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.job.query_job import QueryJob
 from spark_jobs.engine.job.statement_job import Job

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
-from spark_jobs.contract.request import FileSource, JobOptions, JobRequest, Source, SqlSource
+from spark_jobs.contract.options import JobOptions
+from spark_jobs.contract.request import FileSource, JobRequest, Source, SqlSource
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import Assignment, ColumnSpec, MergeSpec, Statement, UpdateSpec
 from spark_jobs.engine.job.statement_job import Job

@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.inserts import ClearingStatement
+from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.properties import metrics_property, operation_properties
-from spark_jobs.contract.request import CatalogSpec, JobOptions, JobRequest, Origin, SqlSource
+from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, SqlSource
 from spark_jobs.contract.result import JobResult, Metrics
 from spark_jobs.contract.statements import (
     DeleteAction,

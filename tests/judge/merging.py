@@ -15,12 +15,11 @@ from spark_jobs.contract.inserts import (
     OverwriteMode,
     TruncateTableSpec,
 )
+from spark_jobs.contract.options import Isolation, JobOptions
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.request import (
     CatalogSpec,
     FileSource,
-    Isolation,
-    JobOptions,
     JobRequest,
     Source,
     SqlSource,

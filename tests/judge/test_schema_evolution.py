@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from airflow_provider_merge.sql.parser import parse_statement
-from spark_jobs.contract.request import CatalogSpec, JobOptions, JobRequest, SqlSource
+from spark_jobs.contract.options import JobOptions
+from spark_jobs.contract.request import CatalogSpec, JobRequest, SqlSource
 from spark_jobs.contract.result import JobResult
 from spark_jobs.run import run
 from tests.judge.judge import facts_from_java, read_with_java

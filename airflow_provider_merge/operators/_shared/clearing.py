@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from airflow_provider_merge.hooks.catalog import catalog_hook
+from airflow_provider_merge.operators._shared.guards import DELETED_ROWS, DeletedRowGuards
 from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.templates import has_template
@@ -16,14 +17,18 @@ from spark_jobs.contract.request import Source
 from spark_jobs.errors import JobError
 
 
-class ClearingOperator(StatementOperator):
+class ClearingOperator(DeletedRowGuards, StatementOperator):
     """A statement without a source, which needs Spark only for values that are not plain.
 
     :param last_writer_wins: also delete what others commit to the same partitions meanwhile,
         instead of running again after the conflict
     """
 
-    template_fields: Sequence[str] = (*StatementOperator.template_fields, "last_writer_wins")
+    template_fields: Sequence[str] = (
+        *StatementOperator.template_fields,
+        *DELETED_ROWS,
+        "last_writer_wins",
+    )
 
     def __init__(self, *, last_writer_wins: bool | str = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -49,7 +54,7 @@ class ClearingOperator(StatementOperator):
         """Check what has no template; the statement reads nothing."""
         if self.sources is not None:
             self.refuse("sources", "is of no use here: no row is read", "Leave it out.")
-        own = set(self.template_fields) - set(StatementOperator.template_fields)
+        own = set(self.template_fields) - {*StatementOperator.template_fields, *DELETED_ROWS}
         if not has_template([getattr(self, name) for name in own]):
             self.built_statement()
         return ()

@@ -9,7 +9,7 @@ from airflow.providers.common.compat.sdk import conf as airflow_conf
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.values import whole_number
-from spark_jobs.contract.request import JobOptions
+from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.text_limits import CODE_SETTING, TextLimits
 
 _PARTITIONS: Final = "max_new_partitions"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.query import QueryReport
 from spark_jobs.contract.request import JobRequest
-from spark_jobs.contract.result import ClauseMetrics, JobResult, Metrics
+from spark_jobs.contract.result import ClauseMetrics, GuardReport, JobResult, Metrics, PlanReport
 from spark_jobs.contract.source_names import called
 from spark_jobs.contract.undo import TableUndo, UndoReport
 
@@ -67,7 +67,7 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
     TABLE, the fields of ``AlterTableReport``; for an undo those of ``UndoReport``, and no target;
     for others
     snapshot ids, ``metrics``, ``partitions`` and ``schema_changes``, and for a dry run
-    ``partition_metrics``.
+    ``partition_metrics`` and the ``ticket`` that can be approved, or the ``plan``.
     """
     if result.maintenance is not None:
         return {
@@ -112,6 +112,8 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
     }
     if result.status == "dry_run":
         value["partition_metrics"] = codec.encode(result.partition_metrics)
+        value["ticket"] = codec.encode(result.ticket)
+        value["plan"] = codec.encode(result.plan)
     return value
 
 
@@ -131,8 +133,8 @@ def asset_extra(operation: str, result: JobResult) -> dict[str, Any]:
     """What a consumer of the asset event learns: the same, with the row counts at the top.
 
     ``operation`` is the kind of the statement, such as ``merge``. ``sources`` are the fields of
-    ``SourceMetrics`` by the name of the file source; they and ``schema_changes`` are only there
-    where the statement has any.
+    ``SourceMetrics`` by the name of the file source, ``guards`` those of ``GuardReport``; they and
+    ``schema_changes`` are only there where the statement has any.
     """
     metrics = result.metrics
     extra = {
@@ -148,6 +150,8 @@ def asset_extra(operation: str, result: JobResult) -> dict[str, Any]:
         "partitions_changed": metrics.partitions_changed,
         "partitions": list(result.partitions),
     }
+    if metrics.guards:
+        extra["guards"] = codec.encode(metrics.guards)
     if metrics.sources:
         extra["sources"] = codec.encode(metrics.sources)
     if result.schema_changes:
@@ -157,18 +161,16 @@ def asset_extra(operation: str, result: JobResult) -> dict[str, Any]:
 
 def result_table(result: JobResult) -> str:
     """A few aligned lines for the task's log."""
-    if result.undo is not None:
-        return _undo_table(result, result.undo)
-    return _statement_table(result)
-
-
-def _statement_table(result: JobResult) -> str:
-    if result.maintenance is not None:
-        return _maintenance_table(result, result.maintenance)
-    if result.compaction is not None:
-        return _compaction_table(result, result.compaction)
-    if result.alteration is not None:
-        return _alteration_table(result, result.alteration)
+    reports: dict[str, Callable[[JobResult, Any], str]] = {
+        "maintenance": _maintenance_table,
+        "compaction": _compaction_table,
+        "alteration": _alteration_table,
+        "plan": _plan_table,
+        "undo": _undo_table,
+    }
+    for name, table in reports.items():
+        if (report := getattr(result, name)) is not None:
+            return table(result, report)
     if result.dropped or result.made_table:
         done = "dropped" if result.dropped else "created"
         return "\n".join([f"{result.target}: {done}", *_seconds(result.metrics)])
@@ -180,6 +182,7 @@ def _statement_table(result: JobResult) -> str:
     if metrics.clauses:
         lines.append("  clauses: " + " | ".join(map(_clause, metrics.clauses)))
     lines += _source_lines(metrics)
+    lines += map(_guard_line, metrics.guards)
     if metrics.publish_attempts > 1 or metrics.snapshots_met:
         lines.append(
             f"  published in try {metrics.publish_attempts:,}, behind "
@@ -191,6 +194,24 @@ def _statement_table(result: JobResult) -> str:
         schema = "schema would change" if result.status == "dry_run" else "schema"
         lines.append(f"  {schema}: " + " | ".join(result.schema_changes))
     return "\n".join([*lines, *_seconds(result.metrics)])
+
+
+def _plan_table(result: JobResult, plan: PlanReport) -> str:
+    """What a statement would do at most."""
+    lines = [
+        f"{result.target}: planned, nothing was written; at most:",
+        "  " + _cells(plan, ("inserted", "updated", "deleted")),
+        "  " + _cells(plan, ("files_rewritten", "bytes_rewritten", "files_removed")),
+        "  " + _cells(result.metrics, ("source_rows", "files_total")),
+        *map(_guard_line, result.metrics.guards),
+    ]
+    return "\n".join([*lines, *_seconds(result.metrics)])
+
+
+def _guard_line(guard: GuardReport) -> str:
+    place = f" in partition {guard.partition}" if guard.partition else ""
+    verdict = "holds" if guard.held else "DOES NOT HOLD"
+    return f"  guard {guard.name} = {guard.limit} {verdict}: {guard.seen}{place}"
 
 
 def _attempts(metrics: Metrics) -> str:

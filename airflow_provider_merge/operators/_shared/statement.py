@@ -9,8 +9,8 @@ from typing import Any, ClassVar, cast
 from airflow_provider_merge.assets import require_partition_keys
 from airflow_provider_merge.checks.lines import on_line
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.approval import ApprovableOperator
 from airflow_provider_merge.operators._shared.assignments import check_assignments
-from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
 from airflow_provider_merge.operators._shared.inlets import announce_sources
 from airflow_provider_merge.operators._shared.source_parameters import (
     require_read,
@@ -32,7 +32,8 @@ from airflow_provider_merge.templates import (
     with_placeholders,
 )
 from spark_jobs.contract.inserts import PartitionStatement
-from spark_jobs.contract.request import Isolation, JobOptions, Source, TableName
+from spark_jobs.contract.options import Isolation, JobOptions
+from spark_jobs.contract.request import Source, TableName
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.errors import JobError
 
@@ -47,7 +48,7 @@ _OPTIONS = (
 )
 
 
-class StatementOperator(SqlOperator, DryRunOperator):
+class StatementOperator(SqlOperator, ApprovableOperator):
     """Runs one statement, given as ``sql`` or as parameters.
 
     :param sql: the statement as SQL text, or the path of a ``.sql`` file
@@ -71,12 +72,11 @@ class StatementOperator(SqlOperator, DryRunOperator):
     """
 
     template_fields: Sequence[str] = (
-        *TableOperator.template_fields,
+        *ApprovableOperator.template_fields,
         *_OPTIONS,
         "sql",
         "sources",
         "database",
-        "dry_run",
         "after_ended_try",
     )
     template_fields_renderers: ClassVar[dict[str, str]] = {

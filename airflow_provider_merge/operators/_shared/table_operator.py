@@ -131,6 +131,8 @@ class TableOperator(TableRequestOperator):
         if not isinstance(request.statement, RowStatement | PartitionStatement | CompactSpec):
             return
         try:
+            if request.approved is not None:
+                request.approved.require_same(request.part_digests(), str(request.table))
             require_plain(request)
             widens = bool(request.options.type_widening)
             check.require_valid(request.table, request.statement, request.sources, widens=widens)

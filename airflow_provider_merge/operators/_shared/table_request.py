@@ -13,14 +13,10 @@ from airflow_provider_merge.operators._shared.operation_id import task_operation
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.table_names import parse_table_name
 from airflow_provider_merge.templates import is_template
-from spark_jobs.contract.request import (
-    AfterEndedTry,
-    CatalogSpec,
-    JobOptions,
-    JobRequest,
-    Source,
-    TableName,
-)
+from spark_jobs.contract.approval import Ticket
+from spark_jobs.contract.guards import Guards
+from spark_jobs.contract.options import JobOptions
+from spark_jobs.contract.request import AfterEndedTry, CatalogSpec, JobRequest, Source, TableName
 from spark_jobs.contract.statements import Statement, created_table
 
 if TYPE_CHECKING:
@@ -66,6 +62,10 @@ class TableRequestOperator(SparkJobOperator):
         """Whether the task must commit nothing, from rendered parameters."""
         return False
 
+    def plans_only(self) -> bool:
+        """Whether the dry run ends with a plan, from rendered parameters."""
+        return False
+
     def check_request(self) -> None:
         """Check the request that would be sent, without the catalog and the run.
 
@@ -83,7 +83,10 @@ class TableRequestOperator(SparkJobOperator):
             sources=self.request_sources(),
             options=self.job_options(),
             dry_run=self.is_dry_run(),
+            plan_only=self.plans_only(),
             after_ended_try=cast("AfterEndedTry", self.after_ended_try),
+            guards=self.guards(),
+            approved=self.approval(),
         )
 
     def job_request(self, context: Context, hook: CatalogHook, statement: str = "") -> JobRequest:
@@ -102,10 +105,29 @@ class TableRequestOperator(SparkJobOperator):
             options=limited(self.job_options()),
             origin=task_origin(context, self.retries or 0, statement),
             dry_run=dry_run,
+            plan_only=self.plans_only(),
             after_ended_try=cast("AfterEndedTry", self.after_ended_try),
             text_limits=configured_limits(),
+            guards=self.guards(),
+            approved=self.approval(),
         )
         return of_connection(request, hook)
+
+    def guards(self) -> Guards | None:
+        """What must hold of the changes, from rendered parameters; None: nothing in particular.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter.
+        """
+        return None
+
+    def approval(self) -> Ticket | None:
+        """The dry run that somebody has approved, from rendered parameters; None: none is needed.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter.
+        """
+        return None
 
     def job_options(self) -> JobOptions:
         """The options of the request, from rendered parameters.

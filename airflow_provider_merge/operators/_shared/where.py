@@ -7,6 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, Final, cast
 
+from airflow_provider_merge.operators._shared.guards import (
+    PARTITIONS,
+    REWRITES,
+    PartitionGuards,
+    RewriteGuards,
+)
 from airflow_provider_merge.operators._shared.names import check_row_names
 from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
 from airflow_provider_merge.operators._shared.sql_parameter import of_parameter
@@ -23,14 +29,20 @@ from spark_jobs.errors import JobError
 _READS: Final = re.compile(r"\b(?:FROM|TABLE)\b", re.IGNORECASE)
 
 
-class WhereOperator(StatementOperator):
+class WhereOperator(RewriteGuards, PartitionGuards, StatementOperator):
     """A statement with ``where`` and ``alias``.
 
     :param where: which rows to change, as Spark SQL text; every row: ``ALL_ROWS``, as by default
     :param alias: the target's name in expressions; default: the table's name
     """
 
-    template_fields: Sequence[str] = (*StatementOperator.template_fields, "where", "alias")
+    template_fields: Sequence[str] = (
+        *StatementOperator.template_fields,
+        *REWRITES,
+        *PARTITIONS,
+        "where",
+        "alias",
+    )
     template_fields_renderers: ClassVar[dict[str, str]] = {
         **StatementOperator.template_fields_renderers,
         "where": "sql",

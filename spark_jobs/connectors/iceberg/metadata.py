@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type, spark_type
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
@@ -14,6 +15,7 @@ from spark_jobs.connectors.iceberg.table.like import LikeTable
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import (
     PinnedTable,
+    ancestors,
     pinned_table,
     schema_fields,
 )
@@ -95,12 +97,24 @@ class IcebergMetadata(ConnectorMetadata):
                 columns=tuple(_columns(pinned.columns)),
                 partition_keys=(),
                 snapshot_id=snapshot_id,
+                snapshot_mark=_mark(snapshot),
                 native=pinned,
                 partition_fields=partition_fields(pinned),
                 opaque_columns=tuple(_columns(pinned.opaque)),
                 has_identities=pinned.has_lineage,
                 created_by=metadata.properties.get(CREATED_BY),
             )
+
+    def at_snapshot(self, table: TableHandle, snapshot_id: int | None) -> TableHandle | None:
+        """``table`` pinned at a snapshot that the branch's head leads to; None: it does not."""
+        if table.snapshot_id == snapshot_id:
+            return table
+        pinned = pinned_table(table)
+        found = next((e for e in ancestors(pinned) if e.snapshot_id == snapshot_id), None)
+        if snapshot_id is not None and found is None:
+            return None
+        native, mark = replace(pinned, snapshot=found), _mark(found)
+        return replace(table, snapshot_id=snapshot_id, snapshot_mark=mark, native=native)
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
         """Create the table and its namespace; return False if an equal table exists.
@@ -200,6 +214,10 @@ class IcebergMetadata(ConnectorMetadata):
     def plan_files(self, table: TableHandle) -> tuple[PlannedFile, ...]:
         """All data files of the pinned snapshot, ordered by path."""
         return plan_files(pinned_table(table))
+
+
+def _mark(snapshot: Any | None) -> str:
+    return "" if snapshot is None else str(snapshot.manifest_list)
 
 
 def _columns(fields: Sequence[IcebergField]) -> Iterator[Column]:

@@ -53,8 +53,10 @@ class ClearingRun(StatementRun[ClearingStatement]):
         metrics = Metrics(
             files_total=len(planned), files_scanned=len(replaced.partial), attempts=self.attempt
         )
+        if self.plan_only:
+            return StatementOutcome(None, metrics, plan=replaced.plan(0))
         if not replaced.all:
-            return StatementOutcome(None, metrics)
+            return StatementOutcome(None, self.guarding(planned).before_publishing(metrics))
         handle = begin_overwrite(self, replacement, (), replaced)
         with self.writing(handle):
             gone = replacement.partitions(())
@@ -64,7 +66,8 @@ class ClearingRun(StatementRun[ClearingStatement]):
                 found = {number for each in deleted for number in each.specs}
                 replacement.require_found(replaced, found)
         reports = [each.report for each in deleted]
-        return OverwriteCommit(self, handle, replacement, (), reports, metrics).outcome(replaced)
+        commit = OverwriteCommit(self, handle, replacement, (), reports, metrics)
+        return commit.outcome(planned, replaced)
 
     def wait_for_tasks(self) -> None:
         """Wait for tasks that go on after a failure."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from spark_jobs.contract.inserts import PartitionStatement
-from spark_jobs.contract.result import Metrics
+from spark_jobs.contract.result import Metrics, PartitionMetrics
 from spark_jobs.engine.insert.partition_shares import Partition
 from spark_jobs.engine.insert.replacement import ReplacedFiles, Replacement
 from spark_jobs.engine.write.change_writer import TaskReport
 from spark_jobs.engine.write.changed_partitions import changed_partitions
-from spark_jobs.engine.write.partition_counts import partition_metrics
+from spark_jobs.engine.write.partition_counts import partition_changes, partition_metrics
 from spark_jobs.engine.write.row_counts import row_count
 from spark_jobs.engine.write.statement_run import (
     StatementOutcome,
@@ -79,48 +79,55 @@ class OverwriteCommit:
     reports: Sequence[TaskReport]
     metrics: Metrics
 
-    def outcome(self, replaced: ReplacedFiles) -> StatementOutcome:
+    def outcome(self, planned: Sequence[PlannedFile], replaced: ReplacedFiles) -> StatementOutcome:
         """Commit the snapshot, unless nothing changes; in a dry run, what that would do.
 
-        If the last writer wins, a conflict leads to another attempt, which replaces what is in the
-        partitions by then.
+        ``planned`` are the table's files. If the last writer wins, a conflict leads to another
+        attempt, which replaces what is in the partitions by then.
 
         Raises:
             CommitError: COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN or RUN_GIVEN_UP.
-            DataError: PARTITION_NOT_EXPECTED, for what is there after a conflict.
+            DataError: GUARD_FAILED; PARTITION_NOT_EXPECTED, for what is there after a conflict.
         """
         if self.run.dry_run:
-            change = self._change(self.run.table, replaced)
-            by_partition = partition_metrics(
-                self.run, self.handle, change.reports, replaced.partial, replaced.whole
-            )
+            change = self._change(self.run.table, planned, replaced)
+            by_partition = self._by_partition(change.reports, replaced)
             return StatementOutcome(None, change.metrics, change.partitions, by_partition)
         if not replaced.whole and not any(report.fragments for report in self.reports):
             with self.run.cleaning_up():
                 self.run.abort(self.handle)
-            return StatementOutcome(None, counted(self.metrics, self.reports))
+            metrics = counted(self.metrics, self.reports)
+            return StatementOutcome(None, self.run.guarding(planned).before_publishing(metrics))
         with self.run.progress.phase("commit"):
             try:
-                return self._published(replaced)
+                return self._published(planned, replaced)
             except JobError as error:
                 self.run.abort_unpublished(self.handle, error)
                 raise
 
-    def _published(self, replaced: ReplacedFiles) -> StatementOutcome:
+    def _published(
+        self, planned: Sequence[PlannedFile], replaced: ReplacedFiles
+    ) -> StatementOutcome:
         table = self.run.table
         # What has been read of a file holds for that file only: then the statement runs again.
         wins = getattr(self.run.spec, "last_writer_wins", False) and not replaced.partial
         for _ in range(_LAST_WRITER_ATTEMPTS - 1 if wins else 0):
             try:
-                return self._attempted(table, replaced)
+                return self._attempted(table, planned, replaced)
             except JobError as error:
                 if error.code is not ErrorCode.COMMIT_CONFLICT:
                     raise
-                table, replaced = self._now(error)
-        return self._attempted(table, replaced)
+                table, planned, replaced = self._now(error)
+        return self._attempted(table, planned, replaced)
 
-    def _change(self, table: TableHandle, replaced: ReplacedFiles) -> _Change:
-        """What changes when the whole files of ``replaced`` are removed from ``table``."""
+    def _change(
+        self, table: TableHandle, planned: Sequence[PlannedFile], replaced: ReplacedFiles
+    ) -> _Change:
+        """What changes when the whole files of ``replaced`` are removed from ``table``.
+
+        Raises:
+            DataError: GUARD_FAILED.
+        """
         connector = self.run.connector
         dropped = TaskReport(
             deleted=row_count(connector.scan, table, replaced.whole),
@@ -130,27 +137,41 @@ class OverwriteCommit:
         fragments = tuple(each for report in reports for each in report.fragments)
         partitions = changed_partitions(connector, table, fragments)
         metrics = replace(counted(self.metrics, reports), partitions_changed=len(partitions))
+        by_partition = self._by_partition(reports, replaced)
+        changes = partition_changes(self.run, self.handle, metrics, by_partition, planned)
+        metrics = self.run.guarding(planned).before_publishing(metrics, changes)
         return _Change(reports, fragments, metrics, partitions)
 
-    def _attempted(self, table: TableHandle, replaced: ReplacedFiles) -> StatementOutcome:
-        change = self._change(table, replaced)
+    def _by_partition(
+        self, reports: Sequence[TaskReport], replaced: ReplacedFiles
+    ) -> tuple[PartitionMetrics, ...]:
+        if not self.run.counts_by_partition:
+            return ()
+        return partition_metrics(self.run, self.handle, reports, replaced.partial, replaced.whole)
+
+    def _attempted(
+        self, table: TableHandle, planned: Sequence[PlannedFile], replaced: ReplacedFiles
+    ) -> StatementOutcome:
+        change = self._change(table, planned, replaced)
         snapshot = self.run.publish(table, self.handle, change.fragments, change.metrics)
         metrics = with_publication(change.metrics, snapshot)
         return StatementOutcome(snapshot.snapshot_id, metrics, change.partitions)
 
-    def _now(self, conflict: JobError) -> tuple[TableHandle, ReplacedFiles]:
-        """The table at its latest snapshot, and the files to replace in it.
+    def _now(self, conflict: JobError) -> tuple[TableHandle, Sequence[PlannedFile], ReplacedFiles]:
+        """The table at its latest snapshot, its files, and those to replace.
 
-        Raises ``conflict`` if another driver has committed this operation, columns changed, or rows
-        have to be read.
+        Raises GUARD_FAILED; ``conflict`` if another driver has committed this operation, columns
+        changed, or rows have to be read.
         """
         connector = self.run.connector
         table = connector.metadata.load_table(self.run.table.name)
         done = connector.writes.find_commit(table, self.run.operation.operation_id)
         if done is not None or table.columns != self.run.table.columns:
             raise conflict
-        replaced = self.replacement.replaced(connector.metadata.plan_files(table), self.partitions)
+        planned = connector.metadata.plan_files(table)
+        replaced = self.replacement.replaced(planned, self.partitions)
         if replaced.partial:
             raise conflict
         self.replacement.check(replaced, self.partitions)
-        return table, replaced
+        self.run.guarding(planned).before_writing(self.metrics, replaced.all)
+        return table, planned, replaced

@@ -44,6 +44,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
             JobError: the statement does not fit.
         """
         self._analyzed(self._replacement())
+        self.expected_partitions()
 
     def run(self) -> StatementOutcome:
         """Run the statement.
@@ -55,6 +56,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
         with self.progress.phase("analyze"):
             replacement = self._replacement()
             insert = self._analyzed(replacement)
+            expected = self.expected_partitions()
         planned = self.planned_files()
         with self.progress.phase("source"):
             self.sources.land()
@@ -76,9 +78,14 @@ class OverwriteRun(SparkRun[InsertStatement]):
             attempts=self.attempt,
             sources=self.sources.metrics,
         )
+        metrics = expected.checked(replacement.valued(partitions), metrics)
+        guarding = self.guarding(planned)
+        metrics = guarding.before_writing(metrics, replaced.all)
+        if self.plan_only:
+            return StatementOutcome(None, metrics, plan=replaced.plan(new.source_rows))
         if not partitions and not replaced.all:
-            return StatementOutcome(None, metrics)
-        return self._write(insert, new, replacement, replaced, metrics)
+            return StatementOutcome(None, guarding.before_publishing(metrics))
+        return self._write(insert, new, replacement, planned, replaced, metrics)
 
     def _replacement(self) -> Replacement:
         self.connector.metadata.require_writable(self.table)
@@ -133,6 +140,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
         insert: AnalyzedInsert,
         new: NewRows,
         replacement: Replacement,
+        planned: Sequence[PlannedFile],
         replaced: ReplacedFiles,
         metrics: Metrics,
     ) -> StatementOutcome:
@@ -148,7 +156,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
         added = [each for report in reports for each in report.fragments]
         self.progress.say(f"{len(added)} files written")
         commit = OverwriteCommit(self, handle, replacement, partitions, reports, metrics)
-        return commit.outcome(replaced)
+        return commit.outcome(planned, replaced)
 
     def _stored(
         self,
@@ -160,7 +168,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
         if not new.clusters:
             return []
         not_null, layout = self.required_columns, self._layout
-        placed = placement(self.table, None, layout) if self.dry_run else None
+        placed = placement(self.table, None, layout) if self.counts_by_partition else None
         if isinstance(new.rows, CopiedRows):
             return written(self.spark, InsertPass(new.rows, handle.sinks, not_null, placed))
         size = file_size(self, new.row_bytes, keeps_clusters=layout.keeps_clusters)

@@ -14,6 +14,7 @@ from spark_jobs.contract.inserts import (
     TruncateTableSpec,
 )
 from spark_jobs.contract.partition_names import partition_name
+from spark_jobs.contract.result import PlanReport
 from spark_jobs.contract.sql_literals import sql_conditions
 from spark_jobs.engine.analysis.partition_specs import Constants, PartitionSpecs, belongs
 from spark_jobs.engine.insert.partition_shares import (
@@ -23,7 +24,8 @@ from spark_jobs.engine.insert.partition_shares import (
     partition_of,
     share_of,
 )
-from spark_jobs.engine.insert.replaced_rows import ReplacedPartitions, not_expected, specs_of
+from spark_jobs.engine.insert.replaced_rows import ReplacedPartitions, specs_of
+from spark_jobs.engine.write.expected_partitions import not_expected
 from spark_jobs.errors import DataError, ErrorCode, NotSupportedError
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 
@@ -44,6 +46,16 @@ class ReplacedFiles:
     def all(self) -> tuple[PlannedFile, ...]:
         """The files of both kinds."""
         return (*self.whole, *self.partial)
+
+    def plan(self, new_rows: int) -> PlanReport:
+        """What the statement would do at most, with ``new_rows`` to insert."""
+        return PlanReport(
+            files_rewritten=len(self.partial),
+            bytes_rewritten=sum(file.size for file in self.partial),
+            files_removed=len(self.whole),
+            inserted=new_rows,
+            deleted=sum(file.live_row_count for file in self.all),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +174,11 @@ class Replacement:
 
     def names(self, partitions: Sequence[Partition]) -> list[str]:
         """The names of ``partitions``."""
-        return [partition_name(self._named(each)) for each in partitions]
+        return [partition_name(each) for each in self.valued(partitions)]
+
+    def valued(self, partitions: Sequence[Partition]) -> list[Mapping[str, Any]]:
+        """The values of ``partitions`` by field."""
+        return [self._named(each) for each in partitions]
 
     @property
     def _fields(self) -> tuple[str, ...]:

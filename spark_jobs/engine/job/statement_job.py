@@ -17,6 +17,7 @@ from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.result import JobResult, Metrics, Status
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.engine.analysis.text_rules import require_plain_texts
+from spark_jobs.engine.job.approval import Approval, ticket_of
 from spark_jobs.engine.job.ended_tries import EndedTries, warnings_of
 from spark_jobs.engine.job.new_target import NewTarget
 from spark_jobs.engine.job.request_job import RequestJob
@@ -81,25 +82,29 @@ class Job(RequestJob):
 
     def done(self) -> JobResult:
         """Run the statement, again after a conflict, unless an earlier try has committed it."""
-        log, runs = self.log, self._runs()
+        log, runs, approval = self.log, self._runs(), Approval.of(self.request)
         for attempt in range(1, ATTEMPTS):
             self.progress.attempts = attempt
             try:
-                return self._attempted(log, runs, attempt)
+                return self._attempted(log, runs, attempt, approval)
             except CommitError as error:
                 if error.code is not ErrorCode.COMMIT_CONFLICT:
                     raise
+                if approval is not None:
+                    raise approval.conflict(error) from None
                 self.progress.warn(f"conflict in attempt {attempt} of {ATTEMPTS}: {error.message}")
             time.sleep(random.uniform(0, _PAUSE * 2**attempt))  # noqa: S311 - only jitter
         self.progress.attempts = ATTEMPTS
-        return self._attempted(log, runs, ATTEMPTS)
+        return self._attempted(log, runs, ATTEMPTS, approval)
 
     def _runs(self) -> StatementRuns:
         return StatementRuns(
             self.request, self.spark, self.connector, self.progress, self.answers, self.limits
         )
 
-    def _attempted(self, log: OperationLog, runs: StatementRuns, attempt: int) -> JobResult:
+    def _attempted(
+        self, log: OperationLog, runs: StatementRuns, attempt: int, approval: Approval | None
+    ) -> JobResult:
         """Run the statement on fresh snapshots, unless it has been committed already."""
         if not self._has_target(log):
             return self._result("unchanged", Metrics())
@@ -118,9 +123,11 @@ class Job(RequestJob):
             taken = ended.taken(commits)
             if taken is not None:
                 return taken
+            if approval is not None:
+                table = approval.pinned(self.connector.metadata, table)
             scratch = log.begin(self.request.operation_id, fence.try_number)
         try:
-            result = self._changed(runs, table, scratch, attempt, ended.operation_ids)
+            result = self._changed(runs, table, scratch, attempt, ended.operation_ids, approval)
         finally:
             with self.progress.phase("clean"):
                 log.end(scratch)
@@ -216,21 +223,31 @@ class Job(RequestJob):
         scratch: str,
         attempt: int,
         ended: Sequence[str] = (),
+        approval: Approval | None = None,
     ) -> JobResult:
         require_utf8_names(self.spark)
         require_plain_texts(self.spark, self.request)
         with runs.opened(table, scratch, attempt, ended) as run:
+            sources = run.evidence()
+            if approval is not None:
+                approval.require_sources(sources)
             outcome = run.run()
             if outcome.snapshot_id is None and not self.request.dry_run:
                 run.store_schema()
+        is_dry = self.request.dry_run
+        ticket = None
+        if is_dry and outcome.plan is None:
+            ticket = ticket_of(self.request, table, sources, outcome.metrics)
         status: Status = "unchanged" if outcome.snapshot_id is None else "committed"
         return replace(
-            self._result("dry_run" if self.request.dry_run else status, outcome.metrics),
+            self._result("dry_run" if is_dry else status, outcome.metrics),
             base_snapshot_id=table.snapshot_id,
             new_snapshot_id=outcome.snapshot_id,
             partitions=outcome.partitions[:_NAMED_PARTITIONS],
             partition_metrics=outcome.by_partition[:_NAMED_PARTITIONS],
             schema_changes=tuple(map(str, run.table.schema_changes)),
+            ticket=ticket,
+            plan=outcome.plan,
         )
 
     def _result(self, status: Status, metrics: Metrics) -> JobResult:

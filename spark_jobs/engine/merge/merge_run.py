@@ -9,7 +9,7 @@ from typing import Final, Literal
 from pyarrow.fs import LocalFileSystem
 
 from spark_jobs.contract.operation_files import new_lookup_folder
-from spark_jobs.contract.result import ClauseMetrics, Metrics, PartitionMetrics
+from spark_jobs.contract.result import ClauseMetrics, Metrics, PartitionMetrics, PlanReport
 from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.analyzer import analyze_filtered, analyze_merge
@@ -29,7 +29,11 @@ from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
 from spark_jobs.engine.write.changed_partitions import changed_partitions
 from spark_jobs.engine.write.new_partitions import require_few_new
-from spark_jobs.engine.write.partition_counts import partition_metrics, placement
+from spark_jobs.engine.write.partition_counts import (
+    partition_changes,
+    partition_metrics,
+    placement,
+)
 from spark_jobs.engine.write.repacking import repacked
 from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.engine.write.statement_run import StatementOutcome, counted, with_publication
@@ -60,6 +64,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             JobError: the statement does not fit.
         """
         self._processor(self._analyzed())
+        self.expected_partitions()
 
     def run(self) -> StatementOutcome:
         """Run the statement.
@@ -71,6 +76,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         with self.progress.phase("analyze"):
             merge = self._analyzed()
             processor = self._processor(merge)
+            self.expected_partitions()
         planned = self.planned_files()
         with self.progress.phase("source"):
             self.sources.land()
@@ -91,8 +97,12 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             attempts=self.attempt,
             sources=self.sources.metrics,
         )
+        guarding = self.guarding(planned)
+        metrics = guarding.before_writing(metrics, files.scanned)
+        if self.plan_only:
+            return StatementOutcome(None, metrics, plan=_plan(merge, processor, files, source_rows))
         if _nothing_to_do(merge, files, source):
-            return StatementOutcome(None, metrics)
+            return StatementOutcome(None, guarding.before_publishing(metrics))
         read_set = whole_table if self.reads_itself else pruning.touched
         return self._write(merge, processor, planned, files, source, keys, metrics, read_set)
 
@@ -191,11 +201,17 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                 f"{metrics.deleted} to delete, "
                 f"{metrics.files_rewritten} of {metrics.files_total} files rewritten"
             )
+            if self.guards.expected_partitions is not None:
+                changed = writes.changed_partitions(self.table, fragments)
+                metrics = self.expected_partitions().checked(changed, metrics)
+            by_partition: tuple[PartitionMetrics, ...] = ()
+            if self.counts_by_partition and self._placement() is not None:
+                by_partition = partition_metrics(
+                    self, handle, reports, files.scanned, files.dropped
+                )
+            changes = partition_changes(self, handle, metrics, by_partition, planned)
+            metrics = self.guarding(planned).before_publishing(metrics, changes)
             if self.dry_run:
-                by_partition: tuple[PartitionMetrics, ...] = ()
-                if self._placement() is not None:
-                    scanned, lost = files.scanned, files.dropped
-                    by_partition = partition_metrics(self, handle, reports, scanned, lost)
                 self.abort(handle)
                 return StatementOutcome(None, metrics, partitions, by_partition)
             if not fragments:
@@ -274,7 +290,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             given_values=merge.given_values,
             allows_repeated_matches=merge.allows_repeated_matches,
             key_columns=self.table.key_columns,
-            placement=self._placement() if self.dry_run else None,
+            placement=self._placement() if self.counts_by_partition else None,
         )
 
     def _placement(self) -> Placement | None:
@@ -294,6 +310,21 @@ def _clauses(merge: AnalyzedMerge, reports: Sequence[TaskReport]) -> tuple[Claus
             sum(report.counts.by_clause[case.number] for report in reports),
         )
         for case in merge.cases
+    )
+
+
+def _plan(
+    merge: AnalyzedMerge, processor: RowChangeProcessor, files: NeededFiles, source_rows: int
+) -> PlanReport:
+    rows_scanned = sum(file.live_row_count for file in files.scanned)
+    rows_dropped = sum(file.live_row_count for file in files.dropped)
+    return PlanReport(
+        files_rewritten=len(files.scanned),
+        bytes_rewritten=sum(file.size for file in files.scanned),
+        files_removed=len(files.dropped),
+        inserted=source_rows if merge.has("not_matched") else 0,
+        updated=rows_scanned if processor.updated_columns else 0,
+        deleted=(rows_scanned if merge.may_delete else 0) + rows_dropped,
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from spark_jobs.contract.options import MAX_NEW_PARTITIONS, JobOptions
 from spark_jobs.contract.partition_names import partition_name
-from spark_jobs.contract.request import MAX_NEW_PARTITIONS, JobOptions
 from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 

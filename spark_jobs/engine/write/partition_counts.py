@@ -8,12 +8,14 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.contract.partition_names import partition_name
-from spark_jobs.contract.result import PartitionMetrics
+from spark_jobs.contract.result import Metrics, PartitionMetrics
 from spark_jobs.engine.write.change_counts import DELETED, Placement
 from spark_jobs.engine.write.change_writer import TaskReport
 from spark_jobs.engine.write.changed_partitions import changed_partitions
+from spark_jobs.engine.write.guarding import PartitionChange
 from spark_jobs.engine.write.row_counts import row_count
 from spark_jobs.engine.write.statement_run import StatementRun
+from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.spi.writes import WriteLayout
@@ -73,6 +75,38 @@ def partition_metrics(
             found[name]["files_added"] += fragment.files_added
             found[name]["files_removed"] += fragment.files_removed
     return tuple(PartitionMetrics(name, **found[name]) for name in sorted(found))
+
+
+def partition_changes(
+    run: StatementRun[Any],
+    handle: MergeHandle,
+    metrics: Metrics,
+    by_partition: Sequence[PartitionMetrics],
+    planned: Sequence[PlannedFile],
+) -> list[PartitionChange]:
+    """What a run does in each partition, with the partition's files of those ``planned``.
+
+    None if no guard asks. A table without partitions is one partition without a name.
+
+    Raises:
+        NotSupportedError: the table's rows do not tell their partitions.
+    """
+    if not run.guards.counts_by_partition:
+        return []
+    table = run.table
+    if not table.partitioned_by:
+        whole = PartitionMetrics("", metrics.inserted, metrics.updated, metrics.deleted)
+        return [PartitionChange(whole, planned)]
+    if (metrics.updated or metrics.deleted) and not by_partition:
+        raise NotSupportedError(
+            f"guards: changes of {table.name} are not counted by partition.",
+            "Leave max_partition_deleted_share and max_partition_changed_share out.",
+        )
+    names = FileNames(run.connector, table, handle)
+    files: dict[str, list[PlannedFile]] = defaultdict(list)
+    for file in planned:
+        files[names.of(file)].append(file)
+    return [PartitionChange(each, files[each.name]) for each in by_partition]
 
 
 @dataclass(frozen=True, slots=True)

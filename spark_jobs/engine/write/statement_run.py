@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from spark_jobs.contract.approval import SourceEvidence, Ticket
+from spark_jobs.contract.guards import Guards
+from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.properties import metrics_property, recorded_metrics
-from spark_jobs.contract.request import JobOptions
-from spark_jobs.contract.result import Metrics, PartitionMetrics
+from spark_jobs.contract.result import Metrics, PartitionMetrics, PlanReport
 from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.last_look import LastLook
@@ -17,6 +19,7 @@ from spark_jobs.engine.runtime.lease import Lease, LeasedSinks
 from spark_jobs.engine.runtime.permission import Permission
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.write.change_writer import TaskReport
+from spark_jobs.engine.write.guarding import Guarding
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
@@ -33,13 +36,14 @@ class StatementOutcome:
     """What a statement did, or would do; ``snapshot_id`` is None if nothing was committed.
 
     ``partitions`` are the names of the changed partitions; ``by_partition`` says what a dry run
-    would change in each.
+    would change in each. ``plan``: what it would do at most, if it was only planned.
     """
 
     snapshot_id: int | None
     metrics: Metrics
     partitions: tuple[str, ...] = ()
     by_partition: tuple[PartitionMetrics, ...] = ()
+    plan: PlanReport | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +51,9 @@ class StatementRun(Generic[Spec_co]):
     """One attempt of one statement on a pinned table.
 
     ``scratch`` is the folder for this run's temporary files, relative to the workspace. ``attempt``
-    counts from 1. ``dry_run``: the run ends before the commit and stores nothing.
+    counts from 1. ``dry_run``: the run ends before the commit and stores nothing. ``guards``: what
+    must hold before it publishes. ``approved``: what the changes must be.
+    ``plan_only``: a dry run ends with its plan.
     """
 
     connector: Connector
@@ -61,6 +67,24 @@ class StatementRun(Generic[Spec_co]):
     fence: Fence
     attempt: int = 1
     dry_run: bool = False
+    guards: Guards = field(default_factory=Guards)
+    approved: Ticket | None = None
+    plan_only: bool = False
+
+    @property
+    def counts_by_partition(self) -> bool:
+        """Whether tasks count the rows that they change by partition."""
+        return self.dry_run or self.guards.counts_by_partition
+
+    def guarding(self, planned: Sequence[PlannedFile]) -> Guarding:
+        """The guards of the statement on a table of the files ``planned``."""
+        return Guarding(
+            self.guards, self.table, self.connector.scan, planned, self.dry_run, self.approved
+        )
+
+    def evidence(self) -> Mapping[str, SourceEvidence]:
+        """What the sources are; of a statement without sources, nothing."""
+        return {}
 
     @property
     def lease(self) -> Lease:

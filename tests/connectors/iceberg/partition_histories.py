@@ -24,7 +24,8 @@ from spark_jobs.contract.inserts import (
     PartitionStatement,
     TruncateTableSpec,
 )
-from spark_jobs.contract.request import JobOptions, JobRequest, SqlSource, TableName
+from spark_jobs.contract.options import JobOptions
+from spark_jobs.contract.request import JobRequest, SqlSource, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.run import run
 from tests.connectors.iceberg.tables import assert_read_alike, catalog_of

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.connectors.iceberg.read.scan import IcebergScan, Reader
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.request import CatalogSpec, JobOptions, JobRequest, SqlSource, TableName
+from spark_jobs.contract.options import JobOptions
+from spark_jobs.contract.request import CatalogSpec, JobRequest, SqlSource, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
 from spark_jobs.run import run

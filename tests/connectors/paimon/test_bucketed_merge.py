@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contract.request import CatalogSpec, JobOptions, JobRequest, SqlSource
+from spark_jobs.contract.options import JobOptions
+from spark_jobs.contract.request import CatalogSpec, JobRequest, SqlSource
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import (
     Assignment,

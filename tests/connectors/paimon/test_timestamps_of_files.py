@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.request import (
     CatalogSpec,
-    JobOptions,
     JobRequest,
     Source,
     SqlSource,

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_jobs.connectors.iceberg.commit.gap import OtherCommit, ancestors, commit_of, summary_of
+from spark_jobs.connectors.iceberg.commit.gap import OtherCommit, commit_of, summary_of
 from spark_jobs.connectors.iceberg.table.live_files import (
     PartitionKey,
     entries_of,
@@ -30,7 +30,7 @@ from spark_jobs.connectors.iceberg.table.manifests import (
     ManifestEntry,
 )
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
-from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, ancestors
 from spark_jobs.connectors.iceberg.table.refusals import refuse_spec
 from spark_jobs.connectors.shared.maintenance.undo import (
     Chains,

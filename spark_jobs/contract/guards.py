@@ -1,0 +1,148 @@
+"""What must hold of a statement's changes: if it does not, nothing of it is published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal, get_args
+
+from spark_jobs.contract.checks import require
+from spark_jobs.contract.inserts import PartitionSpec, require_expected
+
+OutsidePartitions = Literal["fail", "keep"]
+
+_DELETES: Final = frozenset(
+    {"merge", "delete", "insert_overwrite", "truncate_table", "drop_partitions"}
+)
+_INSERTS: Final = frozenset({"merge", "insert_into", "insert_overwrite"})
+_UPDATES: Final = frozenset({"merge", "update"})
+_PLACES: Final = frozenset({"merge", "delete", "update", "insert_into"})
+_REWRITES: Final = frozenset({"merge", "delete", "update", "insert_overwrite"})
+# The kinds of statements for which a guard means anything.
+MEANT_FOR: Final[Mapping[str, frozenset[str]]] = {
+    "min_deleted_rows": _DELETES,
+    "max_deleted_rows": _DELETES,
+    "min_updated_rows": _UPDATES,
+    "max_updated_rows": _UPDATES,
+    "min_inserted_rows": _INSERTS,
+    "max_inserted_rows": _INSERTS,
+    "min_source_rows": _INSERTS,
+    "max_source_rows": _INSERTS,
+    "max_deleted_share": _DELETES,
+    "max_changed_share": _UPDATES,
+    "max_partition_deleted_share": _DELETES,
+    "max_partition_changed_share": _UPDATES,
+    "max_files_rewritten": _REWRITES,
+    "max_bytes_rewritten": _REWRITES,
+    # INSERT OVERWRITE has its own.
+    "expected_partitions": _PLACES,
+    "outside_partitions": _PLACES,
+    "same_columns": _INSERTS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A number of rows or files, or, in its place, a share (0 to 1) of those of the table."""
+
+    number: int | None = None
+    share: float | None = None
+
+    def __post_init__(self) -> None:
+        given = (self.number is None) != (self.share is None)
+        require(given, "limit", "has either a number or a share")
+        require(self.number is None or self.number >= 0, "limit", "must not be negative")
+        require(self.share is None or 0 <= self.share <= 1, "limit", "must be from 0 to 100 %")
+
+    def of(self, total: int) -> float:
+        """The number that it means of ``total``."""
+        return self.number if self.number is not None else (self.share or 0.0) * total
+
+    def __str__(self) -> str:
+        return f"{self.number:,}" if self.number is not None else percent(self.share or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """Limits of what a statement may do; None: no limit.
+
+    Rows are counted as in ``Metrics``; shares are of the table's rows before the statement. The
+    shares are numbers from 0 to 1: of the rows of the whole table, or of each partition that the
+    statement changes; rows that are changed are those updated or deleted. Limits of
+    ``files_rewritten`` and ``bytes_rewritten`` are compared before anything is written, with what
+    the statement may have to rewrite or replace at most.
+
+    ``expected_partitions`` are specs of all partitions that may change: what the statement changes
+    outside of them fails it, or is kept, and reported, by ``outside_partitions``. ``same_columns``:
+    the source has no column that the table lacks, and stores none of a wider type.
+    """
+
+    min_deleted_rows: Limit | None = None
+    max_deleted_rows: Limit | None = None
+    min_updated_rows: Limit | None = None
+    max_updated_rows: Limit | None = None
+    min_inserted_rows: Limit | None = None
+    max_inserted_rows: Limit | None = None
+    min_source_rows: Limit | None = None
+    max_source_rows: Limit | None = None
+    max_deleted_share: float | None = None
+    max_changed_share: float | None = None
+    max_partition_deleted_share: float | None = None
+    max_partition_changed_share: float | None = None
+    max_files_rewritten: Limit | None = None
+    max_bytes_rewritten: int | None = None
+    expected_partitions: tuple[PartitionSpec, ...] | None = None
+    outside_partitions: OutsidePartitions | None = None
+    same_columns: bool | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in self.given():
+            if isinstance(value, float):
+                require(0 <= value <= 1, f"guards.{name}", f"{value!r} is not from 0 to 1")
+        most = self.max_bytes_rewritten
+        require(most is None or most >= 0, "guards.max_bytes_rewritten", "must not be negative")
+        require_expected(self.expected_partitions)
+        choices = get_args(OutsidePartitions)
+        require(
+            self.outside_partitions is None or self.outside_partitions in choices,
+            "outside_partitions",
+            f"{self.outside_partitions!r} is not one of: {', '.join(choices)}",
+        )
+        require(
+            self.outside_partitions is None or self.expected_partitions is not None,
+            "outside_partitions",
+            "needs expected_partitions",
+            "Name the partitions that are expected, or leave it out.",
+        )
+
+    def given(self) -> Iterator[tuple[str, Any]]:
+        """The guards that are set, by name, in the order of their declaration."""
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value is not None:
+                yield each.name, value
+
+    def require_meant(self, kind: str) -> None:
+        """Refuse limits that mean nothing for statements of a ``kind``.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the guard.
+        """
+        for name, _ in self.given():
+            require(
+                kind in MEANT_FOR[name],
+                name,
+                f"means nothing for {kind.upper().replace('_', ' ')}",
+                "Leave it out.",
+            )
+
+    @property
+    def counts_by_partition(self) -> bool:
+        """Whether rows must be counted by partition."""
+        shares = (self.max_partition_deleted_share, self.max_partition_changed_share)
+        return any(each is not None for each in shares)
+
+
+def percent(share: float) -> str:
+    """A share (0 to 1) for people: ``2.5 %``."""
+    return f"{share * 100:.6g} %"

@@ -1,0 +1,159 @@
+"""Guards: limits of what a statement may do, checked before it writes and before it publishes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from spark_jobs.contract.approval import Ticket, stale
+from spark_jobs.contract.guards import Guards, Limit, percent
+from spark_jobs.contract.result import GuardReport, Metrics, PartitionMetrics
+from spark_jobs.engine.write.row_counts import row_count
+from spark_jobs.errors import DataError, ErrorCode
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.connector import ConnectorScan
+    from spark_jobs.spi.tables import PlannedFile, TableHandle
+
+# What counts of rows say of a limit, by the end of its name.
+_COUNTS: Final = {
+    "deleted_rows": "deleted",
+    "updated_rows": "updated",
+    "inserted_rows": "inserted",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Guarding:
+    """The guards of one run on the files ``planned`` of ``table``.
+
+    ``reports_only``: what does not hold is no error, as in a dry run. ``approved``: the changes are
+    exactly those of the dry run.
+    """
+
+    guards: Guards
+    table: TableHandle
+    scan: ConnectorScan
+    planned: Sequence[PlannedFile]
+    reports_only: bool
+    approved: Ticket | None = None
+
+    def before_writing(self, metrics: Metrics, touched: Sequence[PlannedFile]) -> Metrics:
+        """Check what is known before the first byte is written.
+
+        ``touched`` are the files that may be rewritten or replaced. Returns ``metrics`` with the
+        guards that were checked.
+
+        Raises:
+            DataError: GUARD_FAILED.
+        """
+        return self._checked(metrics, [*self._source_rows(metrics), *self._costs(touched)])
+
+    def before_publishing(
+        self, metrics: Metrics, by_partition: Sequence[PartitionChange] = ()
+    ) -> Metrics:
+        """Check what the statement has done, which nobody sees yet; as ``before_writing``.
+
+        ``by_partition``: what it did in each partition.
+
+        Raises:
+            DataError: GUARD_FAILED.
+            CommitError: APPROVAL_STALE.
+        """
+        self._require_approved(metrics)
+        found = [*self._counts(metrics), *self._shares(metrics), *self._partitions(by_partition)]
+        return self._checked(metrics, found)
+
+    def _checked(self, metrics: Metrics, found: Sequence[GuardReport]) -> Metrics:
+        failed = [each for each in found if not each.held]
+        if failed and not self.reports_only:
+            raise DataError(
+                ErrorCode.GUARD_FAILED,
+                f"{'; '.join(map(_sentence, failed))}. Nothing of it was published.",
+                "Look at what it would do with dry_run, and correct the source or the statement; "
+                "change the guard if it is right.",
+            )
+        return replace(metrics, guards=(*metrics.guards, *found))
+
+    def _require_approved(self, metrics: Metrics) -> None:
+        if self.approved is None:
+            return
+        for name in ("inserted", "updated", "deleted"):
+            was, now = getattr(self.approved, name), getattr(metrics, name)
+            if was != now:
+                raise stale(f"{was:,} rows would have been {name}, and {now:,} would be now")
+
+    def _source_rows(self, metrics: Metrics) -> Iterator[GuardReport]:
+        for name in ("min_source_rows", "max_source_rows"):
+            limit: Limit | None = getattr(self.guards, name)
+            if limit is not None:
+                yield self._compared(name, limit, metrics.source_rows)
+
+    def _counts(self, metrics: Metrics) -> Iterator[GuardReport]:
+        for ending, count in _COUNTS.items():
+            for name in (f"min_{ending}", f"max_{ending}"):
+                limit: Limit | None = getattr(self.guards, name)
+                if limit is not None:
+                    yield self._compared(name, limit, getattr(metrics, count))
+
+    def _compared(self, name: str, limit: Limit, seen: int) -> GuardReport:
+        bound = limit.number if limit.number is not None else limit.of(self._rows(self.planned))
+        held = seen >= bound if name.startswith("min_") else seen <= bound
+        return GuardReport(name, str(limit), f"{seen:,}", held)
+
+    def _costs(self, touched: Sequence[PlannedFile]) -> Iterator[GuardReport]:
+        files, size = self.guards.max_files_rewritten, self.guards.max_bytes_rewritten
+        if files is not None:
+            held = len(touched) <= files.of(len(self.planned))
+            yield GuardReport("max_files_rewritten", str(files), f"{len(touched):,}", held)
+        if size is not None:
+            seen = sum(file.size for file in touched)
+            yield GuardReport("max_bytes_rewritten", f"{size:,}", f"{seen:,}", seen <= size)
+
+    def _shares(self, metrics: Metrics) -> Iterator[GuardReport]:
+        changed = metrics.deleted + metrics.updated
+        for name, count in (("max_deleted_share", metrics.deleted), ("max_changed_share", changed)):
+            limit: float | None = getattr(self.guards, name)
+            if limit is not None:
+                share = _share(count, self._rows(self.planned) if count else 0)
+                yield GuardReport(name, percent(limit), percent(share), share <= limit)
+
+    def _partitions(self, changes: Sequence[PartitionChange]) -> Iterator[GuardReport]:
+        limits = {
+            "max_partition_deleted_share": self.guards.max_partition_deleted_share,
+            "max_partition_changed_share": self.guards.max_partition_changed_share,
+        }
+        for name, limit in limits.items():
+            if limit is None:
+                continue
+            most, place = 0.0, ""
+            for each in changes:
+                found = each.metrics
+                count = found.deleted + (found.updated if name.endswith("changed_share") else 0)
+                share = _share(count, self._rows(each.files) if count else 0)
+                if share > most:
+                    most, place = share, found.name
+            held = most <= limit
+            yield GuardReport(name, percent(limit), percent(most), held, "" if held else place)
+
+    def _rows(self, files: Sequence[PlannedFile]) -> int:
+        return row_count(self.scan, self.table, files)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionChange:
+    """What a statement does in a partition, whose ``files`` were there before."""
+
+    metrics: PartitionMetrics
+    files: Sequence[PlannedFile]
+
+
+def _share(count: int, total: int) -> float:
+    return count / total if total else float(count > 0)
+
+
+def _sentence(report: GuardReport) -> str:
+    place = f" in partition {report.partition}" if report.partition else ""
+    most = "least" if report.name.startswith("min_") else "most"
+    return f"{report.name}: {report.seen}{place}, allowed at {most} {report.limit}"

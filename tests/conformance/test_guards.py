@@ -1,0 +1,193 @@
+"""Guards: what changes more, or less, than they allow is not published, and leaves no file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_jobs.contract.guards import MEANT_FOR, Guards, Limit
+from spark_jobs.contract.inserts import (
+    DropPartitionsSpec,
+    InsertIntoSpec,
+    InsertOverwriteSpec,
+    TruncateTableSpec,
+)
+from spark_jobs.contract.result import JobResult
+from spark_jobs.engine.job.statement_job import Job
+from tests.conformance.behaviour import (
+    Behaviour,
+    delete,
+    delete_from,
+    insert_all,
+    matched,
+    not_matched,
+    update,
+    update_set,
+)
+from tests.conformance.check import request_of
+from tests.conformance.conftest import MakeTable
+from tests.conformance.connectors import PLANS
+from tests.conformance.harness import Harness
+from tests.conformance.tables import ORDERS, SeedTable
+from tests.support.forced_plans import forced_plan
+
+_ALL = "s(id, k, v, n, req, p)"
+_MIXED = f"""VALUES (100, 1, 'x', 9, 'r', 'a'), (101, 1, 'x', 1, 'r', 'a'),
+    (120, 1, 'x', 9, 'r', 'b'), (140, 1, 'x', 1, 'r', 'c'), (500, 1, 'x', 1, 'r', 'a') AS {_ALL}"""
+STATEMENTS = [
+    Behaviour(
+        "merge",
+        _MIXED,
+        (matched(delete(), "s.n = 9"), matched(update(v="s.v")), not_matched(insert_all())),
+    ),
+    update_set("update", {"v": "'y'"}, "p = 'a'"),
+    delete_from("delete", "n = 1"),
+    delete_from("delete of partitions", "p = 'a'"),
+    Behaviour("insert", _MIXED.replace("100", "700"), (), statement=InsertIntoSpec("s")),
+    Behaviour("dynamic", _MIXED, (), statement=InsertOverwriteSpec("s", "dynamic")),
+    Behaviour("table", _MIXED, (), statement=InsertOverwriteSpec("s", "table")),
+    Behaviour("drop", _MIXED, (), statement=DropPartitionsSpec(({"p": "'a'"},))),
+    Behaviour("truncate", _MIXED, (), statement=TruncateTableSpec()),
+]
+# In a table with a primary key, no partition may be NULL.
+_TABLE = SeedTable("orders_without_null", ORDERS.columns, ORDERS.files[:-1])
+_KINDS = ("append-cow", "append-dv", "row-tracking", "primary-key", "iceberg-cow", "iceberg-mor")
+_PLANNED = ("append-cow-join", "append-dv-located", "append-cow-prepared")
+_ALWAYS = ("merge-iceberg-mor", "table-primary-key", "delete-append-dv")
+_COUNTS = {"deleted_rows": "deleted", "updated_rows": "updated", "inserted_rows": "inserted"}
+
+
+def _cases() -> Iterator[object]:
+    for behaviour in STATEMENTS:
+        for kind in _KINDS:
+            marks = () if f"{behaviour}-{kind}" in _ALWAYS else pytest.mark.by_turns(11)
+            yield pytest.param(behaviour, kind, marks=marks, id=f"{behaviour}-{kind}")
+    for plan in _PLANNED:
+        yield pytest.param(STATEMENTS[0], plan, marks=pytest.mark.by_turns(3), id=f"merge-{plan}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("behaviour", "kind"), list(_cases()))
+def test_guards_that_just_hold_and_just_do_not(
+    behaviour: Behaviour, kind: str, make_table: MakeTable
+) -> None:
+    harness = make_table(kind, _TABLE, partitioned=True)
+    plan = PLANS.get(kind, "auto")
+    with forced_plan(plan):
+        told = _run(behaviour, harness, None, dry_run=True)
+    assert told.error is None
+    kept, tripped = _limits(behaviour, told, len(_rows(harness)))
+    before = _files(harness.warehouse)
+
+    for name in tripped:
+        with forced_plan(plan):
+            failed = _run(behaviour, harness, Guards(**{name: tripped[name]}))
+        assert failed.error is not None, name
+        assert (failed.error.code, failed.error.retryable) == ("GUARD_FAILED", False)
+        assert name in failed.error.message
+        assert _files(harness.warehouse) == before, name
+    with forced_plan(plan):
+        foreseen = _run(behaviour, harness, Guards(**tripped), dry_run=True)
+    assert {each.name for each in foreseen.metrics.guards if not each.held} == set(tripped)
+    assert _files(harness.warehouse) == before
+    with forced_plan(plan):
+        done = _run(behaviour, harness, Guards(**kept))
+
+    assert (done.status, done.error) == ("committed", None)
+    assert {each.name for each in done.metrics.guards} == set(kept)
+    assert all(each.held for each in done.metrics.guards)
+    counted = (told.metrics.deleted, told.metrics.updated, told.metrics.inserted)
+    assert (done.metrics.deleted, done.metrics.updated, done.metrics.inserted) == counted
+
+
+@pytest.mark.slow
+def test_a_statement_without_rows_needs_them_if_a_guard_does(make_table: MakeTable) -> None:
+    harness = make_table("append-cow", _TABLE, partitioned=True)
+    nothing = Behaviour("nothing", f"{_MIXED} WHERE id < 0", (matched(update(v="s.v")),))
+    before = _files(harness.warehouse)
+
+    for guards in (Guards(min_source_rows=Limit(1)), Guards(min_updated_rows=Limit(1))):
+        failed = _run(nothing, harness, guards)
+        assert failed.error is not None
+        assert failed.error.code == "GUARD_FAILED"
+    assert _run(nothing, harness, Guards(max_updated_rows=Limit(0))).status == "unchanged"
+    assert _files(harness.warehouse) == before
+
+
+@pytest.mark.slow
+def test_a_share_of_a_partition_names_the_partition(make_table: MakeTable) -> None:
+    harness = make_table("iceberg-mor", ORDERS, partitioned=True)
+
+    failed = _run(
+        delete_from("", "p = 'a' OR id = 140"), harness, Guards(max_partition_deleted_share=0.9)
+    )
+
+    assert failed.error is not None
+    assert "100 % in partition p=a" in failed.error.message
+
+
+def _limits(
+    behaviour: Behaviour, told: JobResult, table_rows: int
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The guards that just hold for what a dry run told, and those that just do not."""
+    metrics = told.metrics
+    kept: dict[str, Any] = {}
+    tripped: dict[str, Any] = {}
+    for ending, count in _COUNTS.items():
+        number: int = getattr(metrics, count)
+        kept |= {f"min_{ending}": Limit(number), f"max_{ending}": Limit(number)}
+        tripped[f"min_{ending}"] = Limit(number + 1)
+        if number:
+            tripped[f"max_{ending}"] = Limit(number - 1)
+    kept |= {"min_source_rows": Limit(5), "max_source_rows": Limit(5)}
+    tripped |= {"min_source_rows": Limit(6), "max_source_rows": Limit(4)}
+    shares = {"deleted": metrics.deleted, "changed": metrics.deleted + metrics.updated}
+    for name, number in shares.items():
+        share = number / table_rows
+        kept[f"max_{name}_share"] = share
+        kept[f"max_partition_{name}_share"] = 1.0
+        if number:
+            tripped[f"max_{name}_share"] = share - 1e-6
+            tripped[f"max_partition_{name}_share"] = 1e-9
+    kept |= {"max_files_rewritten": Limit(share=1.0), "max_bytes_rewritten": 2**40}
+    tripped |= {"max_files_rewritten": Limit(0), "max_bytes_rewritten": 0}
+    assert behaviour.statement is None or behaviour.statement.kind in set().union(
+        *MEANT_FOR.values()
+    )
+    return _meant(behaviour, kept), _meant(behaviour, tripped)
+
+
+def _meant(behaviour: Behaviour, limits: dict[str, Any]) -> dict[str, Any]:
+    kind = behaviour.statement.kind if behaviour.statement else "merge"
+    names = [name for name in limits if kind in MEANT_FOR[name]]
+    # DELETE of whole partitions drops their files unread.
+    costs_nothing = behaviour.name == "delete of partitions"
+    return {
+        name: limits[name]
+        for name in names
+        if not (costs_nothing and name in ("max_files_rewritten", "max_bytes_rewritten"))
+    }
+
+
+def _run(
+    behaviour: Behaviour, harness: Harness, guards: Guards | None, *, dry_run: bool = False
+) -> JobResult:
+    request = replace(request_of(behaviour, harness), dry_run=dry_run, guards=guards)
+    return Job(request, harness.spark, harness.open()).run()
+
+
+def _rows(harness: Harness) -> list[Any]:
+    return list(harness.state().rows)
+
+
+def _files(warehouse: Path) -> dict[str, bytes]:
+    """The content of every file of the table, not of the workspace beside it."""
+    return {
+        str(path.relative_to(warehouse)): path.read_bytes()
+        for path in sorted(warehouse.rglob("*"))
+        if path.is_file() and "_operations" not in path.parts
+    }
