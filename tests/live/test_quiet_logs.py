@@ -73,6 +73,7 @@ from airflow_provider_merge.operators.statements import StatementsOperator
 from airflow_provider_merge.operators.table_care import TableCareOperator
 from airflow_provider_merge.operators.tags import CreateTagOperator, DeleteTagOperator
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
+from airflow_provider_merge.operators.undo_run import UndoRunOperator
 from airflow_provider_merge.operators.update import UpdateOperator
 from airflow_provider_merge.operators.write_audit_publish import WriteAuditPublish
 
@@ -123,6 +124,8 @@ def care(table, common):
         RemoveOrphanFilesOperator(task_id="orphans", **of_table),
         RollbackOperator(task_id="back", tag="kept", force=True, **of_table),
         DeleteTagOperator(task_id="untag", tag="kept", **of_table),
+        UndoRunOperator(task_id="undo", undo_dag_id="{{ dag.dag_id }}", tables=table, **common,
+            undo_run_id="{{ run_id }}"),
         TableCareOperator(task_id="of_all", tables=table, **common),
     ]
 

@@ -17,6 +17,7 @@ from spark_jobs.connectors.paimon.maintenance.server_branches import ServerBranc
 from spark_jobs.connectors.paimon.maintenance.server_maintenance import ServerMaintenance
 from spark_jobs.connectors.paimon.maintenance.table_branches import PaimonBranches
 from spark_jobs.connectors.paimon.maintenance.table_maintenance import PaimonMaintenance
+from spark_jobs.connectors.paimon.maintenance.undo import PaimonUndo
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.read.scan import PaimonScan
 from spark_jobs.contract.request import CatalogSpec
@@ -81,6 +82,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         branches=branches,
         compaction=PaimonCompaction(metadata, storage.filesystem, snapshots),
         alterations=PaimonAlterations(metadata, snapshots, storage, server),
+        undo=PaimonUndo(metadata, storage.filesystem, snapshots),
         locate=lambda uri: source_location(uri, options),
     )
 
