@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Final
 
 from spark_jobs.contract.checks import require
+from spark_jobs.contract.row_checks import RowCheck, require_checkable
 
 _DELETES: Final = frozenset(
     {"merge", "delete", "insert_overwrite", "truncate_table", "drop_partitions"}
@@ -31,6 +32,8 @@ MEANT_FOR: Final[Mapping[str, frozenset[str]]] = {
     "max_files_rewritten": _REWRITES,
     "max_bytes_rewritten": _REWRITES,
 }
+# The kinds of statements that may have checks: all that change rows.
+CHECKED_KINDS: Final = _DELETES | _UPDATES | _INSERTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class Guards:
     shares are numbers from 0 to 1: of the rows of the whole table, or of each partition that the
     statement changes; rows that are changed are those updated or deleted. Limits of
     ``files_rewritten`` and ``bytes_rewritten`` are compared before anything is written, with what
-    the statement may have to rewrite or replace at most.
+    the statement may have to rewrite or replace at most. ``checks`` are of rows.
     """
 
     min_deleted_rows: Limit | None = None
@@ -79,6 +82,7 @@ class Guards:
     max_partition_changed_share: float | None = None
     max_files_rewritten: Limit | None = None
     max_bytes_rewritten: int | None = None
+    checks: tuple[RowCheck, ...] = ()
 
     def __post_init__(self) -> None:
         for name, value in self.given():
@@ -88,21 +92,25 @@ class Guards:
         require(most is None or most >= 0, "guards.max_bytes_rewritten", "must not be negative")
 
     def given(self) -> Iterator[tuple[str, Limit | float | int]]:
-        """The guards that are set, by name, in the order of their declaration."""
+        """The limits that are set, by name, in the order of their declaration."""
         for each in fields(self):
             value = getattr(self, each.name)
-            if value is not None:
+            if value is not None and each.name != "checks":
                 yield each.name, value
 
-    def require_meant(self, kind: str) -> None:
-        """Refuse limits that mean nothing for statements of a ``kind``.
+    def require_meant(self, kind: str, source_names: Sequence[str] = ()) -> None:
+        """Refuse guards that mean nothing for statements of a ``kind`` with these sources.
 
         Raises:
-            RequestError: REQUEST_INVALID, naming the guard.
+            RequestError: REQUEST_INVALID, naming the guard, or the source.
         """
-        for name, _ in self.given():
+        require_checkable(self.checks, source_names)
+        meant = {name: MEANT_FOR[name] for name, _ in self.given()}
+        if self.checks:
+            meant["checks"] = CHECKED_KINDS
+        for name, kinds in meant.items():
             require(
-                kind in MEANT_FOR[name],
+                kind in kinds,
                 name,
                 f"means nothing for {kind.upper().replace('_', ' ')}",
                 "Leave it out.",
