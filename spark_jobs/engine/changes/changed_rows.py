@@ -36,6 +36,7 @@ from spark_jobs.spi import rows
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
     from spark_jobs.spi.connector import Connector
     from spark_jobs.spi.tables import PlannedFile, TableHandle
 
@@ -54,6 +55,18 @@ class ChangeShape:
     table: TableHandle
     assigned: Mapping[int, Sequence[str]] = field(default_factory=dict)
     numbers_clauses: bool = False
+
+    @classmethod
+    def of(cls, merge: AnalyzedMerge) -> ChangeShape:
+        """The shape of a MERGE, DELETE or UPDATE."""
+        table = merge.table
+        fixed = {*table.key_columns, *table.fixed_columns}
+        assigned = {
+            case.number: [name for name in case.values if name not in fixed]
+            for case in merge.cases
+            if case.operation == rows.UPDATE
+        }
+        return cls(table, assigned, numbers_clauses=merge.has_source)
 
     def keeps(self, column: str) -> bool:
         """Whether UPDATE rows may keep the old value of a column."""
@@ -161,9 +174,7 @@ class ChangedRows:
         read = self._read(files)
         row_id = read.schema[rows.ROW_ID].dataType
         assert isinstance(row_id, StructType)  # noqa: S101 - see ConnectorScan.read
-        parts = [
-            named(numbered(ROW_ID, number), each.name) for number, each in enumerate(row_id)
-        ]
+        parts = [named(numbered(ROW_ID, number), each.name) for number, each in enumerate(row_id)]
         changed = self._recorded(row_id).where(f"{OPERATION} <> {rows.INSERT}")
         ids = changed.selectExpr(named(f"struct({', '.join(parts)})", _IDS))
         return read.join(ids, read[rows.ROW_ID] == ids[_IDS], "left_anti")

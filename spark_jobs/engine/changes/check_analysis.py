@@ -168,16 +168,16 @@ def _nodes(plan: Any) -> set[str]:
     return found
 
 
-def _translated(
-    error: ParseException | AnalysisException, check: RowCheck, where: str
-) -> JobError:
+def _translated(error: ParseException | AnalysisException, check: RowCheck, where: str) -> JobError:
     summary = excerpt(str(error).strip().splitlines()[0], _LONGEST)
     problem = f"{where}: {excerpt(check.sql, _LONGEST)!r}: {summary}"
     if isinstance(error, ParseException):
         return RequestError(ErrorCode.SYNTAX_ERROR, problem, "Write one query of Spark SQL.")
     condition = error_condition(error)
     if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
-        remedy = "Checks read changes, new_rows, target and the statement's sources, by their names."
+        remedy = (
+            "Checks read changes, new_rows, target and the statement's sources, by their names."
+        )
         return CatalogError(ErrorCode.TABLE_NOT_FOUND, problem, remedy)
     if condition.startswith(_NOT_FOUND):
         remedy = "changes has operation, clause, old and new; the others have the table's columns."

@@ -16,6 +16,7 @@ from spark_jobs.contract.row_checks import CHANGES, NEW_ROWS, TARGET, RowCheck
 from spark_jobs.engine.changes.changed_rows import ChangedRows, ChangeShape
 from spark_jobs.engine.changes.check_analysis import CheckedReads, analyzed_checks, checked_views
 from spark_jobs.engine.changes.recorder import Recording
+from spark_jobs.engine.merge.subqueries import with_all_columns
 from spark_jobs.engine.query.json_values import json_frame, json_value
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.errors import DataError, ErrorCode, InternalError, NotSupportedError, excerpt
@@ -23,6 +24,7 @@ from spark_jobs.storage.files import make_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     from spark_jobs.engine.source.open_source import OpenSource
     from spark_jobs.engine.write.change_writer import TaskReport
@@ -44,6 +46,7 @@ class RowChecking:
     checks: Sequence[RowCheck]
     shape: ChangeShape
     reads: CheckedReads
+    sources: Mapping[str, OpenSource]
     folder: str
 
     @classmethod
@@ -53,8 +56,11 @@ class RowChecking:
         spark: SparkSession | None,
         shape: ChangeShape,
         sources: Mapping[str, OpenSource],
+        evaluated: Iterable[str] = (),
     ) -> RowChecking | None:
         """The checks of a run, analysed; None: it has none.
+
+        ``evaluated`` are sources whose rows the run keeps for them, as it has read them.
 
         Raises:
             JobError: a check is wrong; names it. No data was read.
@@ -64,11 +70,16 @@ class RowChecking:
         if spark is None:
             raise InternalError(ErrorCode.INTERNAL_ERROR, "checks without a session")
         reads = analyzed_checks(spark, run.guards.checks, shape, sources)
-        return cls(run, spark, run.guards.checks, shape, reads, new_changes_folder(run.scratch))
-
-    def shaped(self, assigned: Mapping[int, Sequence[str]]) -> RowChecking:
-        """The same with the columns that UPDATE rows carry, by case number."""
-        return replace(self, shape=replace(self.shape, assigned=assigned))
+        for name in set(reads.sources) - set(evaluated):
+            opened = sources[name]
+            if not (opened.is_pinned or opened.landing or opened.files):
+                raise NotSupportedError(
+                    f"A check reads the source {name}, a query, which could have other rows when "
+                    "it is evaluated again.",
+                    "Compare with new_rows or changes, or with a source that is a table or files.",
+                )
+        folder = new_changes_folder(run.scratch)
+        return cls(run, spark, run.guards.checks, shape, reads, sources, folder)
 
     def recording(self) -> Recording:
         """What tasks record, and where: the folder is there."""
@@ -84,23 +95,18 @@ class RowChecking:
             self.reads.target,
         )
 
-    def require_readable(self, sources: Mapping[str, OpenSource], evaluated: Iterable[str]) -> None:
-        """Refuse checks that read a source which would be evaluated once more.
+    def show_source(self, name: str, kept: DataFrame, schema: StructType) -> None:
+        """Let checks read the rows of a source that the statement has read."""
+        if name in self.reads.sources:
+            with_all_columns(kept, schema).createOrReplaceTempView(name)
 
-        ``evaluated`` are the sources whose rows are kept for them.
-
-        Raises:
-            NotSupportedError: names the source.
-        """
-        for name in self.reads.sources:
-            opened = sources[name]
-            is_stored = opened.is_pinned or opened.landing is not None or opened.files is not None
-            if not is_stored and name not in set(evaluated):
-                raise NotSupportedError(
-                    f"A check reads the source {name}, a query, which could have other rows when "
-                    "it is evaluated again.",
-                    "Compare with new_rows or changes; or read a table or files in the check.",
-                )
+    def with_sources(self, columns: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+        """``columns`` of sources with those that checks read."""
+        read = {name.lower(): each for name, each in self.reads.sources.items()}
+        merged = {
+            name: each | read.pop(name.lower(), frozenset()) for name, each in columns.items()
+        }
+        return {**merged, **read}
 
     def checked(
         self,
@@ -116,6 +122,7 @@ class RowChecking:
 
         Raises:
             DataError: GUARD_FAILED, unless the run is a dry one.
+            CatalogError: SOURCE_UNREADABLE: files of a source that they read have changed.
         """
         changed = ChangedRows(
             self.spark,
@@ -134,6 +141,10 @@ class RowChecking:
             for check in self.checks:
                 self.run.progress.say(f"check {check.name}")
                 found.append(self._evaluated(check))
+            for name in self.reads.sources:
+                listed = self.sources[name].listed
+                if listed is not None:
+                    listed.require_unchanged()
         return replace(metrics, guards=(*metrics.guards, *found))
 
     def _evaluated(self, check: RowCheck) -> GuardReport:

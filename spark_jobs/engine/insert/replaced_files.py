@@ -56,7 +56,9 @@ def rows_replaced(
         )
     run.progress.say(f"{len(files)} files of older partitions to read")
     placed = placement(table, metadata.update_layout(table), layout) if run.dry_run else None
-    function = ReplacedRows(read, layout.derived, partitions, handle.sinks, placed, names, recording)
+    function = ReplacedRows(
+        read, layout.derived, partitions, handle.sinks, placed, names, recording
+    )
     if spark is None:
         return [function.stored([_numbers(len(read.files))], lambda: "0")]
     reports = map_tasks(spark, len(read.files), function, REPORT_SCHEMA)

@@ -98,9 +98,7 @@ def with_values(
         for name in merge.table.column_names
         if name in copied or name in old or any(name in assigned for assigned in values.values())
     ]
-    return evaluated.selectExpr(
-        *change, SPREAD_SEED, *([OLD_ROW] if recorded else []), *columns
-    )
+    return evaluated.selectExpr(*change, SPREAD_SEED, *([OLD_ROW] if recorded else []), *columns)
 
 
 def _old_row(merge: AnalyzedMerge, recorded: Sequence[str]) -> str:

@@ -14,6 +14,8 @@ from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.analyzer import analyze_filtered, analyze_merge
 from spark_jobs.engine.analysis.key_columns import inserted_keys
+from spark_jobs.engine.changes.changed_rows import ChangeShape
+from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
 from spark_jobs.engine.merge.located_plan import LocatedPlan
 from spark_jobs.engine.merge.physical_plan import physical_plan
@@ -63,7 +65,8 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         Raises:
             JobError: the statement does not fit.
         """
-        self._processor(self._analyzed())
+        merge = self._analyzed()
+        self._processor(merge, self._checking(merge))
 
     def run(self) -> StatementOutcome:
         """Run the statement.
@@ -74,11 +77,12 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         """
         with self.progress.phase("analyze"):
             merge = self._analyzed()
-            processor = self._processor(merge)
+            checking = self._checking(merge)
+            processor = self._processor(merge, checking)
         planned = self.planned_files()
         with self.progress.phase("source"):
             self.sources.land()
-            source, source_rows = self._materialized(merge)
+            source, source_rows = self._materialized(merge, checking)
             self.sources.require_unchanged()
         self.progress.say(f"{source_rows} source rows")
         with self.progress.phase("prune"):
@@ -100,9 +104,15 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         if self.plan_only:
             return StatementOutcome(None, metrics, plan=_plan(merge, processor, files, source_rows))
         if _nothing_to_do(merge, files, source):
-            return StatementOutcome(None, guarding.before_publishing(metrics))
-        read_set = whole_table if self.reads_itself else pruning.touched
-        return self._write(merge, processor, planned, files, source, keys, metrics, read_set)
+            metrics = guarding.before_publishing(metrics)
+            if checking is not None:
+                metrics = checking.checked(metrics, self.table, planned, (), ())
+            return StatementOutcome(None, metrics)
+        reads_all = self.reads_itself or (checking is not None and checking.reads.target)
+        read_set = whole_table if reads_all else pruning.touched
+        return self._write(
+            merge, processor, planned, files, source, keys, metrics, read_set, checking
+        )
 
     def _analyzed(self) -> AnalyzedMerge:
         if isinstance(self.spec, MergeSpec):
@@ -111,18 +121,25 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         with empty_views(self.spark, self.sources):
             return analyze_filtered(self.spark, self.spec, self.table)
 
-    def _processor(self, merge: AnalyzedMerge) -> RowChangeProcessor:
+    def _checking(self, merge: AnalyzedMerge) -> RowChecking | None:
+        evaluated = [self.spec.source] if isinstance(self.spec, MergeSpec) else self.sources
+        return RowChecking.of(self, self.spark, ChangeShape.of(merge), self.sources, evaluated)
+
+    def _processor(self, merge: AnalyzedMerge, checking: RowChecking | None) -> RowChangeProcessor:
         metadata = self.connector.metadata
         metadata.require_writable(self.table)
         paradigm = metadata.row_change_paradigm(self.table)
         travelling = metadata.merge_row_id_columns(self.table, inserted_keys(merge))
         layout = metadata.insert_layout(self.table)
-        processor = processor_for(paradigm, merge, layout, travelling)
+        recorded = tuple(checking.reads.old) if checking else ()
+        processor = processor_for(paradigm, merge, layout, travelling, recorded)
         updated = processor.updated_columns
         metadata.require_supported(self.table, updated, deletes=merge.may_delete)
         return processor
 
-    def _materialized(self, merge: AnalyzedMerge) -> tuple[MaterializedSource | None, int]:
+    def _materialized(
+        self, merge: AnalyzedMerge, checking: RowChecking | None
+    ) -> tuple[MaterializedSource | None, int]:
         """MERGE's source (else None), and the number of rows that were read from sources."""
         storage = self.connector.storage
         if isinstance(self.spec, MergeSpec):
@@ -135,9 +152,15 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             frame, keys = with_key_columns(opened.frame, merge)
             frame = self.moment.fixed(frame) if keys else frame
             kept = merge.source_columns.union(keys)
+            if checking is not None:
+                kept = kept.union(checking.reads.sources.get(self.spec.source, ()))
             source = materialize(self.spark, frame, kept, storage, self.scratch)
+            if checking is not None:
+                checking.show_source(self.spec.source, source.frame, opened.frame.schema)
             return source, source.row_count
         columns = merge.subquery_columns
+        if checking is not None:
+            columns = checking.with_sources(columns)
         return None, materialize_views(self.spark, self.sources, columns, storage, self.scratch)
 
     def _write(
@@ -150,6 +173,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         keys: DynamicFilter | None,
         metrics: Metrics,
         read_set: ReadSet,
+        checking: RowChecking | None,
     ) -> StatementOutcome:
         write = MergeWrite(
             operation=self.operation,
@@ -160,7 +184,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             rewrite_share=self.options.rewrite_share,
             isolation=self.options.isolation,
             read_set=read_set,
-            read_columns=None if self.reads_itself else processor.target_columns,
+            read_columns=None if read_set is whole_table else processor.target_columns,
             dry_run=self.dry_run,
             inserted_keys=inserted_keys(merge),
         )
@@ -174,7 +198,10 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                     plan, choice = self._physical_plan(general)
                     metrics = replace(metrics, plan=str(choice))
                     self.progress.say(f"plan {choice}")
-                    result = plan.run(self._writer(merge, handle, write))
+                    writer = self._writer(merge, handle, write)
+                    if checking is not None:
+                        writer = replace(writer, recording=checking.recording())
+                    result = plan.run(writer)
                 if source is not None:
                     source.require_unchanged()
                 written = repacked(
@@ -206,6 +233,8 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                 )
             changes = partition_changes(self, handle, metrics, by_partition, planned)
             metrics = self.guarding(planned).before_publishing(metrics, changes)
+            if checking is not None:
+                metrics = checking.checked(metrics, self.table, planned, files.dropped, reports)
             if self.dry_run:
                 self.abort(handle)
                 return StatementOutcome(None, metrics, partitions, by_partition)
