@@ -53,9 +53,7 @@ def main() -> int:
         choices=_OTHERS,
         help="Iceberg tables, or tables that track rows, whose ids Java reads",
     )
-    parser.add_argument(
-        "--changes", action="store_true", help="compare what checks see, too"
-    )
+    parser.add_argument("--changes", action="store_true", help="compare what checks see, too")
     parser.add_argument("--minutes", type=float, help="start no seed after so long")
     parser.add_argument("--ledger", type=Path, help="default: one for each plan, in .property")
     parsed = parser.parse_args()
