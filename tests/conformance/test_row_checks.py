@@ -1,4 +1,4 @@
-"""Checks of rows: a statement whose changes a check finds wrong publishes nothing, leaves no file."""
+"""Checks of rows: what a check finds wrong is not published, and leaves no file."""
 
 from __future__ import annotations
 
