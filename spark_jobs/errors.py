@@ -50,6 +50,7 @@ class ErrorCode(Enum):
     AMBIGUOUS_REFERENCE = ("AMBIGUOUS_REFERENCE", "AnalysisError", False)
     DUPLICATE_ASSIGNMENT = ("DUPLICATE_ASSIGNMENT", "AnalysisError", False)
     EXPRESSION_NOT_ALLOWED = ("EXPRESSION_NOT_ALLOWED", "AnalysisError", False)
+    SCHEMA_CHANGED = ("SCHEMA_CHANGED", "AnalysisError", False)
     TYPE_MISMATCH = ("TYPE_MISMATCH", "AnalysisError", False)
     EXPRESSION_INVALID = ("EXPRESSION_INVALID", "AnalysisError", False)
 

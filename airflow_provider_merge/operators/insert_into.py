@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from airflow_provider_merge.operators._shared.guards import PARTITIONS, PartitionGuards
 from airflow_provider_merge.operators._shared.inserts import InsertOperator
 from spark_jobs.contract.inserts import InsertIntoSpec
 
 
-class InsertIntoOperator(InsertOperator):
+class InsertIntoOperator(PartitionGuards, InsertOperator):
     """Runs one INSERT INTO with Spark and publishes one atomic snapshot.
 
     ``INSERT INTO target PARTITION (partition) (columns) source``: give it as ``sql``, or as the
@@ -30,6 +32,8 @@ class InsertIntoOperator(InsertOperator):
     :param type_widening: true: with schema evolution, give columns of the table the source's types
         where these are wider
     """
+
+    template_fields: Sequence[str] = (*InsertOperator.template_fields, *PARTITIONS)
 
     spec_type = InsertIntoSpec
 

@@ -11,9 +11,11 @@ from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import require_no_none
 from airflow_provider_merge.operators._shared.guards import (
     DELETED_ROWS,
+    PARTITIONS,
     REWRITES,
     UPDATED_ROWS,
     DeletedRowGuards,
+    PartitionGuards,
     RewriteGuards,
     UpdatedRowGuards,
 )
@@ -30,7 +32,9 @@ from spark_jobs.contract.statements import Cardinality, MergeCase, MergeSpec
 from spark_jobs.errors import RequestError
 
 
-class MergeIntoOperator(DeletedRowGuards, UpdatedRowGuards, RewriteGuards, EvolvingOperator):
+class MergeIntoOperator(
+    DeletedRowGuards, UpdatedRowGuards, RewriteGuards, PartitionGuards, EvolvingOperator
+):
     """Runs one MERGE with Spark and publishes one atomic snapshot.
 
     ``MERGE INTO target AS target_alias USING source AS source_alias ON on WHEN …``: give it as
@@ -60,6 +64,7 @@ class MergeIntoOperator(DeletedRowGuards, UpdatedRowGuards, RewriteGuards, Evolv
         *DELETED_ROWS,
         *UPDATED_ROWS,
         *REWRITES,
+        *PARTITIONS,
         "source",
         "on",
         "when",

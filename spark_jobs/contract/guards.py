@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Final
+from typing import Any, Final, Literal, get_args
 
 from spark_jobs.contract.checks import require
+from spark_jobs.contract.inserts import PartitionSpec, require_expected
 from spark_jobs.contract.row_checks import RowCheck, require_checkable
+
+OutsidePartitions = Literal["fail", "keep"]
 
 _DELETES: Final = frozenset(
     {"merge", "delete", "insert_overwrite", "truncate_table", "drop_partitions"}
 )
 _INSERTS: Final = frozenset({"merge", "insert_into", "insert_overwrite"})
 _UPDATES: Final = frozenset({"merge", "update"})
+_PLACES: Final = frozenset({"merge", "delete", "update", "insert_into"})
 _REWRITES: Final = frozenset({"merge", "delete", "update", "insert_overwrite"})
 # The kinds of statements for which a guard means anything.
 MEANT_FOR: Final[Mapping[str, frozenset[str]]] = {
@@ -31,6 +35,10 @@ MEANT_FOR: Final[Mapping[str, frozenset[str]]] = {
     "max_partition_changed_share": _UPDATES,
     "max_files_rewritten": _REWRITES,
     "max_bytes_rewritten": _REWRITES,
+    # INSERT OVERWRITE has its own.
+    "expected_partitions": _PLACES,
+    "outside_partitions": _PLACES,
+    "same_columns": _INSERTS,
 }
 # The kinds of statements that may have checks: all that change rows.
 CHECKED_KINDS: Final = _DELETES | _UPDATES | _INSERTS
@@ -66,6 +74,10 @@ class Guards:
     statement changes; rows that are changed are those updated or deleted. Limits of
     ``files_rewritten`` and ``bytes_rewritten`` are compared before anything is written, with what
     the statement may have to rewrite or replace at most. ``checks`` are of rows.
+
+    ``expected_partitions`` are specs of all partitions that may change: what the statement changes
+    outside of them fails it, or is kept, and reported, by ``outside_partitions``. ``same_columns``:
+    the source has no column that the table lacks, and stores none of a wider type.
     """
 
     min_deleted_rows: Limit | None = None
@@ -82,6 +94,9 @@ class Guards:
     max_partition_changed_share: float | None = None
     max_files_rewritten: Limit | None = None
     max_bytes_rewritten: int | None = None
+    expected_partitions: tuple[PartitionSpec, ...] | None = None
+    outside_partitions: OutsidePartitions | None = None
+    same_columns: bool | None = None
     checks: tuple[RowCheck, ...] = ()
 
     def __post_init__(self) -> None:
@@ -90,9 +105,22 @@ class Guards:
                 require(0 <= value <= 1, f"guards.{name}", f"{value!r} is not from 0 to 1")
         most = self.max_bytes_rewritten
         require(most is None or most >= 0, "guards.max_bytes_rewritten", "must not be negative")
+        require_expected(self.expected_partitions)
+        choices = get_args(OutsidePartitions)
+        require(
+            self.outside_partitions is None or self.outside_partitions in choices,
+            "outside_partitions",
+            f"{self.outside_partitions!r} is not one of: {', '.join(choices)}",
+        )
+        require(
+            self.outside_partitions is None or self.expected_partitions is not None,
+            "outside_partitions",
+            "needs expected_partitions",
+            "Name the partitions that are expected, or leave it out.",
+        )
 
-    def given(self) -> Iterator[tuple[str, Limit | float | int]]:
-        """The limits that are set, by name, in the order of their declaration."""
+    def given(self) -> Iterator[tuple[str, Any]]:
+        """The guards but checks that are set, by name, in the order of their declaration."""
         for each in fields(self):
             value = getattr(self, each.name)
             if value is not None and each.name != "checks":

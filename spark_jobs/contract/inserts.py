@@ -120,7 +120,7 @@ class InsertOverwriteSpec:
             "belongs to mode dynamic",
             "Leave it out.",
         )
-        _require_expected(self.expected_partitions)
+        require_expected(self.expected_partitions)
         if self.new_table is not None:
             _require_all_columns(self)
             is_replaced = self.new_table.when_exists == "replace" and self.mode == "table"
@@ -211,7 +211,12 @@ def _require_partition_column(field: str, name: str) -> None:
     require_identifier(field, name.strip("`"))
 
 
-def _require_expected(expected: tuple[PartitionSpec, ...] | None) -> None:
+def require_expected(expected: tuple[PartitionSpec, ...] | None) -> None:
+    """Refuse a list of partitions that may change which is empty, or has something else.
+
+    Raises:
+        RequestError: REQUEST_INVALID.
+    """
     if expected is None:
         return
     require(

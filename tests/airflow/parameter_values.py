@@ -85,6 +85,7 @@ _TEXTS = {
 _READS = {name for name, text in _TEXTS.items() if " x" in text}
 # What else a parameter needs.
 _BESIDE: dict[str, dict[str, Any]] = {
+    "outside_partitions": {"expected_partitions": [{"day": "1"}]},
     "output_format": {"output_path": "/out"},
     "type_widening": {"schema_evolution": True},
     "source_alias": {"on": "t.id = src.id"},
@@ -109,6 +110,21 @@ _VALUES: dict[str, Any] = {
     "alias": "x",
     "allow_drop": True,
     "allow_empty": True,
+    "approved": {
+        "ticket": {
+            "operation_id": "preview",
+            "target": "a.b",
+            "connector": "paimon",
+            "digests": {},
+            "columns": "0",
+            "base_snapshot_id": None,
+            "sources": {},
+            "inserted": 0,
+            "updated": 0,
+            "deleted": 0,
+            "version": 1,
+        }
+    },
     "archives": "a.zip",
     "branch": "audit",
     "by_name": True,
@@ -179,7 +195,9 @@ _VALUES: dict[str, Any] = {
     "older_than": "9 d",
     "on": "t.n = s.n",
     "on_failure": "continue",
+    "on_schema_change": "fail",
     "order_by": ["a"],
+    "outside_partitions": "keep",
     "orphans_older_than": "3 d",
     "output_format": "csv",
     "output_path": "/other",

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.request import TableName
-from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.request import JobRequest, TableName
+from spark_jobs.contract.result import JobResult, Metrics, PlanReport
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.errors import ErrorCode
 from tests.oracle.merge import Merge, Outcome, multiset
@@ -74,6 +74,7 @@ class Runner:
     ``kinds``: those of all tables; none: tables are of the kinds of their seeds. Ids of rows are
     compared with Paimon's Java reader. ``plan``: the only one that runs; None: each statement has
     its own. ``checks``: every statement has checks of rows, and what they see is compared, too.
+    ``plans_first``: what a statement does is within the bounds of its plan.
     """
 
     spark: SparkSession
@@ -82,6 +83,7 @@ class Runner:
     kinds: tuple[TableKind, ...] = ()
     plan: Plan | None = None
     checks: bool = False
+    plans_first: bool = False
 
     def run_seed(self, seed: int) -> None:
         """Run the chain of a seed and count what it met; a failure comes with a small chain."""
@@ -165,18 +167,43 @@ class Runner:
         request = request_of(step, self.warehouse.path, name, source)
         if self._has_checks(step, chain.table):
             request = dataclasses.replace(request, guards=READING_ALL)
+        planned = self._planned(request, table, chain) if self.plans_first else None
         with forced_plan(chain.plan) as tally:
-            if not isinstance(table, PaimonTable):
-                result = table.run(request, chain.limits)
-            else:
-                connector = open_connector(request.catalog, {})
-                result = Job(request, self.spark, connector, limits=chain.limits).run()
+            result = self._ran(request, table, chain)
         tally.require_ran(result)
+        if planned is not None and result.error is None:
+            _require_bounds(planned, result.metrics)
         columns = {each.name: each.type for each in chain.table.columns}
         read = {SOURCE: {each.name: each.type for each in step.source_columns}}
         keys = [chain.table.partition] if chain.table.partition else []
         require_no_other_verdict(request, result, columns, keys, read)
         return result
+
+    def _ran(self, request: JobRequest, table: AnyTable, chain: Chain) -> JobResult:
+        if not isinstance(table, PaimonTable):
+            return table.run(request, chain.limits)
+        connector = open_connector(request.catalog, {})
+        return Job(request, self.spark, connector, limits=chain.limits).run()
+
+    def _planned(self, request: JobRequest, table: AnyTable, chain: Chain) -> PlanReport | None:
+        """The plan of a request, which changes nothing; None: it fails as the statement does."""
+        before = Look.at(table)
+        planned = dataclasses.replace(
+            request, operation_id=f"{request.operation_id}-plan", dry_run=True, plan_only=True
+        )
+        result = self._ran(planned, table, chain)
+        _require_same(Look.at(table), before)
+        assert (result.plan is None) == (result.error is not None)
+        return result.plan
+
+
+def _require_bounds(plan: PlanReport, metrics: Metrics) -> None:
+    assert metrics.inserted <= plan.inserted
+    assert metrics.updated <= plan.updated
+    assert metrics.deleted <= plan.deleted
+    assert metrics.files_rewritten <= plan.files_rewritten
+    # A rewritten file of which nothing is left counts as removed.
+    assert metrics.files_removed <= plan.files_rewritten + plan.files_removed
 
 
 def _upserts(statement: Statement, table: Table) -> bool:

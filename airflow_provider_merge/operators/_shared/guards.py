@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, cast
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
+from airflow_provider_merge.operators._shared.partitions import partition_specs
 from airflow_provider_merge.operators._shared.values import share
-from airflow_provider_merge.templates import is_template
-from spark_jobs.contract.guards import MEANT_FOR as GUARDS
-from spark_jobs.contract.guards import Guards, Limit
+from airflow_provider_merge.templates import has_template, is_template
+from spark_jobs.contract.guards import MEANT_FOR, Guards, Limit, OutsidePartitions
 from spark_jobs.contract.sizes import parse_size_option
 
+_LIMITS: Final = tuple(each for each in MEANT_FOR if each.startswith(("min_", "max_")))
 # The parameters of the classes below, as template fields.
 SOURCE_ROWS: Final = (
     "min_source_rows",
@@ -32,8 +35,10 @@ DELETED_ROWS: Final = (
     "max_deleted_share",
     "max_partition_deleted_share",
 )
+PARTITIONS: Final = ("expected_partitions", "outside_partitions")
 REWRITES: Final = ("max_files_rewritten", "max_bytes_rewritten")
-_SHARES: Final = frozenset(name for name in GUARDS if name.endswith("_share"))
+ALL_GUARDS: Final = (*SOURCE_ROWS, *UPDATED_ROWS, *DELETED_ROWS, *REWRITES, *PARTITIONS)
+_SHARES: Final = frozenset(name for name in _LIMITS if name.endswith("_share"))
 _SIZE: Final = "max_bytes_rewritten"
 _PERCENT: Final = re.compile(r"\s*([0-9]{1,3}(?:\.[0-9]{1,9})?)\s*%\s*")
 _WHOLE: Final = re.compile(r"\s*[0-9]{1,18}\s*")
@@ -51,7 +56,7 @@ class GuardedOperator(DryRunOperator):
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.
         """
-        given = {name: getattr(self, name) for name in GUARDS if hasattr(self, name)}
+        given = {name: getattr(self, name) for name in _LIMITS if hasattr(self, name)}
         found: dict[str, Any] = {
             name: _value(name, value) for name, value in given.items() if value is not None
         }
@@ -63,7 +68,7 @@ class GuardedOperator(DryRunOperator):
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.
         """
-        for name in GUARDS:
+        for name in _LIMITS:
             value = getattr(self, name, None)
             if value is not None and not is_template(value):
                 _value(name, value)
@@ -167,6 +172,42 @@ class RewriteGuards(GuardedOperator):
         self.max_files_rewritten = max_files_rewritten
         self.max_bytes_rewritten = max_bytes_rewritten
         self.check_known_guards()
+
+
+class PartitionGuards(GuardedOperator):
+    """Guards of where a statement changes rows.
+
+    :param expected_partitions: list of dicts of partition column → value: the only partitions that
+        may change
+    :param outside_partitions: what becomes of changes elsewhere: ``fail`` (default), or ``keep``
+        them and report the partitions
+    """
+
+    def __init__(
+        self,
+        *,
+        expected_partitions: Sequence[Mapping[str, Any]] | str | None = None,
+        outside_partitions: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.expected_partitions = expected_partitions
+        self.outside_partitions = outside_partitions
+        if not has_template([expected_partitions, outside_partitions]):
+            self._with_partitions(Guards())
+
+    def guards(self) -> Guards | None:
+        """The guards, these among them; raises the same."""
+        if self.expected_partitions is None and self.outside_partitions is None:
+            return super().guards()
+        return self._with_partitions(super().guards() or Guards())
+
+    def _with_partitions(self, guards: Guards) -> Guards:
+        expected = self.expected_partitions
+        if expected is not None:
+            expected = partition_specs("expected_partitions", expected)
+        outside = cast("OutsidePartitions | None", self.outside_partitions)
+        return replace(guards, expected_partitions=expected, outside_partitions=outside)
 
 
 def _value(name: str, value: Any) -> Limit | float | int | None:

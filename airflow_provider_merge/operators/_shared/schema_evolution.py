@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, Final, cast
 
+from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.guards import SOURCE_ROWS, SourceRowGuards
 from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.templates import is_template
+from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.inserts import InsertStatement
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.statements import MergeSpec
+
+_SCHEMA_CHANGES: Final = ("ignore", "fail", "append", "widen")
 
 
 class EvolvingOperator(SourceRowGuards, StatementOperator):
@@ -22,6 +26,9 @@ class EvolvingOperator(SourceRowGuards, StatementOperator):
         it lacks, as with WITH SCHEMA EVOLUTION in the SQL
     :param type_widening: true: with schema evolution, columns of the table get the source's types
         where these are wider
+    :param on_schema_change: in place of both, in dbt's words, for a source with other columns than
+        the table: ``ignore`` them, ``fail`` with SCHEMA_CHANGED, ``append`` new columns, ``widen``
+        types, too
     """
 
     template_fields: Sequence[str] = (
@@ -29,6 +36,7 @@ class EvolvingOperator(SourceRowGuards, StatementOperator):
         *SOURCE_ROWS,
         "schema_evolution",
         "type_widening",
+        "on_schema_change",
     )
 
     def __init__(
@@ -36,16 +44,26 @@ class EvolvingOperator(SourceRowGuards, StatementOperator):
         *,
         schema_evolution: bool | str | None = None,
         type_widening: bool | str | None = None,
+        on_schema_change: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.schema_evolution = schema_evolution
         self.type_widening = type_widening
+        self.on_schema_change = on_schema_change
 
     def statement(self) -> MergeSpec | InsertStatement:
         """The statement of the rendered parameters."""
         spec = cast("MergeSpec | InsertStatement", super().statement())
-        return replace(spec, schema_evolution=spec.schema_evolution or self._evolves())
+        asked = spec.schema_evolution and self._on_schema_change() not in ("ignore", "fail")
+        return replace(spec, schema_evolution=asked or self._evolves())
+
+    def guards(self) -> Guards | None:
+        """The guards; with ``on_schema_change="fail"``, the source's columns are one."""
+        found = super().guards()
+        if self._on_schema_change() != "fail":
+            return found
+        return replace(found or Guards(), same_columns=True)
 
     def job_options(self) -> JobOptions:
         """The options of the request, from rendered parameters."""
@@ -54,6 +72,8 @@ class EvolvingOperator(SourceRowGuards, StatementOperator):
     def check_parameters(self) -> None:
         """Check these parameters too, as far as they are known; raises the same."""
         super().check_parameters()
+        if is_template(self.on_schema_change) or self._on_schema_change() is not None:
+            return
         widens = not is_template(self.type_widening) and self._widens()
         if is_template(self.schema_evolution) or self._evolves() or not widens:
             return
@@ -68,7 +88,26 @@ class EvolvingOperator(SourceRowGuards, StatementOperator):
         return cast("MergeSpec | InsertStatement", self.parsed().statement).schema_evolution
 
     def _evolves(self) -> bool:
-        return flag("schema_evolution", self.schema_evolution)
+        return self._on_schema_change() in ("append", "widen") or flag(
+            "schema_evolution", self.schema_evolution
+        )
 
     def _widens(self) -> bool:
-        return flag("type_widening", self.type_widening)
+        return self._on_schema_change() == "widen" or flag("type_widening", self.type_widening)
+
+    def _on_schema_change(self) -> str | None:
+        """``on_schema_change``, which says the same as the two older parameters, and more.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter.
+        """
+        value = self.on_schema_change
+        if value is None:
+            return None
+        if value not in _SCHEMA_CHANGES:
+            problem = f"{value!r} is not one of: {', '.join(_SCHEMA_CHANGES)}"
+            raise invalid("on_schema_change", problem)
+        if self.schema_evolution is not None or self.type_widening is not None:
+            problem = "cannot be combined with schema_evolution and type_widening"
+            raise invalid("on_schema_change", problem, "Leave these out.")
+        return value

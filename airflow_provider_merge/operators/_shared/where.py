@@ -7,7 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, Final, cast
 
-from airflow_provider_merge.operators._shared.guards import REWRITES, RewriteGuards
+from airflow_provider_merge.operators._shared.guards import (
+    PARTITIONS,
+    REWRITES,
+    PartitionGuards,
+    RewriteGuards,
+)
 from airflow_provider_merge.operators._shared.names import check_row_names
 from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
 from airflow_provider_merge.operators._shared.sql_parameter import of_parameter
@@ -24,7 +29,7 @@ from spark_jobs.errors import JobError
 _READS: Final = re.compile(r"\b(?:FROM|TABLE)\b", re.IGNORECASE)
 
 
-class WhereOperator(RewriteGuards, StatementOperator):
+class WhereOperator(RewriteGuards, PartitionGuards, StatementOperator):
     """A statement with ``where`` and ``alias``.
 
     :param where: which rows to change, as Spark SQL text; every row: ``ALL_ROWS``, as by default
@@ -34,6 +39,7 @@ class WhereOperator(RewriteGuards, StatementOperator):
     template_fields: Sequence[str] = (
         *StatementOperator.template_fields,
         *REWRITES,
+        *PARTITIONS,
         "where",
         "alias",
     )

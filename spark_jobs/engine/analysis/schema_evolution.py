@@ -63,6 +63,35 @@ def schema_changes(
     return tuple(evolution.found.values())
 
 
+def require_same_columns(
+    spec: MergeSpec | InsertStatement, table: TableHandle, source: StructType
+) -> None:
+    """Refuse a source with columns that ``table`` lacks, or that stores others of a wider type.
+
+    Of an INSERT by position, names decide nothing.
+
+    Raises:
+        AnalysisError: SCHEMA_CHANGED, with each difference; as ``schema_changes``.
+    """
+    stored = schema_changes(spec, table, source, widens=True)
+    found = list(map(str, stored))
+    if isinstance(spec, MergeSpec) or spec.by_name:
+        known = (*table.column_names, *(each.path[0] for each in stored))
+        names = (each.name for each in source)
+        found += [
+            f"{name} is not a column of the table"
+            for name in names
+            if find_name(name, known) is None and not name.startswith((DEFAULT_AS, DEFAULT_OF))
+        ]
+    if found:
+        raise AnalysisError(
+            ErrorCode.SCHEMA_CHANGED,
+            f"The source has other columns than {table.name}: {'; '.join(found)}.",
+            "Alter the table, change the source, or set on_schema_change to append, widen or "
+            "ignore.",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class _Evolution:
     """Collects changes by path; ``schema`` has the declared types of the table's columns."""

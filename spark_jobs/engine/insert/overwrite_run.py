@@ -49,6 +49,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
         replacement = self._replacement()
         self._analyzed(replacement)
         self._checking(replacement)
+        self.expected_partitions()
 
     def run(self) -> StatementOutcome:
         """Run the statement.
@@ -61,6 +62,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
             replacement = self._replacement()
             insert = self._analyzed(replacement)
             checking = self._checking(replacement)
+            expected = self.expected_partitions()
         planned = self.planned_files()
         with self.progress.phase("source"):
             self.sources.land()
@@ -82,6 +84,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
             attempts=self.attempt,
             sources=self.sources.metrics,
         )
+        metrics = expected.checked(replacement.valued(partitions), metrics)
         guarding = self.guarding(planned)
         metrics = guarding.before_writing(metrics, replaced.all)
         if self.plan_only:

@@ -18,15 +18,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from spark_jobs.contract.sql_literals import sql_conditions
 from spark_jobs.engine.analysis.partition_values import comparable
 from spark_jobs.engine.changes.recorder import Recording, with_old_rows
 from spark_jobs.engine.insert.row_codes import row_codes
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import TaskReport
+from spark_jobs.engine.write.expected_partitions import not_expected
 from spark_jobs.engine.write.task_sinks import task_sinks
-from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.writes import DerivedColumns
@@ -71,16 +70,6 @@ class ReplacedPartitions:
 
 def _fits(values: Mapping[str, Any], spec: Spec) -> bool:
     return all(values[name] == value for name, value in spec.items())
-
-
-def not_expected(partition: Mapping[str, Any]) -> DataError:
-    """The error for a partition that would change, and must not."""
-    return DataError(
-        ErrorCode.PARTITION_NOT_EXPECTED,
-        f"The partition {sql_conditions(partition)} would change, but is not among "
-        "expected_partitions.",
-        "Check the source's rows, or add the partition.",
-    )
 
 
 @dataclass(slots=True)

@@ -24,7 +24,8 @@ from spark_jobs.engine.insert.partition_shares import (
     partition_of,
     share_of,
 )
-from spark_jobs.engine.insert.replaced_rows import ReplacedPartitions, not_expected, specs_of
+from spark_jobs.engine.insert.replaced_rows import ReplacedPartitions, specs_of
+from spark_jobs.engine.write.expected_partitions import not_expected
 from spark_jobs.errors import DataError, ErrorCode, NotSupportedError
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 
@@ -173,7 +174,11 @@ class Replacement:
 
     def names(self, partitions: Sequence[Partition]) -> list[str]:
         """The names of ``partitions``."""
-        return [partition_name(self._named(each)) for each in partitions]
+        return [partition_name(each) for each in self.valued(partitions)]
+
+    def valued(self, partitions: Sequence[Partition]) -> list[Mapping[str, Any]]:
+        """The values of ``partitions`` by field."""
+        return [self._named(each) for each in partitions]
 
     @property
     def _fields(self) -> tuple[str, ...]:

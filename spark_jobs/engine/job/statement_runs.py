@@ -19,7 +19,7 @@ from spark_jobs.contract.properties import operation_properties
 from spark_jobs.contract.request import JobRequest, Source, TableName, TableSource
 from spark_jobs.contract.statements import MergeSpec, RowStatement
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
-from spark_jobs.engine.analysis.schema_evolution import schema_changes
+from spark_jobs.engine.analysis.schema_evolution import require_same_columns, schema_changes
 from spark_jobs.engine.analysis.spark_constants import SparkConstants
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.insert.clearing_run import ClearingRun
@@ -116,11 +116,15 @@ class StatementRuns:
 
     def _evolved(self, table: TableHandle, sources: Sources) -> TableHandle:
         """The table with the columns that schema evolution gives it."""
-        spec = self.request.statement
-        if not isinstance(spec, MergeSpec | InsertStatement) or not spec.schema_evolution:
+        spec, guards = self.request.statement, self.request.guards
+        if not isinstance(spec, MergeSpec | InsertStatement):
+            return table
+        schema = sources[spec.source].frame.schema
+        if guards is not None and guards.same_columns:
+            require_same_columns(spec, table, schema)
+        if not spec.schema_evolution:
             return table
         metadata, widens = self.connector.metadata, bool(self.request.options.type_widening)
-        schema = sources[spec.source].frame.schema
         changes = schema_changes(spec, table, schema, widens=widens)
         if not changes:
             return table

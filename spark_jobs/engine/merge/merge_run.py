@@ -67,6 +67,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         """
         merge = self._analyzed()
         self._processor(merge, self._checking(merge))
+        self.expected_partitions()
 
     def run(self) -> StatementOutcome:
         """Run the statement.
@@ -79,6 +80,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             merge = self._analyzed()
             checking = self._checking(merge)
             processor = self._processor(merge, checking)
+            self.expected_partitions()
         planned = self.planned_files()
         with self.progress.phase("source"):
             self.sources.land()
@@ -226,6 +228,9 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                 f"{metrics.deleted} to delete, "
                 f"{metrics.files_rewritten} of {metrics.files_total} files rewritten"
             )
+            if self.guards.expected_partitions is not None:
+                changed = writes.changed_partitions(self.table, fragments)
+                metrics = self.expected_partitions().checked(changed, metrics)
             by_partition: tuple[PartitionMetrics, ...] = ()
             if self.counts_by_partition and self._placement() is not None:
                 by_partition = partition_metrics(

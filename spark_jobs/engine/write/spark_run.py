@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.approval import SourceEvidence
+from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
+from spark_jobs.engine.analysis.spark_constants import SparkConstants
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.runtime.stragglers import wait_for_stragglers
 from spark_jobs.engine.source.evidence import evidence_of
 from spark_jobs.engine.source.sources import Sources
+from spark_jobs.engine.write.expected_partitions import ExpectedPartitions
 from spark_jobs.engine.write.statement_run import Spec_co, StatementRun
 
 
@@ -37,6 +40,11 @@ class SparkRun(StatementRun[Spec_co]):
         """The table's NOT NULL columns, which the primary key belongs to."""
         keys = self.table.key_columns
         return tuple(c.name for c in self.table.columns if not c.nullable or c.name in keys)
+
+    def expected_partitions(self) -> ExpectedPartitions:
+        """The partitions that may change; raises as ``PartitionSpecs.constants``."""
+        constants = SparkConstants(self.spark, self.table, self.moment)
+        return ExpectedPartitions.of(self.guards, PartitionSpecs(self.table, constants))
 
     def wait_for_tasks(self) -> None:
         """Wait for tasks that go on after a failure."""

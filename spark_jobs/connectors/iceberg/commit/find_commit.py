@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_jobs.connectors.iceberg.commit.gap import ancestors, snapshots_since, summary_of
-from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.connectors.iceberg.commit.gap import snapshots_since, summary_of
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, ancestors
 from spark_jobs.connectors.shared.commit.refusals import expired
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.errors import CommitError, ErrorCode

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +17,10 @@ from spark_jobs.connectors.iceberg.table.manifests import (
     read_manifest,
 )
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
-from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, ancestors
 from spark_jobs.connectors.shared.commit.refusals import READ_AGAIN
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.errors import CommitError, ErrorCode
-from spark_jobs.formats.iceberg.expiry import history
 from spark_jobs.formats.iceberg.holds import Base
 
 
@@ -76,12 +75,6 @@ def summary_of(snapshot: Any) -> dict[str, str]:
     found: dict[str, str] = snapshot.summary.model_dump()
     operation = found.get("operation")
     return {**found, "operation": str(getattr(operation, "value", operation))}
-
-
-def ancestors(table: PinnedTable) -> Iterator[Any]:
-    """The snapshots of a branch that have not expired, from its head backwards."""
-    known = {each.snapshot_id: each for each in table.metadata.snapshots}
-    return history(known, None if table.snapshot is None else table.snapshot.snapshot_id)
 
 
 def snapshots_since(latest: PinnedTable, base: Base) -> list[Any] | None:

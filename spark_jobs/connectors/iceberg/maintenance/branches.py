@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from spark_jobs.connectors.iceberg.commit.gap import ancestors
 from spark_jobs.connectors.iceberg.maintenance.moves import Move, carried_out, history_of, told
 from spark_jobs.connectors.iceberg.maintenance.noted_changes import NotedChanges
 from spark_jobs.connectors.iceberg.maintenance.references import (
@@ -24,7 +23,7 @@ from spark_jobs.connectors.iceberg.maintenance.references import (
     retention_millis,
 )
 from spark_jobs.connectors.iceberg.maintenance.rollback import named_snapshot
-from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, ancestors
 from spark_jobs.contract.maintenance import (
     CreateBranchSpec,
     DeleteBranchSpec,

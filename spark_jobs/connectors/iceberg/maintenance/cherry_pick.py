@@ -15,13 +15,7 @@ from typing import Any, Final
 from spark_jobs.connectors.iceberg.commit.changes import Changes
 from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile
 from spark_jobs.connectors.iceberg.commit.find_commit import find_commit
-from spark_jobs.connectors.iceberg.commit.gap import (
-    Gap,
-    OtherCommit,
-    ancestors,
-    commit_of,
-    summary_of,
-)
+from spark_jobs.connectors.iceberg.commit.gap import Gap, OtherCommit, commit_of, summary_of
 from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
 from spark_jobs.connectors.iceberg.maintenance.moves import moved_branch
 from spark_jobs.connectors.iceberg.maintenance.noted_changes import NotedChanges
@@ -29,7 +23,7 @@ from spark_jobs.connectors.iceberg.maintenance.references import References, kno
 from spark_jobs.connectors.iceberg.table.live_files import partition_key
 from spark_jobs.connectors.iceberg.table.manifests import DATA, ManifestEntry
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
-from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
+from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, ancestors, pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication, until_committed
 from spark_jobs.contract.maintenance import CherryPickSpec, MaintenanceReport
 from spark_jobs.contract.properties import BASE_SNAPSHOT_ID, OPERATION_ID, REQUEST_DIGEST

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, cast
@@ -19,6 +19,7 @@ from spark_jobs.connectors.iceberg.table.manifests import DELETES, EQUALITY_DELE
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.partition_ranges import PartitionPart
 from spark_jobs.contract.partition_keys import PartitionKey
+from spark_jobs.formats.iceberg.expiry import history
 from spark_jobs.formats.iceberg.transforms import named
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.storage.table_storage import TableStorage
@@ -193,3 +194,9 @@ def schema_fields(schema: Any) -> tuple[IcebergField, ...]:
 def pinned_table(handle: TableHandle) -> PinnedTable:
     """The connector's own part of a handle."""
     return cast(PinnedTable, handle.native)
+
+
+def ancestors(table: PinnedTable) -> Iterator[Any]:
+    """The snapshots of a branch that have not expired, from its head backwards."""
+    known = {each.snapshot_id: each for each in table.metadata.snapshots}
+    return history(known, None if table.snapshot is None else table.snapshot.snapshot_id)

@@ -1,0 +1,181 @@
+"""What was approved is done, or nothing: each way in which it can become something else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_jobs.contract.guards import Guards, Limit
+from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
+from spark_jobs.contract.request import FileSource, JobRequest, TableName
+from spark_jobs.contract.result import JobResult
+from spark_jobs.engine.job.statement_job import Job
+from tests.conformance.behaviour import (
+    Behaviour,
+    delete_from,
+    insert_all,
+    matched,
+    not_matched,
+    update,
+)
+from tests.conformance.check import readable, request_of
+from tests.conformance.conftest import MakeTable
+from tests.conformance.harness import TARGET, Harness
+from tests.conformance.tables import ORDERS, SeedTable
+
+_ALL = "s(id, k, v, n, req, p)"
+_ROWS = f"VALUES (100, 1, 'x', 9, 'r', 'a'), (500, 1, 'x', 1, 'r', 'a') AS {_ALL}"
+_MERGE = Behaviour("merge", _ROWS, (matched(update(v="s.v")), not_matched(insert_all())))
+_OTHERS = delete_from("others", "id = 120")
+_SAME_FILE = delete_from("same file", "id = 100")
+_TABLE = SeedTable("orders_without_null", ORDERS.columns, ORDERS.files[:-1])
+KINDS = ("append-cow", "append-dv", "primary-key", "iceberg-cow", "iceberg-mor")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "iceberg-mor",
+        "append-dv",
+        *(pytest.param(each, marks=pytest.mark.by_turns(2)) for each in KINDS if each[-1] == "w"),
+        pytest.param("primary-key", marks=pytest.mark.by_turns(3)),
+    ],
+)
+def test_the_approved_work_is_done_beside_commits_that_it_does_not_read(
+    kind: str, make_table: MakeTable
+) -> None:
+    harness = make_table(kind, _TABLE, partitioned=True)
+    request = request_of(_MERGE, harness)
+    preview = _preview(request, harness)
+    _commit(_OTHERS, harness, "others")
+    expected = len(harness.state().rows) + preview.metrics.inserted
+
+    done = _approved(request, preview, harness)
+
+    assert done.error is None
+    assert (done.status, done.base_snapshot_id) == ("committed", preview.base_snapshot_id)
+    counted = (done.metrics.inserted, done.metrics.updated, done.metrics.deleted)
+    assert counted == (1, 1, 0)
+    assert len(harness.state().rows) == expected
+    # A retry finds the commit, whatever has happened since.
+    retry = replace(request, origin=replace(request.origin, try_number=2))
+    again = _approved(retry, preview, harness)
+    assert (again.error, again.new_snapshot_id) == (None, done.new_snapshot_id)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["iceberg-mor", "append-dv"])
+def test_a_commit_on_what_it_reads_makes_it_stale(kind: str, make_table: MakeTable) -> None:
+    harness = make_table(kind, _TABLE, partitioned=True)
+    request = request_of(_MERGE, harness)
+    preview = _preview(request, harness)
+    _commit(_SAME_FILE, harness, "others")
+    before = harness.state()
+
+    failed = _approved(request, preview, harness)
+
+    _require_stale(failed, "others have changed")
+    assert readable(harness.state().rows) == readable(before.rows)
+    assert harness.state().snapshot_id == before.snapshot_id
+
+
+@pytest.mark.slow
+def test_what_the_request_says_may_not_change(make_table: MakeTable) -> None:
+    harness = make_table("append-cow", _TABLE, partitioned=True)
+    request = request_of(_MERGE, harness)
+    preview = _preview(request, harness)
+    before = harness.state()
+    merge = request.statement
+
+    _require_stale(
+        _approved(replace(request, statement=replace(merge, on="t.k = s.k")), preview, harness),
+        "statement",
+    )
+    _require_stale(
+        _approved(replace(request, guards=Guards(max_deleted_rows=Limit(3))), preview, harness),
+        "guards",
+    )
+    others = replace(request.sources[0], query=f"SELECT * FROM {_ROWS} WHERE id > 100")
+    _require_stale(
+        _approved(replace(request, sources=(others, *request.sources[1:])), preview, harness),
+        "sources",
+    )
+    options = replace(request.options, isolation="snapshot")
+    _require_stale(_approved(replace(request, options=options), preview, harness), "options")
+    elsewhere = replace(request, target=TableName("db", "elsewhere"))
+    _require_stale(_approved(elsewhere, preview, harness), "the ticket is for db.target")
+    assert harness.state().snapshot_id == before.snapshot_id
+
+
+@pytest.mark.slow
+def test_a_source_may_not_change(make_table: MakeTable, tmp_path: Path) -> None:
+    harness = make_table("iceberg-cow", _TABLE, partitioned=True)
+    folder = tmp_path / "files"
+    folder.mkdir()
+    file = folder / "one.csv"
+    file.write_text("700,1,x,1,r,a\n")
+    source = FileSource(
+        "s", str(folder), "csv", schema="id BIGINT, k INT, v STRING, n INT, req STRING, p STRING"
+    )
+    insert = replace(
+        request_of(Behaviour("", _ROWS, (), statement=InsertIntoSpec("s")), harness),
+        sources=(source,),
+    )
+    preview = _preview(insert, harness)
+    rows = readable(harness.state().rows)
+
+    file.write_text("700,1,y,1,r,a\n701,1,x,1,r,a\n")
+    _require_stale(_approved(insert, preview, harness), "source s: it was 1 files of 14 bytes")
+    preview = _preview(insert, harness)
+    (folder / "two.csv").write_text("702,1,x,1,r,a\n")
+    _require_stale(_approved(insert, preview, harness), "2 files")
+    assert readable(harness.state().rows) == rows
+    assert _approved(insert, _preview(insert, harness), harness).metrics.inserted == 3
+
+
+@pytest.mark.slow
+def test_other_counts_are_other_work(make_table: MakeTable) -> None:
+    harness = make_table("iceberg-mor", _TABLE, partitioned=True)
+    overwrite = Behaviour("", _ROWS, (), statement=InsertOverwriteSpec("s", "dynamic"))
+    request = request_of(overwrite, harness)
+    preview = _preview(request, harness)
+    assert preview.ticket is not None
+    told = replace(preview, ticket=replace(preview.ticket, deleted=preview.ticket.deleted + 1))
+    before = harness.state()
+
+    _require_stale(_approved(request, told, harness), "rows would have been deleted")
+
+    assert harness.state().on_disk == before.on_disk
+
+
+def _preview(request: JobRequest, harness: Harness) -> JobResult:
+    result = _job(replace(request, operation_id="preview", dry_run=True), harness)
+    assert result.error is None
+    assert result.ticket is not None
+    return result
+
+
+def _approved(request: JobRequest, preview: JobResult, harness: Harness) -> JobResult:
+    return _job(replace(request, operation_id="real", approved=preview.ticket), harness)
+
+
+def _commit(behaviour: Behaviour, harness: Harness, operation: str) -> None:
+    result = _job(replace(request_of(behaviour, harness), operation_id=operation), harness)
+    assert result.status == "committed"
+
+
+def _job(request: JobRequest, harness: Harness) -> JobResult:
+    request = JobRequest.from_json(request.to_json())
+    return JobResult.from_json(Job(request, harness.spark, harness.open()).run().to_json())
+
+
+def _require_stale(result: JobResult, *texts: Any) -> None:
+    assert result.error is not None
+    assert (result.error.code, result.error.retryable) == ("APPROVAL_STALE", False)
+    for text in texts:
+        assert text in result.error.message
+    assert result.target in (str(TARGET), "db.elsewhere")
