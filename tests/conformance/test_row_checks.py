@@ -14,8 +14,8 @@ from spark_jobs.contract.inserts import InsertIntoSpec
 from spark_jobs.contract.request import JobRequest, SqlSource
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.row_checks import RowCheck
-from spark_jobs.engine.changes.recorder import Recorder, Recording
 from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.write.recorder import Recorder, Recording
 from tests.conformance.behaviour import (
     Behaviour,
     delete,

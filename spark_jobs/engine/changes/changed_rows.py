@@ -20,7 +20,9 @@ from spark_jobs.contract.identifiers import quote
 from spark_jobs.engine.analysis.analyzer import declared_types
 from spark_jobs.engine.analysis.char_columns import char_lengths, padded
 from spark_jobs.engine.analysis.store_assignment import frame_type
-from spark_jobs.engine.changes.recorder import (
+from spark_jobs.engine.runtime.sql_text import named, null_of
+from spark_jobs.engine.source.materialized import spilled_frame
+from spark_jobs.engine.write.recorder import (
     CASE,
     NEW,
     OLD,
@@ -29,8 +31,6 @@ from spark_jobs.engine.changes.recorder import (
     SPLIT,
     numbered,
 )
-from spark_jobs.engine.runtime.sql_text import named, null_of
-from spark_jobs.engine.source.materialized import spilled_frame
 from spark_jobs.spi import rows
 
 if TYPE_CHECKING:

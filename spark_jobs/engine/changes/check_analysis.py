@@ -25,10 +25,10 @@ from spark_jobs.engine.analysis.catalyst_nodes import class_name, items, subquer
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads
 from spark_jobs.engine.changes.changed_rows import ChangeShape
 from spark_jobs.engine.changes.read_fields import read_fields
-from spark_jobs.engine.merge.subqueries import empty_views
 from spark_jobs.engine.runtime.java_names import java_class
 from spark_jobs.engine.runtime.older_spark import error_condition
 from spark_jobs.engine.source.open_source import OpenSource
+from spark_jobs.engine.source.subqueries import empty_views
 from spark_jobs.errors import (
     AnalysisError,
     CatalogError,

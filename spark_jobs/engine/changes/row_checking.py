@@ -15,10 +15,10 @@ from spark_jobs.contract.result import GuardReport, Metrics
 from spark_jobs.contract.row_checks import CHANGES, NEW_ROWS, TARGET, RowCheck
 from spark_jobs.engine.changes.changed_rows import ChangedRows, ChangeShape
 from spark_jobs.engine.changes.check_analysis import CheckedReads, analyzed_checks, checked_views
-from spark_jobs.engine.changes.recorder import Recording
-from spark_jobs.engine.merge.subqueries import with_all_columns
 from spark_jobs.engine.query.json_values import json_frame, json_value
 from spark_jobs.engine.runtime.failures import translated
+from spark_jobs.engine.source.subqueries import with_all_columns
+from spark_jobs.engine.write.recorder import Recording
 from spark_jobs.errors import DataError, ErrorCode, InternalError, NotSupportedError, excerpt
 from spark_jobs.storage.files import make_folder
 
@@ -68,7 +68,11 @@ class RowChecking:
         if not run.guards.checks:
             return None
         if spark is None:
-            raise InternalError(ErrorCode.INTERNAL_ERROR, "checks without a session")
+            raise InternalError(
+                ErrorCode.INTERNAL_ERROR,
+                "checks without a Spark session",
+                "Report this text with the statement.",
+            )
         reads = analyzed_checks(spark, run.guards.checks, shape, sources)
         for name in set(reads.sources) - set(evaluated):
             opened = sources[name]

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from spark_jobs.engine.changes.recorder import Recording
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import TaskReport
 from spark_jobs.engine.write.key_check import KeyCheck
+from spark_jobs.engine.write.recorder import Recording
 from spark_jobs.engine.write.task_sinks import task_sinks
 from spark_jobs.engine.write.text_check import require_text
 from spark_jobs.errors import DataError, ErrorCode

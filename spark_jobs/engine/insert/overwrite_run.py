@@ -10,7 +10,6 @@ from spark_jobs.contract.result import Metrics
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
 from spark_jobs.engine.analysis.spark_constants import SparkConstants
 from spark_jobs.engine.changes.changed_rows import ChangeShape
-from spark_jobs.engine.changes.recorder import Recording
 from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.insert.insert_pass import CopiedRows, InsertPass, written
 from spark_jobs.engine.insert.insert_writer import InsertWriter
@@ -27,6 +26,7 @@ from spark_jobs.engine.write.clustering import clusters_of, distribute, with_lay
 from spark_jobs.engine.write.derivation import by_position
 from spark_jobs.engine.write.new_partitions import require_few_new
 from spark_jobs.engine.write.partition_counts import placement
+from spark_jobs.engine.write.recorder import Recording
 from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.engine.write.statement_run import StatementOutcome
 from spark_jobs.errors import DataError, ErrorCode, NotSupportedError

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from spark_jobs.engine.changes.recorder import Recording
 from spark_jobs.engine.insert.replaced_rows import (
     ReplacedPartitions,
     ReplacedReport,
@@ -15,6 +14,7 @@ from spark_jobs.engine.insert.replaced_rows import (
 )
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA
 from spark_jobs.engine.write.partition_counts import placement
+from spark_jobs.engine.write.recorder import Recording
 from spark_jobs.engine.write.statement_run import StatementRun
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.arrow_tasks import map_tasks

@@ -15,9 +15,9 @@ from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.expressions import NULL, Expression, LongExpression
 from spark_jobs.engine.analysis.long_expressions import selected
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, stored
-from spark_jobs.engine.changes.recorder import OLD_ROW
 from spark_jobs.engine.runtime.names import column_of
 from spark_jobs.engine.runtime.sql_text import embedded, named, null_of, text_literal
+from spark_jobs.engine.write.recorder import OLD_ROW
 from spark_jobs.engine.write.redistribution import SPREAD_SEED
 from spark_jobs.errors import DataError, ErrorCode, to_marker
 from spark_jobs.spi import rows

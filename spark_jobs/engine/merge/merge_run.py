@@ -22,11 +22,11 @@ from spark_jobs.engine.merge.physical_plan import physical_plan
 from spark_jobs.engine.merge.plan_choice import PlanChoice, chosen_plan
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.merge.processors import RowChangeProcessor, processor_for
-from spark_jobs.engine.merge.subqueries import empty_views, materialize_views
 from spark_jobs.engine.pruning.dynamic_filters import dynamic_filter, with_key_columns
 from spark_jobs.engine.pruning.needed_files import NeededFiles, Pruning
 from spark_jobs.engine.source.in_place import in_place
 from spark_jobs.engine.source.materialized import MaterializedSource, materialize
+from spark_jobs.engine.source.subqueries import empty_views, materialize_views
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
 from spark_jobs.engine.write.changed_partitions import changed_partitions

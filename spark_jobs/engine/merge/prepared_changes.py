@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from spark_jobs.engine.changes.recorder import OLD_ROW
 from spark_jobs.engine.merge.located_writer import LocatedWriter
 from spark_jobs.engine.merge.lookup_join import LookupJoin
+from spark_jobs.engine.write.recorder import OLD_ROW
 from spark_jobs.spi import rows
 
 

@@ -17,11 +17,11 @@ from spark_jobs.contract.statements import When
 from spark_jobs.engine.analysis.analyzed import AnalyzedCase, AnalyzedMerge
 from spark_jobs.engine.analysis.expressions import Expression
 from spark_jobs.engine.analysis.key_columns import keeps_key
-from spark_jobs.engine.changes.recorder import OLD_ROW
 from spark_jobs.engine.merge.cases import MATCHED, with_case_number, with_operation, with_values
 from spark_jobs.engine.merge.matches import observed
 from spark_jobs.engine.runtime.names import column_of
 from spark_jobs.engine.runtime.sql_text import named
+from spark_jobs.engine.write.recorder import OLD_ROW
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import RowChangeParadigm
 from spark_jobs.spi.writes import WriteLayout

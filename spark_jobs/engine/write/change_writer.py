@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_jobs.engine.changes.recorder import Recording
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.cardinality import CardinalityCheck
 from spark_jobs.engine.write.change_counts import ChangeCounts, Placement
 from spark_jobs.engine.write.key_check import KeyCheck
+from spark_jobs.engine.write.recorder import Recording
 from spark_jobs.engine.write.task_sinks import task_sinks
 from spark_jobs.engine.write.text_check import Path, TextCheck
 from spark_jobs.errors import DataError, ErrorCode
