@@ -122,7 +122,7 @@ def test_a_check_that_fails_to_compute_is_a_failed_check(make_table: MakeTable) 
 WRONG = {
     "column": ("SELECT old.nothing FROM changes", "COLUMN_NOT_FOUND"),
     "table": ("SELECT * FROM others", "TABLE_NOT_FOUND"),
-    "syntax": ("SELECT FROM WHERE", "SYNTAX_ERROR"),
+    "syntax": ("SELECT * FROM (", "SYNTAX_ERROR"),
     "command": ("SET spark.sql.ansi.enabled = false", "NOT_SUPPORTED"),
     "chance": ("SELECT * FROM new_rows WHERE rand() < 1", "EXPRESSION_NOT_ALLOWED"),
     "chance in a subquery": (
