@@ -30,6 +30,7 @@ from airflow_provider_merge.rendering import (
     rendering_error,
     value_of_run,
     values_of_names,
+    with_documents,
     with_run_partition,
     written_parts,
 )
@@ -53,7 +54,8 @@ class ParameterOperator(NamesItsTask, BaseOperator):
     ``remedies`` are for parameters that are nothing. Without those in ``selects_rows``, a statement
     changes every row. ``unusable_defaults``: which values of ``default_args`` mean something to
     other operators only, and are ignored. ``rendered_like``: template fields that hold parameters,
-    with the name that errors give them.
+    with the name that errors give them. ``document_parameters``: an expression in them may be a
+    dict or a list.
     """
 
     parameter_names: ClassVar[frozenset[str]] = frozenset()
@@ -62,6 +64,7 @@ class ParameterOperator(NamesItsTask, BaseOperator):
     selects_rows: ClassVar[tuple[str, ...]] = ()
     unusable_defaults: ClassVar[Mapping[str, Callable[[Any], bool]]] = {}
     rendered_like: ClassVar[Mapping[str, str]] = {}
+    document_parameters: ClassVar[frozenset[str]] = frozenset()
 
     given: set[str]
     from_defaults: set[str]
@@ -180,6 +183,8 @@ class ParameterOperator(NamesItsTask, BaseOperator):
 
     def _render_parameter(self, name: str, context: Context, environment: Environment) -> None:
         before = getattr(self, name)
+        if name in self.document_parameters:
+            environment = with_documents(environment)
         with self._naming(name):
             super()._do_render_template_fields(self, (name,), context, environment, set())
         place = self.rendered_like.get(name, name)

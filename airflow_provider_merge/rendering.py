@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import ModuleType
@@ -88,6 +89,16 @@ def prepare_environment(environment: Environment) -> Environment:
     own: Any = environment.finalize
     environment.finalize = _something if own is None else lambda value: _something(own(value))
     return environment
+
+
+def with_documents(environment: Environment) -> Environment:
+    """The same environment, in which an expression may be a dict or a list: its text is JSON."""
+    own: Any = environment.finalize
+
+    def finalize(value: Any) -> Any:
+        return json.dumps(value) if isinstance(value, Mapping | list) else own(value)
+
+    return environment.overlay(finalize=finalize)
 
 
 def with_run_partition(environment: Environment) -> Environment:

@@ -59,7 +59,7 @@ class SnapshotAnswer(BaseModel):
 
     ``operation`` is the statement's kind or, of another engine, the format's word. ``run`` is None
     for other engines, and for a DAG that the caller may not read (``run_hidden``). ``records`` are
-    stored rows. ``seconds`` are by phase.
+    stored rows. ``seconds`` are by phase. ``checked``: what held before it was published.
     """
 
     snapshot_id: str
@@ -73,6 +73,7 @@ class SnapshotAnswer(BaseModel):
     records: int | None
     base_snapshot_id: str | None
     seconds: dict[str, float]
+    checked: list[str]
     refs: list[str]
 
 

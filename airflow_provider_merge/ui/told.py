@@ -25,7 +25,7 @@ from airflow_provider_merge.ui.answers import (
 from spark_jobs.contract import properties
 from spark_jobs.contract.properties import recorded_metrics
 from spark_jobs.contract.request import Origin
-from spark_jobs.contract.result import Metrics
+from spark_jobs.contract.result import GuardReport, Metrics
 from spark_jobs.errors import JobError
 
 Refs = Mapping[int, list[str]]
@@ -57,8 +57,13 @@ def told_snapshot(
         records=snapshot.total_record_count,
         base_snapshot_id=found.get(properties.BASE_SNAPSHOT_ID) or None,
         seconds=dict(metrics.seconds) if metrics else {},
+        checked=[] if metrics is None or hidden else list(map(_checked, metrics.guards)),
         refs=refs.get(snapshot.snapshot_id, []),
     )
+
+
+def _checked(guard: GuardReport) -> str:
+    return f"{guard.name} (allowed {guard.limit}): {guard.seen}"
 
 
 def metrics_of(snapshot: Snapshot) -> Metrics | None:

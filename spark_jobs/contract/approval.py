@@ -15,7 +15,8 @@ VERSION = 1
 class SourceEvidence:
     """What a source was: a table's snapshot, or the number, bytes and digest of its files.
 
-    ``digest``: SHA-256 (hex) of the files' names, sizes and versions; empty for a table.
+    ``digest``: SHA-256 (hex) of the files' names, sizes and versions, or of what only that snapshot
+    has.
     """
 
     snapshot_id: int | None = None
@@ -24,7 +25,7 @@ class SourceEvidence:
     digest: str = ""
 
     def __str__(self) -> str:
-        if self.digest:
+        if self.files:
             return f"{self.files} files of {self.bytes:,} bytes"
         return "no snapshot" if self.snapshot_id is None else f"snapshot {self.snapshot_id}"
 
@@ -34,7 +35,8 @@ class Ticket:
     """What a dry run looked at, and what it found.
 
     ``digests`` are SHA-256 (hex) by the parts of the request: ``statement``, ``sources``,
-    ``options``, ``guards``. ``columns`` is that of the table's columns and partition fields.
+    ``options``, ``guards``. ``columns`` is that of the table's columns and partition fields,
+    ``base_digest`` of what only the base snapshot has.
     ``inserted``, ``updated`` and ``deleted`` count the rows that would change.
     """
 
@@ -44,6 +46,7 @@ class Ticket:
     digests: Mapping[str, str]
     columns: str
     base_snapshot_id: int | None = None
+    base_digest: str = ""
     sources: Mapping[str, SourceEvidence] = field(default_factory=dict)
     inserted: int = 0
     updated: int = 0

@@ -69,6 +69,8 @@ class TableHandle:
     ``partition_keys`` are columns by which all files are partitioned. A table for which that does
     not hold has none, and ``partition_fields`` instead: statements that replace partitions go by
     them, others only by the ranges of files.
+    ``snapshot_mark`` is the pinned snapshot's alone, also after a rollback, or in a table that was
+    made anew, where ids occur again.
     ``created_by``: the operation that created the table for its rows, if the table tells one.
     ``opaque_columns`` are further ones, of types that Spark does not have, with the format's own
     names of these: no statement uses them, rows keep their values there, and new rows have NULL.
@@ -86,6 +88,7 @@ class TableHandle:
     partition_fields: tuple[PartitionField, ...] = ()
     opaque_columns: tuple[Column, ...] = ()
     created_by: str | None = None
+    snapshot_mark: str = ""
 
     @property
     def partitioned_by(self) -> tuple[PartitionField, ...]:

@@ -47,6 +47,7 @@ MADE = {
             "files_added": 1,
             "bytes_added": 100,
             "seconds": {"read": 1.5},
+            "guards": [{"name": "max_deleted_rows", "limit": "5", "seen": "0", "held": True}],
         }
     ),
 }
@@ -87,6 +88,7 @@ def test_snapshots_tell_who_made_them(orders: TableFiles, admin: Caller) -> None
     }
     assert (made["operation"], made["seconds"]) == ("merge", {"read": 1.5})
     assert (made["change"]["inserted"], made["change"]["updated"]) == (3, 2)
+    assert made["checked"] == ["max_deleted_rows (allowed 5): 0"]
     assert first["refs"] == ["tag first"]
 
 

@@ -84,6 +84,23 @@ def test_a_commit_on_what_it_reads_makes_it_stale(kind: str, make_table: MakeTab
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["iceberg-mor", "append-dv"])
+def test_a_table_that_was_made_anew_is_another_one(kind: str, make_table: MakeTable) -> None:
+    request = request_of(_MERGE, make_table(kind, _TABLE, partitioned=True))
+    preview = _preview(request, make_table(kind, _TABLE, partitioned=True))
+    assert preview.ticket is not None
+    # Its snapshots have the same ids.
+    anew = replace(preview.ticket, base_digest="0" * 64)
+    harness = make_table(kind, _TABLE, partitioned=True)
+    before = harness.state()
+
+    failed = _approved(request, replace(preview, ticket=anew), harness)
+
+    _require_stale(failed, "is not in the history")
+    assert harness.state().snapshot_id == before.snapshot_id
+
+
+@pytest.mark.slow
 def test_what_the_request_says_may_not_change(make_table: MakeTable) -> None:
     harness = make_table("append-cow", _TABLE, partitioned=True)
     request = request_of(_MERGE, harness)

@@ -97,7 +97,9 @@ def test_columns_that_the_table_does_not_have(behaviour: Behaviour, make_table: 
     assert failed.error is not None
     assert failed.error.code == "SCHEMA_CHANGED"
     assert "extra" in failed.error.message
-    typed = _columns(behaviour, harness, f"SELECT id, k, v, CAST(n AS BIGINT) AS n, req, p FROM {_ROWS}")
+    typed = _columns(
+        behaviour, harness, f"SELECT id, k, v, CAST(n AS BIGINT) AS n, req, p FROM {_ROWS}"
+    )
     assert typed.error is not None
     assert (typed.error.code, "n" in typed.error.message) == ("SCHEMA_CHANGED", True)
     assert readable(harness.state().rows) == rows

@@ -42,6 +42,7 @@ class Approval:
         tasks = self.server.client.tasks(self.dag_id, self.run_id)
         states = {each["task_id"]: each["state"] for each in tasks}
         assert not {"failed", "up_for_retry"} & set(states.values()), states
-        ended = f"TaskInstance Finished: dag_id={self.dag_id}, task_id={self.task_id}"
+        task = f"dag_id={self.dag_id}, task_id={self.task_id}, run_id={self.run_id},"
+        ended = f"TaskInstance Finished: {task}"
         log = self.server.log.read_text(errors="replace")
         return states[self.task_id] in ("deferred", "awaiting_input") and ended in log

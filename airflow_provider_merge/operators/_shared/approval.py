@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.guards import GuardedOperator
@@ -28,6 +28,7 @@ class ApprovableOperator(GuardedOperator):
     """
 
     template_fields: Sequence[str] = (*GuardedOperator.template_fields, _FIELD)
+    document_parameters: ClassVar[frozenset[str]] = frozenset({_FIELD})
 
     def __init__(self, *, approved: Mapping[str, Any] | str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -83,7 +83,8 @@ function outcome(name, told, instance) {
       isDry ? " A dry run: nothing was changed." : null),
     target(told, instance),
     isDry ? guardList(null, instance.rendered_fields ?? {}) : null,
-    results(told),
+    checked(told.metrics?.guards ?? [], isDry),
+    told.plan ? planned(told) : results(told),
   ].flat();
 }
 
@@ -107,6 +108,28 @@ function guardList(error, fields) {
     { title: "State", cell: state },
   ];
   return el("section", { class: "card" }, el("h2", {}, "Guards"), grid("Guards of the statement", columns, rows));
+}
+
+/** What was checked before publication: limits, and checks of rows. */
+function checked(told, isDry) {
+  if (told.length === 0) return null;
+  const state = (each) => (each.held ? "holds" : el("strong", { class: "bad" }, isDry ? "would trip" : "tripped"));
+  const columns = [
+    { title: "Check", cell: (each) => el("span", { class: "long" }, each.name) },
+    { title: "Allowed", cell: (each) => el("span", { class: "long" }, each.limit) },
+    { title: "Seen", cell: (each) => el("span", { class: "long" }, each.partition ? `${each.seen} in ${each.partition}` : each.seen) },
+    { title: "State", cell: state },
+  ];
+  return el("section", { class: "card" }, el("h2", {}, "Checked before publication"), grid("Checked before publication", columns, told));
+}
+
+/** What a statement would do at most, by metadata and its source. */
+function planned(told) {
+  const plan = told.plan;
+  const known = ["inserted", "updated", "deleted", "files_rewritten", "files_removed"].map((name) => [text(name), number(plan[name])]);
+  return el("section", { class: "card" }, el("h2", {}, "At most"), facts([
+    ["Source rows", number(told.metrics?.source_rows ?? 0)], ...known, ["Bytes rewritten", bytes(plan.bytes_rewritten)],
+  ]));
 }
 
 function clauses(told) {

@@ -82,6 +82,7 @@ function about(table, snapshot, snapshots) {
       ["Rows deleted", number(change.deleted)],
       ["Files added, removed", `${number(change.files_added)}, ${number(change.files_removed)}`],
       ["Bytes added, removed", `${bytes(change.bytes_added)}, ${bytes(change.bytes_removed)}`],
+      ["Checked before publication", snapshot.checked.length > 0 ? el("span", { class: "long" }, snapshot.checked.join("; ")) : null],
       ["Tags, branches", snapshot.refs.join(", ") || null],
     ]),
     phases(snapshot.seconds),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type, spark_type
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
@@ -96,6 +97,7 @@ class IcebergMetadata(ConnectorMetadata):
                 columns=tuple(_columns(pinned.columns)),
                 partition_keys=(),
                 snapshot_id=snapshot_id,
+                snapshot_mark=_mark(snapshot),
                 native=pinned,
                 partition_fields=partition_fields(pinned),
                 opaque_columns=tuple(_columns(pinned.opaque)),
@@ -111,7 +113,8 @@ class IcebergMetadata(ConnectorMetadata):
         found = next((e for e in ancestors(pinned) if e.snapshot_id == snapshot_id), None)
         if snapshot_id is not None and found is None:
             return None
-        return replace(table, snapshot_id=snapshot_id, native=replace(pinned, snapshot=found))
+        native, mark = replace(pinned, snapshot=found), _mark(found)
+        return replace(table, snapshot_id=snapshot_id, snapshot_mark=mark, native=native)
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
         """Create the table and its namespace; return False if an equal table exists.
@@ -211,6 +214,10 @@ class IcebergMetadata(ConnectorMetadata):
     def plan_files(self, table: TableHandle) -> tuple[PlannedFile, ...]:
         """All data files of the pinned snapshot, ordered by path."""
         return plan_files(pinned_table(table))
+
+
+def _mark(snapshot: Any | None) -> str:
+    return "" if snapshot is None else str(snapshot.manifest_list)
 
 
 def _columns(fields: Sequence[IcebergField]) -> Iterator[Column]:

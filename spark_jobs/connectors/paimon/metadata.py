@@ -84,6 +84,7 @@ class PaimonMetadata:
                 has_identities=schema.tracks_rows,
                 native=PinnedTable(table, snapshot, schema),
                 created_by=schema.options.get(CREATED_BY),
+                snapshot_mark=_mark(snapshot),
             )
 
     def at_snapshot(self, table: TableHandle, snapshot_id: int | None) -> TableHandle | None:
@@ -96,8 +97,8 @@ class PaimonMetadata:
             found = stored_snapshots.find_snapshot(pinned.table, snapshot_id)
             if found is None or snapshot_id > (table.snapshot_id or 0):
                 return None
-        native = replace(pinned, snapshot=found)
-        return replace(table, snapshot_id=snapshot_id, native=native)
+        native, mark = replace(pinned, snapshot=found), _mark(found)
+        return replace(table, snapshot_id=snapshot_id, snapshot_mark=mark, native=native)
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
         """Create the table and its database; return False if an equal table exists.
@@ -223,6 +224,10 @@ class PaimonMetadata:
         """The result of ``read``; its failures mean that metadata is damaged or unavailable."""
         with reading_metadata(f"{name} in {self._storage.location}"):
             return read(*arguments)
+
+
+def _mark(snapshot: Any | None) -> str:
+    return "" if snapshot is None else str(snapshot.delta_manifest_list)
 
 
 def _column(column: table_schema.PaimonColumn) -> Column:

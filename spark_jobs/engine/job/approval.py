@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.contract.approval import SourceEvidence, Ticket, stale
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import Metrics
+from spark_jobs.engine.source.evidence import of_table
 from spark_jobs.errors import CommitError
 from spark_jobs.spi.tables import TableHandle
 
@@ -32,6 +33,7 @@ def ticket_of(
         digests=request.part_digests(),
         columns=_columns(table),
         base_snapshot_id=table.snapshot_id,
+        base_digest=of_table(table).digest,
         sources=sources,
         inserted=metrics.inserted,
         updated=metrics.updated,
@@ -68,7 +70,7 @@ class Approval:
             raise stale(f"the columns or the partitions of {table.name} are others")
         base = self.ticket.base_snapshot_id
         found = metadata.at_snapshot(table, base)
-        if found is None:
+        if found is None or of_table(found).digest != self.ticket.base_digest:
             seen = "without a snapshot" if base is None else f"of snapshot {base}"
             raise stale(f"the state {seen} is not in the history of {table.name} any more")
         return found

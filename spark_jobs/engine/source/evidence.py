@@ -12,6 +12,7 @@ from spark_jobs.contract.approval import SourceEvidence
 if TYPE_CHECKING:
     from spark_jobs.engine.source.open_source import OpenSource
     from spark_jobs.engine.source.source_files import SourceFiles
+    from spark_jobs.spi.tables import TableHandle
 
 
 def evidence_of(sources: Mapping[str, OpenSource]) -> dict[str, SourceEvidence]:
@@ -22,8 +23,14 @@ def evidence_of(sources: Mapping[str, OpenSource]) -> dict[str, SourceEvidence]:
         if listed is not None:
             found[name] = _of_files(listed)
         elif opened.table is not None:
-            found[name] = SourceEvidence(opened.table.snapshot_id)
+            found[name] = of_table(opened.table)
     return found
+
+
+def of_table(table: TableHandle) -> SourceEvidence:
+    """The evidence of a pinned table."""
+    digest = hashlib.sha256(table.snapshot_mark.encode()).hexdigest()
+    return SourceEvidence(table.snapshot_id, digest=digest)
 
 
 def _of_files(listed: SourceFiles) -> SourceEvidence:
