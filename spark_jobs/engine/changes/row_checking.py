@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from spark_jobs.contract.operation_files import new_changes_folder
@@ -137,6 +137,14 @@ class RowChecking:
             planned,
             removed,
         )
+        try:
+            found = self._all_evaluated(changed)
+        except (PySparkException, Py4JError, OSError) as error:
+            # What is not the rows' fault, which only a JobError cleans up after.
+            raise translated(error) from None
+        return replace(metrics, guards=(*metrics.guards, *found))
+
+    def _all_evaluated(self, changed: ChangedRows) -> list[GuardReport]:
         frames = {CHANGES: changed.changes(), NEW_ROWS: changed.new_rows()}
         if self.reads.target:
             frames[TARGET] = changed.target()
@@ -149,7 +157,7 @@ class RowChecking:
                 listed = self.sources[name].listed
                 if listed is not None:
                     listed.require_unchanged()
-        return replace(metrics, guards=(*metrics.guards, *found))
+        return found
 
     def _evaluated(self, check: RowCheck) -> GuardReport:
         try:
