@@ -93,7 +93,7 @@ test-property: setup ## Run N=… random statements, from SEED=… or from the f
 	@$(SPARK_VENV)/bin/python -m tests.property --statements $(or $(N),300) \
 		$(if $(SEED),--seed $(SEED)) $(if $(KINDS),--kinds $(KINDS)) \
 		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(PLAN),--plan $(PLAN)) \
-		$(if $(OTHERS),--others $(OTHERS))
+		$(if $(OTHERS),--others $(OTHERS)) $(if $(CHANGES),--changes)
 
 .PHONY: test-evidence
 test-evidence: setup ## Compare N=… conditions by every reader of files with rows, from SEED=… on (KINDS=…)

@@ -64,7 +64,7 @@ def _reduce(document: dict[str, Any]) -> None:
     options = {n: v for n, v in document["options"].items() if n not in _LIMITS}
     given = {name: each for name, each in options.items() if each is not None}
     document["options"] = {**given, **_REMOVED_OPTIONS}
-    guards = {n: v for n, v in (document["guards"] or {}).items() if v is not None}
+    guards = {n: v for n, v in (document["guards"] or {}).items() if v not in (None, [])}
     if guards:
         document["guards"] = guards
     else:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal, get_args
 
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.inserts import PartitionSpec, require_expected
+from spark_jobs.contract.row_checks import RowCheck, require_checkable
 
 OutsidePartitions = Literal["fail", "keep"]
 
@@ -39,6 +40,8 @@ MEANT_FOR: Final[Mapping[str, frozenset[str]]] = {
     "outside_partitions": _PLACES,
     "same_columns": _INSERTS,
 }
+# The kinds of statements that may have checks: all that change rows.
+CHECKED_KINDS: Final = _DELETES | _UPDATES | _INSERTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ class Guards:
     shares are numbers from 0 to 1: of the rows of the whole table, or of each partition that the
     statement changes; rows that are changed are those updated or deleted. Limits of
     ``files_rewritten`` and ``bytes_rewritten`` are compared before anything is written, with what
-    the statement may have to rewrite or replace at most.
+    the statement may have to rewrite or replace at most. ``checks`` are of rows.
 
     ``expected_partitions`` are specs of all partitions that may change: what the statement changes
     outside of them fails it, or is kept, and reported, by ``outside_partitions``. ``same_columns``:
@@ -94,6 +97,7 @@ class Guards:
     expected_partitions: tuple[PartitionSpec, ...] | None = None
     outside_partitions: OutsidePartitions | None = None
     same_columns: bool | None = None
+    checks: tuple[RowCheck, ...] = ()
 
     def __post_init__(self) -> None:
         for name, value in self.given():
@@ -116,21 +120,25 @@ class Guards:
         )
 
     def given(self) -> Iterator[tuple[str, Any]]:
-        """The guards that are set, by name, in the order of their declaration."""
+        """The guards but checks that are set, by name, in the order of their declaration."""
         for each in fields(self):
             value = getattr(self, each.name)
-            if value is not None:
+            if value is not None and each.name != "checks":
                 yield each.name, value
 
-    def require_meant(self, kind: str) -> None:
-        """Refuse limits that mean nothing for statements of a ``kind``.
+    def require_meant(self, kind: str, source_names: Sequence[str] = ()) -> None:
+        """Refuse guards that mean nothing for statements of a ``kind`` with these sources.
 
         Raises:
-            RequestError: REQUEST_INVALID, naming the guard.
+            RequestError: REQUEST_INVALID, naming the guard, or the source.
         """
-        for name, _ in self.given():
+        require_checkable(self.checks, source_names)
+        meant = {name: MEANT_FOR[name] for name, _ in self.given()}
+        if self.checks:
+            meant["checks"] = CHECKED_KINDS
+        for name, kinds in meant.items():
             require(
-                kind in MEANT_FOR[name],
+                kind in kinds,
                 name,
                 f"means nothing for {kind.upper().replace('_', ' ')}",
                 "Leave it out.",

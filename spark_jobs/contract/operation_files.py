@@ -110,6 +110,11 @@ def new_source_folder(scratch: str) -> str:
     return f"{scratch}/source-{uuid.uuid4().hex}"
 
 
+def new_changes_folder(scratch: str) -> str:
+    """A folder in a run's scratch folder for the rows that it changes."""
+    return f"{scratch}/changes-{uuid.uuid4().hex}"
+
+
 def new_lookup_folder(scratch: str) -> str:
     """A folder in a run's scratch folder for the source's rows by their keys.
 

@@ -293,7 +293,7 @@ class JobRequest:
             )
         self._check_query()
         if self.guards is not None:
-            self.guards.require_meant(self.statement.kind)
+            self.guards.require_meant(self.statement.kind, names)
         require(
             not self.plan_only or (self.dry_run and self._writes_rows),
             "plan_only",

@@ -134,6 +134,7 @@ _VALUES: dict[str, Any] = {
     "changed_since": "2026-01-31T06:00:00+00:00",
     "changes": [drop_column("n")],
     "check": "no_rows",
+    "checks": ["SELECT * FROM new_rows WHERE id IS NULL"],
     "clean_expired_metadata": True,
     "columns": ["a", "b"],
     "comment": "all",

@@ -42,6 +42,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.connectors.paimon.compaction.part_compactor",
     "spark_jobs.connectors.paimon.write.small_files",
     "spark_jobs.connectors.paimon.maintenance.orphan_files",
+    "spark_jobs.engine.write.recorder",
     "spark_jobs.engine.source.arrow_reader",
     "spark_jobs.engine.write.cardinality",
     "spark_jobs.engine.write.derivation",

@@ -90,6 +90,16 @@ class Merge:
         return [clause for clause in self.clauses if clause.when == when]
 
 
+@dataclass(frozen=True)
+class Change:
+    """A row that a statement changes: by the WHEN clause of this number, from 1, if it is one's."""
+
+    operation: Literal["insert", "update", "delete"]
+    clause: int | None
+    old: Row | None
+    new: Row | None
+
+
 @dataclass
 class Outcome:
     """The table after the statement, and what was counted on the way.
@@ -104,6 +114,7 @@ class Outcome:
     deleted: int = 0
     matched: int = 0
     errors: set[str] = field(default_factory=set)
+    changes: list[Change] = field(default_factory=list)
 
     @property
     def changed(self) -> bool:
@@ -158,14 +169,22 @@ def _change_target_row(
     new_rows = [new_row(clause.action, columns, sides, outcome) for clause, sides in effects]
     if not effects:
         outcome.rows.append(old)  # rule 3: carried once, however many rows match it
-    elif new_rows[0] is None:
-        outcome.deleted += 1
     else:
-        outcome.updated += 1
-        outcome.rows.append(new_rows[0])
+        number = merge.clauses.index(effects[0][0]) + 1
+        _change(outcome, number, old, new_rows[0])
     for new in new_rows:
         if new is not None:
             require_same_key(columns, old, new, outcome)
+
+
+def _change(outcome: Outcome, clause: int, old: Row, new: Row | None) -> None:
+    if new is None:
+        outcome.deleted += 1
+        outcome.changes.append(Change("delete", clause, old, None))
+    else:
+        outcome.updated += 1
+        outcome.rows.append(new)
+        outcome.changes.append(Change("update", clause, old, new))
 
 
 def key_of(columns: Sequence[TableColumn], row: Row) -> tuple[Value, ...]:
@@ -207,6 +226,7 @@ def _insert(merge: Merge, columns: Sequence[TableColumn], row: Row, outcome: Out
     assert inserted is not None
     outcome.inserted += 1
     outcome.rows.append(inserted)
+    outcome.changes.append(Change("insert", merge.clauses.index(clause) + 1, None, inserted))
 
 
 def new_row(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from tests.oracle import merge
 from tests.oracle.expressions import Column, Constant, Expression, Row
-from tests.oracle.merge import Insert, Merge, Outcome, TableColumn, Update
+from tests.oracle.merge import Change, Insert, Merge, Outcome, TableColumn, Update
 
 COLUMN_NOT_FOUND = "COLUMN_NOT_FOUND"
 DUPLICATE_ASSIGNMENT = "DUPLICATE_ASSIGNMENT"
@@ -71,12 +71,14 @@ def apply(
             outcome.rows.append(old)
         elif isinstance(statement, DeleteFrom):
             outcome.deleted += 1
+            outcome.changes.append(Change("delete", None, old, None))
         else:
             outcome.updated += 1
             new = merge.new_row(Update(statement.assignments), columns, sides, outcome)
             assert new is not None
             merge.require_same_key(columns, old, new, outcome)
             outcome.rows.append(new)
+            outcome.changes.append(Change("update", None, old, new))
     if outcome.errors:
         outcome.rows = list(target)
     return outcome
@@ -111,6 +113,9 @@ def _insert_rows(
         return outcome
     kept = [row for row in target if not _is_replaced(statement, row, new)]
     outcome.inserted, outcome.deleted = len(new), len(target) - len(kept)
+    replaced = [row for row in target if _is_replaced(statement, row, new)]
+    outcome.changes = [Change("delete", None, row, None) for row in replaced]
+    outcome.changes += [Change("insert", None, None, row) for row in new]
     if any(column.is_key for column in columns):  # INSERT INTO is an upsert
         keys = {merge.key_of(columns, row) for row in new}
         kept = [row for row in kept if merge.key_of(columns, row) not in keys]

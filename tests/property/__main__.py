@@ -53,11 +53,13 @@ def main() -> int:
         choices=_OTHERS,
         help="Iceberg tables, or tables that track rows, whose ids Java reads",
     )
+    parser.add_argument("--changes", action="store_true", help="compare what checks see, too")
     parser.add_argument("--minutes", type=float, help="start no seed after so long")
     parser.add_argument("--ledger", type=Path, help="default: one for each plan, in .property")
     parsed = parser.parse_args()
     of_plan = f"seeds-{parsed.plan}" if parsed.plan else "seeds"
     of_plan += f"-{parsed.others}" if parsed.others else ""
+    of_plan += "-changes" if parsed.changes else ""
     path = parsed.ledger or ROOT / ".property" / f"{of_plan}.jsonl"
     ledger, commit = Ledger(path), current_commit()
     first = ledger.next_seed() if parsed.seed is None else parsed.seed
@@ -69,7 +71,15 @@ def main() -> int:
     missing = ledger.missing(seeds, commit)
     print(f"commit {commit}: {len(missing)} of {len(seeds)} seeds from {first} to run", flush=True)
     deadline = None if parsed.minutes is None else time.monotonic() + 60 * parsed.minutes
-    _run(missing, ledger, commit, deadline, _OTHERS.get(parsed.others, ()), parsed.plan)
+    _run(
+        missing,
+        ledger,
+        commit,
+        deadline,
+        _OTHERS.get(parsed.others, ()),
+        parsed.plan,
+        checks=parsed.changes,
+    )
     runs = [run for run in ledger.runs() if run.commit == commit and run.seed in seeds]
     print(summary(runs))
     return int(any(run.failure for run in runs))
@@ -82,6 +92,8 @@ def _run(
     deadline: float | None,
     kinds: tuple[TableKind, ...],
     plan: Plan | None,
+    *,
+    checks: bool,
 ) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="property-") as folder,
@@ -91,7 +103,7 @@ def _run(
             if deadline is not None and time.monotonic() > deadline:
                 print(f"out of time before seed {seed}")
                 return
-            run = _run_seed(spark, seed, commit, kinds, plan)
+            run = _run_seed(spark, seed, commit, kinds, plan, checks=checks)
             if run.failure and not _answers(spark):
                 raise SystemExit(f"Spark ended while seed {seed} ran, which says nothing about it")
             ledger.add(run)
@@ -114,13 +126,15 @@ def _run_seed(
     commit: str,
     kinds: tuple[TableKind, ...],
     plan: Plan | None,
+    *,
+    checks: bool,
 ) -> Run:
     started = time.monotonic()
     failure = None
     with tempfile.TemporaryDirectory(prefix=f"seed-{seed}-") as folder:
         warehouse = Path(folder) / "warehouse"
         warehouse.mkdir()
-        runner = Runner(spark, Warehouse(warehouse), kinds=kinds, plan=plan)
+        runner = Runner(spark, Warehouse(warehouse), kinds=kinds, plan=plan, checks=checks)
         try:
             runner.run_seed(seed)
         except AssertionError as error:

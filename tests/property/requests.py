@@ -38,7 +38,7 @@ from tests.oracle.expressions import Expression
 from tests.property.cases import Step
 from tests.property.sql import SOURCE, rows_query, to_sql
 
-_NEW_ROWS = "new_rows"
+_NEW_ROWS = "rows_to_insert"
 
 
 def request_of(

@@ -16,9 +16,10 @@ from spark_jobs.contract.result import JobResult, Metrics, PlanReport
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.errors import ErrorCode
 from tests.oracle.merge import Merge, Outcome, multiset
-from tests.oracle.statements import Statement, apply
+from tests.oracle.statements import InsertRows, Statement, apply
 from tests.property.cases import Chain, Step, Table
 from tests.property.census import Census, features
+from tests.property.checked import require_changes
 from tests.property.edges import edged_chain
 from tests.property.evolving import evolving_chain, may_be_refused, may_store_nothing
 from tests.property.folder_tables import FolderTable
@@ -31,6 +32,7 @@ from tests.property.shrink import smallest
 from tests.property.sql import SOURCE
 from tests.support.forced_plans import forced_plan
 from tests.support.metadata_verdict import require_no_other_verdict
+from tests.support.recorded_changes import READING_ALL, seen_by_checks
 from tests.support.table_kinds import FOLDER, ICEBERG, TableKind
 
 if TYPE_CHECKING:
@@ -71,7 +73,8 @@ class Runner:
 
     ``kinds``: those of all tables; none: tables are of the kinds of their seeds. Ids of rows are
     compared with Paimon's Java reader. ``plan``: the only one that runs; None: each statement has
-    its own. ``plans_first``: what a statement does is within the bounds of its plan.
+    its own. ``checks``: every statement has checks of rows, and what they see is compared, too.
+    ``plans_first``: what a statement does is within the bounds of its plan.
     """
 
     spark: SparkSession
@@ -79,6 +82,7 @@ class Runner:
     census: Census = dataclasses.field(default_factory=Census)
     kinds: tuple[TableKind, ...] = ()
     plan: Plan | None = None
+    checks: bool = False
     plans_first: bool = False
 
     def run_seed(self, seed: int) -> None:
@@ -113,13 +117,16 @@ class Runner:
             next_id = table.next_row_id() if tracks_rows else 0
             outcome = apply(step.statement, chain.table.columns, rows, step.source)
             before = Look.at(table)
-            result = self._run_step(step, table, number, chain)
+            with seen_by_checks() as seen:
+                result = self._run_step(step, table, number, chain)
             by_table = _is_refused(result) and may_be_refused(step.statement, chain.table)
             if by_table or is_refused(result, chain):
                 _require_same(Look.at(table), before)
                 continue
             expected = multiset(outcome.rows, chain.table.columns)
             after = Look.at(table)
+            if self._has_checks(step, chain.table) and not result.error:
+                require_changes(seen, chain.table.columns, outcome)
             commits = _commits(step.statement, chain.table, result, outcome)
             _compare(before, after, result, expected, outcome, commits=commits)
             if isinstance(step.statement, Merge) and not result.error:
@@ -136,6 +143,9 @@ class Runner:
         if table.kind in ICEBERG:
             return IcebergTable.create(self.spark, self.warehouse.path, name, table)
         return FolderTable.create(self.spark, self.warehouse.path, DATABASE, name, table)
+
+    def _has_checks(self, step: Step, table: Table) -> bool:
+        return self.checks and not _upserts(step.statement, table)
 
     def _fails(self, chain: Chain) -> bool:
         try:
@@ -155,6 +165,8 @@ class Runner:
         pq.write_table(arrow_table(step.source_columns, step.source), source)
         name = TableName(DATABASE, table.name)
         request = request_of(step, self.warehouse.path, name, source)
+        if self._has_checks(step, chain.table):
+            request = dataclasses.replace(request, guards=READING_ALL)
         planned = self._planned(request, table, chain) if self.plans_first else None
         with forced_plan(chain.plan) as tally:
             result = self._ran(request, table, chain)
@@ -192,6 +204,12 @@ def _require_bounds(plan: PlanReport, metrics: Metrics) -> None:
     assert metrics.files_rewritten <= plan.files_rewritten
     # A rewritten file of which nothing is left counts as removed.
     assert metrics.files_removed <= plan.files_rewritten + plan.files_removed
+
+
+def _upserts(statement: Statement, table: Table) -> bool:
+    """Whether nobody knows which rows an INSERT INTO changes, so that it can have no checks."""
+    has_key = any(column.is_key for column in table.columns)
+    return has_key and isinstance(statement, InsertRows) and statement.mode == "append"
 
 
 def _is_refused(result: JobResult) -> bool:

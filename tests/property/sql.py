@@ -11,7 +11,7 @@ from tests.oracle.merge import Action, Clause, Delete, Insert, InsertAll, Merge,
 from tests.oracle.statements import DeleteFrom, InsertRows, UpdateTable
 from tests.property.cases import Step
 
-SOURCE = "changes"
+SOURCE = "feed"
 _WHEN = {
     "matched": "WHEN MATCHED",
     "not_matched": "WHEN NOT MATCHED",

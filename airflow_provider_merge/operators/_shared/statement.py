@@ -9,9 +9,9 @@ from typing import Any, ClassVar, cast
 from airflow_provider_merge.assets import require_partition_keys
 from airflow_provider_merge.checks.lines import on_line
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators._shared.approval import ApprovableOperator
 from airflow_provider_merge.operators._shared.assignments import check_assignments
 from airflow_provider_merge.operators._shared.inlets import announce_sources
+from airflow_provider_merge.operators._shared.row_checks import CheckedOperator
 from airflow_provider_merge.operators._shared.source_parameters import (
     require_read,
     to_named_sources,
@@ -48,7 +48,7 @@ _OPTIONS = (
 )
 
 
-class StatementOperator(SqlOperator, ApprovableOperator):
+class StatementOperator(SqlOperator, CheckedOperator):
     """Runs one statement, given as ``sql`` or as parameters.
 
     :param sql: the statement as SQL text, or the path of a ``.sql`` file
@@ -72,7 +72,7 @@ class StatementOperator(SqlOperator, ApprovableOperator):
     """
 
     template_fields: Sequence[str] = (
-        *ApprovableOperator.template_fields,
+        *CheckedOperator.template_fields,
         *_OPTIONS,
         "sql",
         "sources",
@@ -83,6 +83,7 @@ class StatementOperator(SqlOperator, ApprovableOperator):
         **TableOperator.template_fields_renderers,
         "sql": "sql",
         "sources": "json",
+        "checks": "json",
     }
 
     unusable_defaults: ClassVar[Mapping[str, Callable[[Any], bool]]] = {
@@ -183,7 +184,7 @@ class StatementOperator(SqlOperator, ApprovableOperator):
 
     def request_sources(self) -> tuple[Source, ...]:
         """The given sources, then the others that the statement needs."""
-        require_read(self.sources, self.texts())
+        require_read(self.sources, [*self.texts(), *self.check_texts()])
         if self.sql is None:
             return self.built_sources()
         return (*to_named_sources(self.sources), *self.parsed().sources)
@@ -233,7 +234,7 @@ class StatementOperator(SqlOperator, ApprovableOperator):
         elif self.knows_text():
             announce_sources(self, self.parsed().sources)
             self.announce_target(self.target_table())
-            require_read(self.sources, self.texts())
+            require_read(self.sources, [*self.texts(), *self.check_texts()])
         if not is_template(self.sources) and not chosen_later({"sources": self.sources or {}}):
             announce_sources(self, to_named_sources(with_placeholders(self.sources)))
         if not has_template([getattr(self, name) for name in self.template_fields]):

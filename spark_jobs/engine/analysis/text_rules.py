@@ -85,6 +85,8 @@ def require_plain_texts(spark: SparkSession | None, request: JobRequest) -> None
             rules.require_file(source)
     for where, text in expressions(request.statement):
         rules.require_expression(text, where)
+    for check in request.guards.checks if request.guards else ():
+        rules.require_query(check.sql, f"check {check.name}")
 
 
 def require_read_files(

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from spark_jobs.contract.inserts import ClearingStatement
 from spark_jobs.contract.result import Metrics
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
+from spark_jobs.engine.changes.changed_rows import ChangeShape
+from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.insert.overwrite_commit import OverwriteCommit, begin_overwrite
 from spark_jobs.engine.insert.replaced_files import rows_replaced
 from spark_jobs.engine.insert.replacement import Replacement
@@ -35,6 +37,7 @@ class ClearingRun(StatementRun[ClearingStatement]):
             JobError: the statement does not fit.
         """
         self._replacement()
+        self._checking()
 
     def run(self) -> StatementOutcome:
         """Run the statement.
@@ -45,6 +48,7 @@ class ClearingRun(StatementRun[ClearingStatement]):
         """
         with self.progress.phase("analyze"):
             replacement = self._replacement()
+            checking = self._checking()
         planned = self.planned_files()
         replaced = replacement.replaced(planned, ())
         if replacement.all_found:
@@ -56,23 +60,32 @@ class ClearingRun(StatementRun[ClearingStatement]):
         if self.plan_only:
             return StatementOutcome(None, metrics, plan=replaced.plan(0))
         if not replaced.all:
-            return StatementOutcome(None, self.guarding(planned).before_publishing(metrics))
-        handle = begin_overwrite(self, replacement, (), replaced)
+            metrics = self.guarding(planned).before_publishing(metrics)
+            if checking is not None:
+                metrics = checking.checked(metrics, self.table, planned, (), ())
+            return StatementOutcome(None, metrics)
+        reads_all = checking is not None and checking.reads.target
+        handle = begin_overwrite(self, replacement, (), replaced, reads_all=reads_all)
         with self.writing(handle):
             gone = replacement.partitions(())
             with self.progress.phase("write"):
-                deleted = rows_replaced(self, self.spark, handle, gone, replaced.partial)
+                recording = None if checking is None else checking.recording()
+                partial = replaced.partial
+                deleted = rows_replaced(self, self.spark, handle, gone, partial, recording)
             if replacement.all_found:
                 found = {number for each in deleted for number in each.specs}
                 replacement.require_found(replaced, found)
         reports = [each.report for each in deleted]
-        commit = OverwriteCommit(self, handle, replacement, (), reports, metrics)
+        commit = OverwriteCommit(self, handle, replacement, (), reports, metrics, checking)
         return commit.outcome(planned, replaced)
 
     def wait_for_tasks(self) -> None:
         """Wait for tasks that go on after a failure."""
         if self.spark is not None:
             wait_for_stragglers(self.spark)
+
+    def _checking(self) -> RowChecking | None:
+        return RowChecking.of(self, self.spark, ChangeShape(self.table), {})
 
     def _replacement(self) -> Replacement:
         self.connector.metadata.require_writable(self.table)

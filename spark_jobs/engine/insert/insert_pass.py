@@ -10,6 +10,7 @@ Imported by executors: nothing here needs a table library.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from spark_jobs.engine.insert.row_codes import row_codes
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
+from spark_jobs.engine.write.recorder import Recording
 from spark_jobs.engine.write.task_sinks import task_sinks
 from spark_jobs.engine.write.text_check import require_text
 from spark_jobs.errors import CatalogError, ErrorCode
@@ -53,13 +55,14 @@ class InsertPass:
     """A function for ``mapInArrow``: takes task numbers, yields one ``TaskReport`` per task.
 
     ``not_null`` are the table's NOT NULL columns. ``placement``: count rows by partition.
-    Picklable.
+    ``recording``: record the rows. Picklable.
     """
 
     copied: CopiedRows
     sinks: MergeSinkFactory
     not_null: tuple[str, ...]
     placement: Placement | None = None
+    recording: Recording | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Store all rows of a task.
@@ -70,7 +73,8 @@ class InsertPass:
         report = TaskReport()
         names = list(self.copied.columns)
         by_cluster: dict[tuple[Any, ...], MergeSink] = {}
-        with task_sinks(self.sinks) as sinks:
+        records = self.recording.opened(task_key()) if self.recording else nullcontext()
+        with task_sinks(self.sinks) as sinks, records as recorder:
             for batch in self.copied.rows.function(batches):
                 named = pa.RecordBatch.from_arrays(batch.columns[: len(names)], names)
                 require_not_null(named, self.not_null)
@@ -80,12 +84,15 @@ class InsertPass:
                         self._require_expected(key)
                         by_cluster[key] = sinks.open(f"{task_key()}-{len(by_cluster)}")
                     changes = change_rows(part)
+                    if recorder is not None:
+                        recorder.taken(changes)
                     by_cluster[key].store_merged_rows(changes)
                     if self.placement is not None:
                         report.counts.count(changes, self.placement)
                 report.inserted += batch.num_rows
             report.fragments = sinks.finish()
         if by_cluster:
+            report.recorded = recorder.files if recorder is not None else []
             yield report.to_batch()
 
     def _require_expected(self, key: tuple[Any, ...]) -> None:

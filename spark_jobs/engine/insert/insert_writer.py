@@ -6,6 +6,7 @@ Imported by executors: nothing here needs a table library.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import TaskReport
 from spark_jobs.engine.write.key_check import KeyCheck
+from spark_jobs.engine.write.recorder import Recording
 from spark_jobs.engine.write.task_sinks import task_sinks
 from spark_jobs.engine.write.text_check import require_text
 from spark_jobs.errors import DataError, ErrorCode
@@ -31,7 +33,7 @@ class InsertWriter:
 
     ``not_null`` are the table's NOT NULL columns; ``columns`` are the names of the incoming
     columns. No two rows may have the same values in ``different_keys``, by which they are sorted;
-    if it is empty, all may. ``placement``: count rows by partition.
+    if it is empty, all may. ``placement``: count rows by partition. ``recording``: record the rows.
     """
 
     sinks: MergeSinkFactory
@@ -39,6 +41,7 @@ class InsertWriter:
     columns: tuple[str, ...]
     different_keys: tuple[str, ...] = ()
     placement: Placement | None = None
+    recording: Recording | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Store all rows of a task.
@@ -49,7 +52,8 @@ class InsertWriter:
         """
         report = TaskReport()
         sink: MergeSink | None = None
-        with task_sinks(self.sinks) as sinks:
+        records = self.recording.opened(task_key()) if self.recording else nullcontext()
+        with task_sinks(self.sinks) as sinks, records as recorder:
             for batch in batches:
                 if batch.num_rows == 0:
                     continue
@@ -60,6 +64,8 @@ class InsertWriter:
                 require_not_null(named, self.not_null)
                 require_text(named, self.columns, "INSERT")
                 changes = change_rows(named)
+                if recorder is not None:
+                    recorder.taken(changes)
                 keys.require_different(changes)
                 sink.store_merged_rows(changes)
                 report.inserted += batch.num_rows
@@ -67,6 +73,7 @@ class InsertWriter:
                     report.counts.count(changes, self.placement)
             report.fragments = sinks.finish()
         if sink is not None:
+            report.recorded = recorder.files if recorder is not None else []
             yield report.to_batch()
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.result import Metrics, PartitionMetrics
+from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.insert.partition_shares import Partition
 from spark_jobs.engine.insert.replacement import ReplacedFiles, Replacement
 from spark_jobs.engine.write.change_writer import TaskReport
@@ -70,7 +71,10 @@ def begin_overwrite(
 
 @dataclass(frozen=True, slots=True)
 class OverwriteCommit:
-    """Commits the ``reports`` of the tasks that wrote ``partitions``, or deleted rows, in a run."""
+    """Commits the ``reports`` of the tasks that wrote ``partitions``, or deleted rows, in a run.
+
+    ``checking``: what is checked before.
+    """
 
     run: StatementRun[PartitionStatement]
     handle: MergeHandle
@@ -78,6 +82,7 @@ class OverwriteCommit:
     partitions: Sequence[Partition]
     reports: Sequence[TaskReport]
     metrics: Metrics
+    checking: RowChecking | None = None
 
     def outcome(self, planned: Sequence[PlannedFile], replaced: ReplacedFiles) -> StatementOutcome:
         """Commit the snapshot, unless nothing changes; in a dry run, what that would do.
@@ -97,7 +102,8 @@ class OverwriteCommit:
             with self.run.cleaning_up():
                 self.run.abort(self.handle)
             metrics = counted(self.metrics, self.reports)
-            return StatementOutcome(None, self.run.guarding(planned).before_publishing(metrics))
+            metrics = self.run.guarding(planned).before_publishing(metrics)
+            return StatementOutcome(None, self._checked(metrics, self.run.table, planned, ()))
         with self.run.progress.phase("commit"):
             try:
                 return self._published(planned, replaced)
@@ -140,7 +146,19 @@ class OverwriteCommit:
         by_partition = self._by_partition(reports, replaced)
         changes = partition_changes(self.run, self.handle, metrics, by_partition, planned)
         metrics = self.run.guarding(planned).before_publishing(metrics, changes)
+        metrics = self._checked(metrics, table, planned, replaced.whole)
         return _Change(reports, fragments, metrics, partitions)
+
+    def _checked(
+        self,
+        metrics: Metrics,
+        table: TableHandle,
+        planned: Sequence[PlannedFile],
+        removed: Sequence[PlannedFile],
+    ) -> Metrics:
+        if self.checking is None:
+            return metrics
+        return self.checking.checked(metrics, table, planned, removed, self.reports)
 
     def _by_partition(
         self, reports: Sequence[TaskReport], replaced: ReplacedFiles

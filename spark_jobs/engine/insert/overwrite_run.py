@@ -9,6 +9,8 @@ from spark_jobs.contract.inserts import InsertOverwriteSpec, InsertStatement
 from spark_jobs.contract.result import Metrics
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
 from spark_jobs.engine.analysis.spark_constants import SparkConstants
+from spark_jobs.engine.changes.changed_rows import ChangeShape
+from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.insert.insert_pass import CopiedRows, InsertPass, written
 from spark_jobs.engine.insert.insert_writer import InsertWriter
 from spark_jobs.engine.insert.inserted_rows import AnalyzedInsert, analyze_insert, by_index
@@ -24,9 +26,10 @@ from spark_jobs.engine.write.clustering import clusters_of, distribute, with_lay
 from spark_jobs.engine.write.derivation import by_position
 from spark_jobs.engine.write.new_partitions import require_few_new
 from spark_jobs.engine.write.partition_counts import placement
+from spark_jobs.engine.write.recorder import Recording
 from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.engine.write.statement_run import StatementOutcome
-from spark_jobs.errors import DataError, ErrorCode
+from spark_jobs.errors import DataError, ErrorCode, NotSupportedError
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import PlannedFile
@@ -43,7 +46,9 @@ class OverwriteRun(SparkRun[InsertStatement]):
         Raises:
             JobError: the statement does not fit.
         """
-        self._analyzed(self._replacement())
+        replacement = self._replacement()
+        self._analyzed(replacement)
+        self._checking(replacement)
         self.expected_partitions()
 
     def run(self) -> StatementOutcome:
@@ -56,6 +61,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
         with self.progress.phase("analyze"):
             replacement = self._replacement()
             insert = self._analyzed(replacement)
+            checking = self._checking(replacement)
             expected = self.expected_partitions()
         planned = self.planned_files()
         with self.progress.phase("source"):
@@ -84,8 +90,11 @@ class OverwriteRun(SparkRun[InsertStatement]):
         if self.plan_only:
             return StatementOutcome(None, metrics, plan=replaced.plan(new.source_rows))
         if not partitions and not replaced.all:
-            return StatementOutcome(None, guarding.before_publishing(metrics))
-        return self._write(insert, new, replacement, planned, replaced, metrics)
+            metrics = guarding.before_publishing(metrics)
+            if checking is not None:
+                metrics = checking.checked(metrics, self.table, planned, (), ())
+            return StatementOutcome(None, metrics)
+        return self._write(insert, new, replacement, planned, replaced, metrics, checking)
 
     def _replacement(self) -> Replacement:
         self.connector.metadata.require_writable(self.table)
@@ -97,6 +106,15 @@ class OverwriteRun(SparkRun[InsertStatement]):
         schema = self.sources[self.spec.source].frame.schema
         partition = replacement.specs[0]
         return analyze_insert(self.spark, self.spec, self.table, schema, partition)
+
+    def _checking(self, replacement: Replacement) -> RowChecking | None:
+        if self.guards.checks and replacement.appends and self.table.key_columns:
+            raise NotSupportedError(
+                f"checks: an INSERT INTO {self.table.name} replaces rows with equal keys as the "
+                "table's primary key says, so that it is not known which rows change.",
+                "Write it as a MERGE on the key, whose checks know.",
+            )
+        return RowChecking.of(self, self.spark, ChangeShape(self.table), self.sources)
 
     def _new_rows(self, insert: AnalyzedInsert, planned: Sequence[PlannedFile]) -> NewRows:
         """The rows to store, counted, and evaluated once unless the source is pinned."""
@@ -143,19 +161,23 @@ class OverwriteRun(SparkRun[InsertStatement]):
         planned: Sequence[PlannedFile],
         replaced: ReplacedFiles,
         metrics: Metrics,
+        checking: RowChecking | None,
     ) -> StatementOutcome:
         partitions = new.partitions(len(self.table.partitioned_by))
-        reads_all = self.reads_itself and self.options.isolation != "snapshot"
+        reads_all = self.reads_itself or (checking is not None and checking.reads.target)
+        reads_all &= self.options.isolation != "snapshot"
+        recording = None if checking is None else checking.recording()
         handle = begin_overwrite(self, replacement, partitions, replaced, reads_all=reads_all)
         with self.writing(handle), self.progress.phase("write"):
             keys = () if replacement.appends else self.table.key_columns
             gone = replacement.partitions(partitions)
-            deleted = rows_replaced(self, self.spark, handle, gone, replaced.partial)
-            reports = self._stored(insert, new, handle, keys)
+            partial = replaced.partial
+            deleted = rows_replaced(self, self.spark, handle, gone, partial, recording)
+            reports = self._stored(insert, new, handle, keys, recording)
             reports += (each.report for each in deleted)
         added = [each for report in reports for each in report.fragments]
         self.progress.say(f"{len(added)} files written")
-        commit = OverwriteCommit(self, handle, replacement, partitions, reports, metrics)
+        commit = OverwriteCommit(self, handle, replacement, partitions, reports, metrics, checking)
         return commit.outcome(planned, replaced)
 
     def _stored(
@@ -164,17 +186,19 @@ class OverwriteRun(SparkRun[InsertStatement]):
         new: NewRows,
         handle: MergeHandle,
         different_keys: tuple[str, ...],
+        recording: Recording | None,
     ) -> list[TaskReport]:
         if not new.clusters:
             return []
         not_null, layout = self.required_columns, self._layout
         placed = placement(self.table, None, layout) if self.counts_by_partition else None
         if isinstance(new.rows, CopiedRows):
-            return written(self.spark, InsertPass(new.rows, handle.sinks, not_null, placed))
+            insert_pass = InsertPass(new.rows, handle.sinks, not_null, placed, recording)
+            return written(self.spark, insert_pass)
         size = file_size(self, new.row_bytes, keeps_clusters=layout.keeps_clusters)
         order_by = () if layout.keeps_clusters else insert.order_by
         rows = distribute(new.rows, new.clusters, layout, order_by, size)
         columns = tuple(rows.columns)
-        writer = InsertWriter(handle.sinks, not_null, columns, different_keys, placed)
+        writer = InsertWriter(handle.sinks, not_null, columns, different_keys, placed, recording)
         stored = map_in_arrow(by_position(rows), writer, REPORT_SCHEMA)
         return [TaskReport.from_json(row["report"]) for row in stored.collect()]

@@ -14,6 +14,7 @@ from spark_jobs.engine.insert.replaced_rows import (
 )
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA
 from spark_jobs.engine.write.partition_counts import placement
+from spark_jobs.engine.write.recorder import Recording
 from spark_jobs.engine.write.statement_run import StatementRun
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.arrow_tasks import map_tasks
@@ -30,8 +31,9 @@ def rows_replaced(
     handle: MergeHandle,
     partitions: ReplacedPartitions,
     files: Sequence[PlannedFile],
+    recording: Recording | None = None,
 ) -> list[ReplacedReport]:
-    """Delete the rows of ``partitions`` in ``files``; nothing is published.
+    """Delete the rows of ``partitions`` in ``files``, and record them; nothing is published.
 
     Without a session, this process reads the files, one after another.
 
@@ -44,6 +46,8 @@ def rows_replaced(
     metadata, table = run.connector.metadata, run.table
     layout = metadata.insert_layout(table)
     names = () if layout.derived is None else layout.derived.inputs
+    recorded = recording.old if recording else ()
+    names = (*names, *(name for name in recorded if name not in names))
     read = run.connector.scan.arrow_rows(spark, table, files, names)
     if read is None or layout.derived is None:
         raise NotSupportedError(
@@ -52,7 +56,9 @@ def rows_replaced(
         )
     run.progress.say(f"{len(files)} files of older partitions to read")
     placed = placement(table, metadata.update_layout(table), layout) if run.dry_run else None
-    function = ReplacedRows(read, layout.derived, partitions, handle.sinks, placed)
+    function = ReplacedRows(
+        read, layout.derived, partitions, handle.sinks, placed, names, recording
+    )
     if spark is None:
         return [function.stored([_numbers(len(read.files))], lambda: "0")]
     reports = map_tasks(spark, len(read.files), function, REPORT_SCHEMA)

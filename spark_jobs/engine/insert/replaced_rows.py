@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import TaskReport
 from spark_jobs.engine.write.expected_partitions import not_expected
+from spark_jobs.engine.write.recorder import Recording, with_old_rows
 from spark_jobs.engine.write.task_sinks import task_sinks
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import ArrowRows
@@ -93,8 +95,9 @@ class ReplacedReport:
 class ReplacedRows:
     """A function for ``mapInArrow``: takes task numbers, yields one report for each. Picklable.
 
-    ``rows`` has the columns that ``derived`` takes, in that order, then the row id; the first
-    columns that it makes are those of the partition fields. ``placement``: count rows by file.
+    ``rows`` has the columns that ``derived`` takes, in that order, then others, then the row id;
+    the first columns that it makes are those of the partition fields. ``columns`` are the names of
+    all but the row id. ``placement``: count rows by file. ``recording``: record the rows that go.
     """
 
     rows: ArrowRows
@@ -102,6 +105,8 @@ class ReplacedRows:
     partitions: ReplacedPartitions
     sinks: MergeSinkFactory
     placement: Placement | None = None
+    columns: tuple[str, ...] = ()
+    recording: Recording | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Delete the rows of a task.
@@ -115,7 +120,8 @@ class ReplacedRows:
         """The same, with a report; ``key`` names the task, as for ``MergeSinkFactory``."""
         found = ReplacedReport()
         sink: MergeSink | None = None
-        with task_sinks(self.sinks) as sinks:
+        records = self.recording.opened(key()) if self.recording else nullcontext()
+        with task_sinks(self.sinks) as sinks, records as recorder:
             for batch in self.rows.function(batches):
                 chosen = self._chosen(batch, found.specs) if batch.num_rows else None
                 if chosen is None or not chosen.any():
@@ -124,11 +130,19 @@ class ReplacedRows:
                     sink = sinks.open(key())
                 ids = batch.column(batch.num_columns - 1).filter(pa.array(chosen))
                 changes = _deletes(ids)
+                if recorder is not None:
+                    recorder.taken(self._with_old_rows(changes, batch.filter(pa.array(chosen))))
                 sink.store_merged_rows(changes)
                 found.report.deleted += len(ids)
                 found.report.counts.count(changes, self.placement)
             found.report.fragments = sinks.finish()
+        found.report.recorded = recorder.files if recorder is not None else []
         return found
+
+    def _with_old_rows(self, changes: pa.RecordBatch, old: pa.RecordBatch) -> pa.RecordBatch:
+        wanted = self.recording.old if self.recording else {}
+        values = [old.column(self.columns.index(name)) for name in wanted]
+        return with_old_rows(changes, values, wanted)
 
     def _chosen(self, batch: pa.RecordBatch, specs: set[int]) -> npt.NDArray[np.bool_]:
         """Which rows go; adds to ``specs`` those to which they belong."""

@@ -17,6 +17,7 @@ from spark_jobs.engine.analysis.long_expressions import selected
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, stored
 from spark_jobs.engine.runtime.names import column_of
 from spark_jobs.engine.runtime.sql_text import embedded, named, null_of, text_literal
+from spark_jobs.engine.write.recorder import OLD_ROW
 from spark_jobs.engine.write.redistribution import SPREAD_SEED
 from spark_jobs.errors import DataError, ErrorCode, to_marker
 from spark_jobs.spi import rows
@@ -56,6 +57,7 @@ def with_values(
     values: Mapping[int, Mapping[str, Expression]],
     copied: Collection[str],
     travelling: Sequence[str] = (),
+    recorded: Sequence[str] = (),
     *,
     spreads: bool = True,
 ) -> DataFrame:
@@ -65,7 +67,8 @@ def with_values(
     only on the rows of its case. ``__merge_spread_seed`` (bigint) depends only on the joined row,
     not on assigned values, which may be nondeterministic; it is 0 unless ``spreads``, because only
     new rows need it. ``copied`` columns keep the target's
-    value; so do ``travelling`` ones where no case assigns another.
+    value; so do ``travelling`` ones where no case assigns another. ``OLD_ROW`` has the target's
+    values of the ``recorded`` columns, if there are any.
 
     Raises, when the frame is evaluated:
         DataError: KEY_CHANGED: an UPDATE assigns another value to a key column.
@@ -84,6 +87,7 @@ def with_values(
         ),
         *(named(column_of(merge.target_alias, name), name) for name in copied),
         *(named(column_of(merge.target_alias, name), old[name]) for name in travelling),
+        *([named(_old_row(merge, recorded), OLD_ROW)] if recorded else []),
     )
     long = _long(value for assigned in values.values() for value in assigned.values())
     evaluated = selected(joined, texts, long)
@@ -94,7 +98,12 @@ def with_values(
         for name in merge.table.column_names
         if name in copied or name in old or any(name in assigned for assigned in values.values())
     ]
-    return evaluated.selectExpr(*change, SPREAD_SEED, *columns)
+    return evaluated.selectExpr(*change, SPREAD_SEED, *([OLD_ROW] if recorded else []), *columns)
+
+
+def _old_row(merge: AnalyzedMerge, recorded: Sequence[str]) -> str:
+    parts = (named(column_of(merge.target_alias, name), f"c{i}") for i, name in enumerate(recorded))
+    return f"IF({rows.ROW_ID} IS NULL, NULL, struct({', '.join(parts)}))"
 
 
 def _long(expressions: Iterable[Expression | None]) -> list[LongExpression]:

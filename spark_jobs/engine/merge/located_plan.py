@@ -128,8 +128,9 @@ class LocatedPlan:
         """The target columns to read, in the table's order."""
         merge = self.general.merge
         needed = {*merge.on.target_columns, *(key.target_column for key in self.keys)}
-        if merge.has("matched") and not self.prepared:
-            needed |= self.general.processor.every_match().target_columns
+        if merge.has("matched"):
+            processor = self.general.processor.every_match()
+            needed |= set(processor.recorded) if self.prepared else processor.target_columns
         return [name for name in merge.table.column_names if name in needed]
 
     def _lookup_join(self, keys: DynamicFilter) -> tuple[LookupJoin, int]:
@@ -173,8 +174,10 @@ class LocatedPlan:
         """Change the files; the lookup has what is prepared."""
         assert self.prepared is not None  # noqa: S101
         join, tasks = self._lookup_join(keys)
-        task = self._task(writer, columns_of(self.prepared.assigned), source_rows)
-        changes = PreparedChanges(join, task)
+        recorded = self.general.processor.only("matched").recorded
+        columns = columns_of(self.prepared.assigned, records=bool(recorded))
+        task = self._task(writer, columns, source_rows)
+        changes = PreparedChanges(join, tuple(self._target_columns), recorded, task)
         written = map_tasks(self.general.spark, tasks, changes, LOCATED_SCHEMA).collect()
         return [LocatedReport.of(row) for row in written]
 

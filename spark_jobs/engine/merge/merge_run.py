@@ -14,17 +14,19 @@ from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.analyzer import analyze_filtered, analyze_merge
 from spark_jobs.engine.analysis.key_columns import inserted_keys
+from spark_jobs.engine.changes.changed_rows import ChangeShape
+from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
 from spark_jobs.engine.merge.located_plan import LocatedPlan
 from spark_jobs.engine.merge.physical_plan import physical_plan
 from spark_jobs.engine.merge.plan_choice import PlanChoice, chosen_plan
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.merge.processors import RowChangeProcessor, processor_for
-from spark_jobs.engine.merge.subqueries import empty_views, materialize_views
 from spark_jobs.engine.pruning.dynamic_filters import dynamic_filter, with_key_columns
 from spark_jobs.engine.pruning.needed_files import NeededFiles, Pruning
 from spark_jobs.engine.source.in_place import in_place
 from spark_jobs.engine.source.materialized import MaterializedSource, materialize
+from spark_jobs.engine.source.subqueries import empty_views, materialize_views
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
 from spark_jobs.engine.write.changed_partitions import changed_partitions
@@ -63,7 +65,8 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         Raises:
             JobError: the statement does not fit.
         """
-        self._processor(self._analyzed())
+        merge = self._analyzed()
+        self._processor(merge, self._checking(merge))
         self.expected_partitions()
 
     def run(self) -> StatementOutcome:
@@ -75,12 +78,13 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         """
         with self.progress.phase("analyze"):
             merge = self._analyzed()
-            processor = self._processor(merge)
+            checking = self._checking(merge)
+            processor = self._processor(merge, checking)
             self.expected_partitions()
         planned = self.planned_files()
         with self.progress.phase("source"):
             self.sources.land()
-            source, source_rows = self._materialized(merge)
+            source, source_rows = self._materialized(merge, checking)
             self.sources.require_unchanged()
         self.progress.say(f"{source_rows} source rows")
         with self.progress.phase("prune"):
@@ -102,9 +106,15 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         if self.plan_only:
             return StatementOutcome(None, metrics, plan=_plan(merge, processor, files, source_rows))
         if _nothing_to_do(merge, files, source):
-            return StatementOutcome(None, guarding.before_publishing(metrics))
-        read_set = whole_table if self.reads_itself else pruning.touched
-        return self._write(merge, processor, planned, files, source, keys, metrics, read_set)
+            metrics = guarding.before_publishing(metrics)
+            if checking is not None:
+                metrics = checking.checked(metrics, self.table, planned, (), ())
+            return StatementOutcome(None, metrics)
+        reads_all = self.reads_itself or (checking is not None and checking.reads.target)
+        read_set = whole_table if reads_all else pruning.touched
+        return self._write(
+            merge, processor, planned, files, source, keys, metrics, read_set, checking
+        )
 
     def _analyzed(self) -> AnalyzedMerge:
         if isinstance(self.spec, MergeSpec):
@@ -113,18 +123,25 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         with empty_views(self.spark, self.sources):
             return analyze_filtered(self.spark, self.spec, self.table)
 
-    def _processor(self, merge: AnalyzedMerge) -> RowChangeProcessor:
+    def _checking(self, merge: AnalyzedMerge) -> RowChecking | None:
+        evaluated = [self.spec.source] if isinstance(self.spec, MergeSpec) else self.sources
+        return RowChecking.of(self, self.spark, ChangeShape.of(merge), self.sources, evaluated)
+
+    def _processor(self, merge: AnalyzedMerge, checking: RowChecking | None) -> RowChangeProcessor:
         metadata = self.connector.metadata
         metadata.require_writable(self.table)
         paradigm = metadata.row_change_paradigm(self.table)
         travelling = metadata.merge_row_id_columns(self.table, inserted_keys(merge))
         layout = metadata.insert_layout(self.table)
-        processor = processor_for(paradigm, merge, layout, travelling)
+        recorded = tuple(checking.reads.old) if checking else ()
+        processor = processor_for(paradigm, merge, layout, travelling, recorded)
         updated = processor.updated_columns
         metadata.require_supported(self.table, updated, deletes=merge.may_delete)
         return processor
 
-    def _materialized(self, merge: AnalyzedMerge) -> tuple[MaterializedSource | None, int]:
+    def _materialized(
+        self, merge: AnalyzedMerge, checking: RowChecking | None
+    ) -> tuple[MaterializedSource | None, int]:
         """MERGE's source (else None), and the number of rows that were read from sources."""
         storage = self.connector.storage
         if isinstance(self.spec, MergeSpec):
@@ -137,9 +154,15 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             frame, keys = with_key_columns(opened.frame, merge)
             frame = self.moment.fixed(frame) if keys else frame
             kept = merge.source_columns.union(keys)
+            if checking is not None:
+                kept = kept.union(checking.reads.sources.get(self.spec.source, ()))
             source = materialize(self.spark, frame, kept, storage, self.scratch)
+            if checking is not None:
+                checking.show_source(self.spec.source, source.frame, opened.frame.schema)
             return source, source.row_count
         columns = merge.subquery_columns
+        if checking is not None:
+            columns = checking.with_sources(columns)
         return None, materialize_views(self.spark, self.sources, columns, storage, self.scratch)
 
     def _write(
@@ -152,6 +175,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         keys: DynamicFilter | None,
         metrics: Metrics,
         read_set: ReadSet,
+        checking: RowChecking | None,
     ) -> StatementOutcome:
         write = MergeWrite(
             operation=self.operation,
@@ -162,7 +186,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             rewrite_share=self.options.rewrite_share,
             isolation=self.options.isolation,
             read_set=read_set,
-            read_columns=None if self.reads_itself else processor.target_columns,
+            read_columns=None if read_set is whole_table else processor.target_columns,
             dry_run=self.dry_run,
             inserted_keys=inserted_keys(merge),
         )
@@ -176,7 +200,10 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                     plan, choice = self._physical_plan(general)
                     metrics = replace(metrics, plan=str(choice))
                     self.progress.say(f"plan {choice}")
-                    result = plan.run(self._writer(merge, handle, write))
+                    writer = self._writer(merge, handle, write)
+                    if checking is not None:
+                        writer = replace(writer, recording=checking.recording())
+                    result = plan.run(writer)
                 if source is not None:
                     source.require_unchanged()
                 written = repacked(
@@ -211,6 +238,8 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                 )
             changes = partition_changes(self, handle, metrics, by_partition, planned)
             metrics = self.guarding(planned).before_publishing(metrics, changes)
+            if checking is not None:
+                metrics = checking.checked(metrics, self.table, planned, files.dropped, reports)
             if self.dry_run:
                 self.abort(handle)
                 return StatementOutcome(None, metrics, partitions, by_partition)

@@ -150,7 +150,7 @@ def _evaluated(general: GeneralPlan, source: MaterializedSource, parts: Sequence
     row_id = f"struct({', '.join(map(named, parts, names))})"
     frame = source.frame.alias(general.merge.source_alias)
     frame = frame.selectExpr("*", named(row_id, rows.ROW_ID), named("TRUE", SOURCE_PRESENT))
-    changes = general.processor.every_match().change_rows(frame)
+    changes = general.processor.every_match().unrecorded().change_rows(frame)
     change_columns = (rows.OPERATION, rows.CASE_NUMBER)
     assigned = [name for name in changes.columns if name in general.merge.target_types]
     return changes.selectExpr(

@@ -21,6 +21,7 @@ from spark_jobs.engine.merge.cases import MATCHED, with_case_number, with_operat
 from spark_jobs.engine.merge.matches import observed
 from spark_jobs.engine.runtime.names import column_of
 from spark_jobs.engine.runtime.sql_text import named
+from spark_jobs.engine.write.recorder import OLD_ROW
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import RowChangeParadigm
 from spark_jobs.spi.writes import WriteLayout
@@ -34,11 +35,16 @@ class RowChangeProcessor(ABC):
         merge: AnalyzedMerge,
         insert_layout: WriteLayout,
         row_id_columns: Sequence[str] = (),
+        recorded: Sequence[str] = (),
     ) -> None:
-        """Prepare a statement; ``row_id_columns`` are as in ``ConnectorMetadata``."""
+        """Prepare a statement; ``row_id_columns`` are as in ``ConnectorMetadata``.
+
+        ``recorded``: the target columns whose old values UPDATE and DELETE rows carry.
+        """
         self._merge = merge
         self._insert_layout = insert_layout
         self._row_id_columns = tuple(row_id_columns)
+        self._recorded = tuple(recorded)
         self._split = [case.number for case in merge.cases if self.splits(case)]
         assigned = {column for case in merge.cases for column in case.values}
         columns = merge.table.column_names if self._split else ()
@@ -52,7 +58,7 @@ class RowChangeProcessor(ABC):
     @property
     def target_columns(self) -> frozenset[str]:
         """Target columns that the statement and its change rows need."""
-        needed = self._merge.target_columns.union(self._copied, self._travelling)
+        needed = self._merge.target_columns.union(self._copied, self._travelling, self.recorded)
         for values in self._values.values():
             needed = needed.union(*(value.target_columns for value in values.values()))
         return needed
@@ -69,17 +75,31 @@ class RowChangeProcessor(ABC):
     @property
     def _travelling(self) -> tuple[str, ...]:
         """The target columns that accompany row ids."""
-        has_rows = self._merge.has("matched") or self._merge.has("not_matched_by_source")
-        return self._row_id_columns if has_rows else ()
+        return self._row_id_columns if self._changes_rows else ()
+
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        """The target columns whose old values UPDATE and DELETE rows carry, if there are any."""
+        return self._recorded if self._changes_rows else ()
+
+    @property
+    def _changes_rows(self) -> bool:
+        return self._merge.has("matched") or self._merge.has("not_matched_by_source")
 
     def only(self, when: When) -> RowChangeProcessor:
         """The processor for one kind of the statement's clauses."""
-        return type(self)(self._merge.only(when), self._insert_layout, self._row_id_columns)
+        return self._for(self._merge.only(when))
 
     def every_match(self) -> RowChangeProcessor:
         """The processor for MATCHED clauses that keeps every matched row, as if strict."""
-        merge = replace(self._merge.only("matched"), strict=True)
-        return type(self)(merge, self._insert_layout, self._row_id_columns)
+        return self._for(replace(self._merge.only("matched"), strict=True))
+
+    def unrecorded(self) -> RowChangeProcessor:
+        """The processor for change rows without old values."""
+        return type(self)(self._merge, self._insert_layout, self._row_id_columns)
+
+    def _for(self, merge: AnalyzedMerge) -> RowChangeProcessor:
+        return type(self)(merge, self._insert_layout, self._row_id_columns, self._recorded)
 
     @property
     def merge(self) -> AnalyzedMerge:
@@ -119,7 +139,7 @@ class RowChangeProcessor(ABC):
         matched one stays as a bare row id with operation -1.
         """
         numbered = with_case_number(joined, self._merge)
-        if self._merge.has("matched") or self._merge.has("not_matched_by_source"):
+        if self._changes_rows:
             numbered = observed(numbered)
         keep = f"{rows.CASE_NUMBER} >= 0"
         if self._merge.strict and self._merge.has("matched"):
@@ -131,6 +151,7 @@ class RowChangeProcessor(ABC):
             self._values,
             self._copied,
             self._travelling,
+            self.recorded,
             spreads=self.writes_inserts,
         )
         return self._with_split_updates(valued)
@@ -151,10 +172,13 @@ class RowChangeProcessor(ABC):
         )
         without = dict.fromkeys(self._merge.table.column_names, rows.DELETE)
         without |= {rows.ROW_ID: rows.INSERT, rows.MOVED_FROM: rows.DELETE}
+        empty = {name: f"{rows.OPERATION} = {operation}" for name, operation in without.items()}
+        # The INSERT half has both rows.
+        empty[OLD_ROW] = f"{rows.FROM_UPDATE} AND {rows.OPERATION} = {rows.DELETE}"
         return exploded.selectExpr(
             *(
-                named(f"IF({rows.OPERATION} = {without[name]}, NULL, {quote(name)})", name)
-                if name in without
+                named(f"IF({empty[name]}, NULL, {quote(name)})", name)
+                if name in empty
                 else quote(name)
                 for name in exploded.columns
             )
@@ -226,6 +250,7 @@ def processor_for(
     merge: AnalyzedMerge,
     insert_layout: WriteLayout,
     row_id_columns: Sequence[str] = (),
+    recorded: Sequence[str] = (),
 ) -> RowChangeProcessor:
     """The processor for a connector's paradigm."""
-    return _PROCESSORS[paradigm](merge, insert_layout, row_id_columns)
+    return _PROCESSORS[paradigm](merge, insert_layout, row_id_columns, recorded)

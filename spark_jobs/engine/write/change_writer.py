@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.cardinality import CardinalityCheck
 from spark_jobs.engine.write.change_counts import ChangeCounts, Placement
 from spark_jobs.engine.write.key_check import KeyCheck
+from spark_jobs.engine.write.recorder import Recording
 from spark_jobs.engine.write.task_sinks import task_sinks
 from spark_jobs.engine.write.text_check import Path, TextCheck
 from spark_jobs.errors import DataError, ErrorCode
@@ -31,13 +33,17 @@ REPORT_SCHEMA = "report string"
 
 @dataclass(slots=True)
 class TaskReport:
-    """What one sink task did: counts of target rows by outcome, and its fragments."""
+    """What one sink task did: counts of target rows by outcome, and its fragments.
+
+    ``recorded``: the names of the files in which it recorded what it changed, if it was asked to.
+    """
 
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
     fragments: list[Fragment] = field(default_factory=list)
     counts: ChangeCounts = field(default_factory=ChangeCounts)
+    recorded: list[str] = field(default_factory=list)
 
     def to_json(self) -> str:
         """The report as JSON text."""
@@ -48,6 +54,7 @@ class TaskReport:
                 "deleted": self.deleted,
                 "fragments": [asdict(fragment) for fragment in self.fragments],
                 "counts": self.counts.to_document(),
+                "recorded": self.recorded,
             }
         )
 
@@ -81,6 +88,7 @@ class ChangeWriter:
     ``MergeWrite``; ``labels`` name the cases in errors; ``given_values`` is as in ``TextCheck``.
     ``allows_repeated_matches``: repeated DELETEs of a row count as one DELETE. ``key_columns`` are
     those of the table, whose rows come in their order. ``placement``: count rows by partition, too.
+    ``recording``: record what is changed; incoming columns then have the old rows.
     ``columns`` are the names of the incoming columns, which the plan fills in.
     """
 
@@ -93,6 +101,7 @@ class ChangeWriter:
     allows_repeated_matches: bool
     key_columns: tuple[str, ...] = ()
     placement: Placement | None = None
+    recording: Recording | None = None
     columns: tuple[str, ...] = ()
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -105,7 +114,8 @@ class ChangeWriter:
         report = TaskReport()
         text = TextCheck(self.labels, self.given_values)
         sink: MergeSink | None = None
-        with task_sinks(self.sinks) as sinks:
+        records = self.recording.opened(task_key()) if self.recording else nullcontext()
+        with task_sinks(self.sinks) as sinks, records as recorder:
             for batch in batches:
                 if batch.num_rows == 0:
                     continue
@@ -115,6 +125,8 @@ class ChangeWriter:
                     check = CardinalityCheck(sink, self.on_columns, self.allows_repeated_matches)
                     keys = KeyCheck(self.key_columns, self.labels)
                 checked = check.checked(named)
+                if recorder is not None:
+                    checked = recorder.taken(checked)
                 self._require_not_null(checked)
                 text.require(checked)
                 keys.require_different(checked)
@@ -124,6 +136,7 @@ class ChangeWriter:
                     sink.store_merged_rows(checked)
             report.fragments = sinks.finish()
         if sink is not None:
+            report.recorded = recorder.files if recorder is not None else []
             yield report.to_batch()
 
     def _require_not_null(self, batch: pa.RecordBatch) -> None:

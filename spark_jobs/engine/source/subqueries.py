@@ -66,19 +66,17 @@ def materialize_views(
         elif not sources[source].is_pinned:
             frame = sources[source].frame
             kept = materialize(spark, frame, read, storage, folder)
-            rows = _with_all_columns(kept.frame, frame.schema)
-            rows = with_noted_lengths(rows, noted_lengths(frame.schema))
-            rows.createOrReplaceTempView(source)
+            with_all_columns(kept.frame, frame.schema).createOrReplaceTempView(source)
             row_count += kept.row_count
     return row_count
 
 
-def _with_all_columns(kept: DataFrame, schema: StructType) -> DataFrame:
+def with_all_columns(kept: DataFrame, schema: StructType) -> DataFrame:
     """``kept`` with the columns of ``schema`` in their order, on which ``*`` depends.
 
     Columns that were not kept are NULL; the statement does not read their values.
     """
-    return kept.select(
+    rows = kept.select(
         *(
             F.col(quote(field.name))
             if field.name in kept.columns
@@ -86,3 +84,4 @@ def _with_all_columns(kept: DataFrame, schema: StructType) -> DataFrame:
             for field in schema
         )
     )
+    return with_noted_lengths(rows, noted_lengths(schema))

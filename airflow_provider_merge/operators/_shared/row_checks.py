@@ -1,0 +1,112 @@
+"""The parameter ``checks``: what must hold of the rows that a statement changes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.approval import ApprovableOperator
+from airflow_provider_merge.operators._shared.column_checks import (
+    COLUMN,
+    ROW_COUNT,
+    column_checks,
+)
+from airflow_provider_merge.operators._shared.sql_parameter import of_parameter
+from airflow_provider_merge.sql.row_checks import checked_query
+from airflow_provider_merge.templates import has_template, is_template
+from spark_jobs.contract.guards import Guards
+from spark_jobs.contract.request import Source
+from spark_jobs.contract.row_checks import RowCheck
+
+CHECKS: Final = "checks"
+_REMEDY: Final = (
+    "Write SQL that returns the wrong rows, {'name': ..., 'sql': ...}, or a check of a column."
+)
+
+
+class CheckedOperator(ApprovableOperator):
+    """Publishes what a statement changes only if its checks of rows find no wrong row.
+
+    :param checks: queries that must return no row, over ``changes``, ``new_rows``, ``target`` and
+        the statement's sources: texts, ``{"name": …, "sql": …}``, or checks of a column such as
+        ``{"column": "id", "not_null": True}``
+    """
+
+    template_fields: Sequence[str] = (*ApprovableOperator.template_fields, CHECKS)
+
+    def __init__(self, *, checks: Sequence[Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.checks = checks
+        if checks is not None and not is_template(checks):
+            known = [each for each in self._written() if not has_template(each[1])]
+            list(_row_checks(known, None))
+
+    @abstractmethod
+    def request_sources(self) -> tuple[Source, ...]:
+        """What the statement reads, from rendered parameters."""
+
+    def guards(self) -> Guards | None:
+        """With the checks of rows."""
+        found, checks = super().guards(), self.row_checks()
+        return replace(found or Guards(), checks=checks) if checks else found
+
+    def row_checks(self) -> tuple[RowCheck, ...]:
+        """The checks of rows, from rendered parameters.
+
+        Raises:
+            JobError: names the check, and line and column of its text.
+        """
+        if not self.checks:
+            return ()
+        names = [source.name for source in self.request_sources()]
+        return tuple(_row_checks(self._written(), names))
+
+    def check_texts(self) -> list[str]:
+        """The texts of checks, which may name sources."""
+        if not isinstance(self.checks, list | tuple):
+            return []
+        texts = (each.get("sql") if isinstance(each, Mapping) else each for each in self.checks)
+        return [text for text in texts if isinstance(text, str)]
+
+    def _written(self) -> Iterator[tuple[str, Any]]:
+        """The checks, each with its place."""
+        if not isinstance(self.checks, list | tuple):
+            problem = f"expected a list of checks, found {type(self.checks).__name__}"
+            raise invalid(CHECKS, problem, _REMEDY)
+        for index, each in enumerate(self.checks):
+            yield f"{CHECKS}[{index}]", each
+
+
+def _row_checks(
+    written: Iterable[tuple[str, Any]], source_names: Iterable[str] | None
+) -> Iterator[RowCheck]:
+    names = None if source_names is None else tuple(source_names)
+    for number, (place, each) in enumerate(written, start=1):
+        if isinstance(each, str):
+            yield RowCheck(f"#{number}", _query(each, names, place))
+        elif not isinstance(each, Mapping):
+            raise invalid(place, f"expected SQL or a dict, found {type(each).__name__}", _REMEDY)
+        elif COLUMN in each or ROW_COUNT in each:
+            yield from column_checks(each, place)
+        else:
+            yield _named(each, names, place)
+
+
+def _named(written: Mapping[str, Any], names: Iterable[str] | None, place: str) -> RowCheck:
+    for field in ("name", "sql"):
+        if not isinstance(written.get(field), str) or not written[field].strip():
+            raise invalid(f"{place}.{field}", "expected text", _REMEDY)
+    for field in written:
+        if field not in ("name", "sql"):
+            raise invalid(f"{place}.{field}", "unknown field", "Known: name, sql.")
+    return RowCheck(written["name"], _query(written["sql"], names, f"{place}.sql"))
+
+
+def _query(sql: str, names: Iterable[str] | None, place: str) -> str:
+    if not sql.strip():
+        raise invalid(place, "is empty", _REMEDY)
+    with of_parameter(place):
+        return checked_query(sql, names)

@@ -1,0 +1,187 @@
+"""Analyses the checks of a statement before any data is read: what they read, and what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from spark_jobs.contract.row_checks import (
+    CHANGES,
+    CHECKED_VIEWS,
+    NEW,
+    NEW_ROWS,
+    OLD,
+    TARGET,
+    RowCheck,
+)
+from spark_jobs.engine.analysis.catalyst import reads_beside_views, view_columns
+from spark_jobs.engine.analysis.catalyst_nodes import class_name, items, subquery_plans
+from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads
+from spark_jobs.engine.changes.changed_rows import ChangeShape
+from spark_jobs.engine.changes.read_fields import read_fields
+from spark_jobs.engine.runtime.java_names import java_class
+from spark_jobs.engine.runtime.older_spark import error_condition
+from spark_jobs.engine.source.open_source import OpenSource
+from spark_jobs.engine.source.subqueries import empty_views
+from spark_jobs.errors import (
+    AnalysisError,
+    CatalogError,
+    ErrorCode,
+    JobError,
+    NotSupportedError,
+    RequestError,
+    excerpt,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_LONGEST: Final = 2_000
+_PATTERNS: Final = "org.apache.spark.sql.catalyst.trees.TreePattern"
+_NOT_FOUND: Final = ("UNRESOLVED_COLUMN", "FIELD_NOT_FOUND", "UNRESOLVED_USING_COLUMN")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedReads:
+    """What checks read, so that nothing else is kept.
+
+    ``old`` and ``new`` are the columns of the old and the new rows, with their numbers in the
+    table; ``sources`` are the columns of sources by name.
+    """
+
+    old: Mapping[str, int]
+    new: Mapping[str, int]
+    target: bool
+    sources: Mapping[str, frozenset[str]]
+
+
+def analyzed_checks(
+    spark: SparkSession,
+    checks: Sequence[RowCheck],
+    shape: ChangeShape,
+    sources: Mapping[str, OpenSource],
+) -> CheckedReads:
+    """Check the checks against the schemas. Reads no data.
+
+    Raises:
+        JobError: a check is wrong, is not deterministic, or reads what it cannot; names it.
+    """
+    analysis = _Analysis(spark, shape, sources)
+    with empty_views(spark, sources), _empty_changes(spark, shape):
+        for check in checks:
+            analysis.add(check)
+    return analysis.reads()
+
+
+@contextmanager
+def checked_views(spark: SparkSession, frames: Mapping[str, DataFrame]) -> Iterator[None]:
+    """Temporary views within the block."""
+    for name, frame in frames.items():
+        frame.createOrReplaceTempView(name)
+    try:
+        yield
+    finally:
+        for name in frames:
+            spark.catalog.dropTempView(name)
+
+
+@contextmanager
+def _empty_changes(spark: SparkSession, shape: ChangeShape) -> Iterator[None]:
+    recorded = spark.createDataFrame([], StructType(shape.recorded_fields()))
+    stored = shape.as_table(shape.stored(recorded))
+    frames = {CHANGES: shape.changes(recorded), NEW_ROWS: stored, TARGET: stored}
+    with checked_views(spark, frames):
+        yield
+
+
+class _Analysis:
+    """What was found so far."""
+
+    def __init__(
+        self, spark: SparkSession, shape: ChangeShape, sources: Mapping[str, OpenSource]
+    ) -> None:
+        self._spark = spark
+        self._shape = shape
+        self._sources = {name.lower(): name for name in sources}
+        self._fields: dict[str, frozenset[str]] = {OLD: frozenset(), NEW: frozenset()}
+        self._views: dict[str, frozenset[str]] = {}
+
+    def add(self, check: RowCheck) -> None:
+        where = f"check {check.name}"
+        try:
+            frame = self._spark.sql(check.sql)
+        except (ParseException, AnalysisException) as error:
+            raise _translated(error, check, where) from None
+        plan = frame._jdf.queryExecution().analyzed()
+        self._require_repeatable(plan, where)
+        if reads_beside_views(frame):
+            raise NotSupportedError(
+                f"{where}: it reads something else than changes, new_rows, target and the sources",
+                "Make what it reads a source of the statement.",
+            )
+        read = view_columns(frame)
+        refuse_opaque_reads(self._spark, read, where)
+        for view, columns in read.items():
+            self._views[view] = self._views.get(view, frozenset()) | columns
+        for row in self._fields:
+            fields = read_fields(plan, CHANGES, row)
+            self._fields[row] |= frozenset(self._shape.types) if fields is None else fields
+
+    def reads(self) -> CheckedReads:
+        stored = set(self._fields[NEW]).union(
+            *(read for view, read in self._views.items() if view.lower() in (NEW_ROWS, TARGET))
+        )
+        old = self._fields[OLD] | {name for name in stored if self._shape.keeps(name)}
+        sources = {
+            self._sources[view.lower()]: read
+            for view, read in self._views.items()
+            if view.lower() not in CHECKED_VIEWS
+        }
+        reads_target = TARGET in {view.lower() for view in self._views}
+        return CheckedReads(self._numbered(old), self._numbered(stored), reads_target, sources)
+
+    def _numbered(self, names: Collection[str]) -> dict[str, int]:
+        numbers = enumerate(self._shape.types)
+        return {name: number for number, name in numbers if name in names}
+
+    def _require_repeatable(self, plan: Any, where: str) -> None:
+        is_timely = plan.containsPattern(java_class(self._spark, _PATTERNS).CURRENT_LIKE())
+        if is_timely or not plan.deterministic() or "Sample" in _nodes(plan):
+            raise AnalysisError(
+                ErrorCode.EXPRESSION_NOT_ALLOWED,
+                f"{where}: it is not deterministic: rows that it passes now may fail it later",
+                "Leave out random values, samples and the current time; compare with a column or "
+                "a constant.",
+            )
+
+
+def _nodes(plan: Any) -> set[str]:
+    found = {class_name(plan)}
+    for inner in (*items(plan.children()), *subquery_plans(plan)):
+        found |= _nodes(inner)
+    return found
+
+
+def _translated(error: ParseException | AnalysisException, check: RowCheck, where: str) -> JobError:
+    summary = excerpt(str(error).strip().splitlines()[0], _LONGEST)
+    problem = f"{where}: {excerpt(check.sql, _LONGEST)!r}: {summary}"
+    if isinstance(error, ParseException):
+        return RequestError(ErrorCode.SYNTAX_ERROR, problem, "Write one query of Spark SQL.")
+    condition = error_condition(error)
+    if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
+        remedy = (
+            "Checks read changes, new_rows, target and the statement's sources, by their names."
+        )
+        return CatalogError(ErrorCode.TABLE_NOT_FOUND, problem, remedy)
+    if condition.startswith(_NOT_FOUND):
+        remedy = "changes has operation, clause, old and new; the others have the table's columns."
+        return AnalysisError(ErrorCode.COLUMN_NOT_FOUND, problem, remedy)
+    return AnalysisError(
+        ErrorCode.EXPRESSION_INVALID, problem, "Correct what Spark names in the check."
+    )

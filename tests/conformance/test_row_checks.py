@@ -1,0 +1,225 @@
+"""Checks of rows: what a check finds wrong is not published, and leaves no file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from spark_jobs.contract.guards import Guards
+from spark_jobs.contract.inserts import InsertIntoSpec
+from spark_jobs.contract.request import JobRequest, SqlSource
+from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.row_checks import RowCheck
+from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.write.recorder import Recorder, Recording
+from tests.conformance.behaviour import (
+    Behaviour,
+    delete,
+    delete_from,
+    insert_all,
+    matched,
+    not_matched,
+    update,
+)
+from tests.conformance.check import request_of
+from tests.conformance.conftest import MakeTable
+from tests.conformance.connectors import PLANS
+from tests.conformance.harness import Harness
+from tests.conformance.tables import ORDERS, SeedTable
+from tests.conformance.test_guards import STATEMENTS
+from tests.conformance.test_guards import _files as files_of
+from tests.support.forced_plans import forced_plan
+
+# In a table with a primary key, no partition may be NULL.
+_TABLE = SeedTable("orders_without_null", ORDERS.columns, ORDERS.files[:-1])
+_KINDS = ("append-cow", "append-dv", "row-tracking", "primary-key", "iceberg-cow", "iceberg-mor")
+_PLANNED = ("append-cow-join", "append-dv-located", "append-cow-prepared")
+_MERGE = STATEMENTS[0]
+# Of a row that each of the statements changes, by operation.
+_FINDS = {
+    "insert": "SELECT new.id FROM changes WHERE operation = 'insert'",
+    "update": "SELECT old.v, new.v FROM changes WHERE operation = 'update'",
+    "delete": "SELECT old.* FROM changes WHERE operation = 'delete'",
+}
+_HOLDS = (
+    RowCheck("nothing else", "SELECT * FROM changes WHERE operation IS NULL"),
+    RowCheck("both rows", "SELECT 1 FROM changes WHERE (old IS NULL) <> (operation = 'insert')"),
+    RowCheck("new", "SELECT 1 FROM changes WHERE (new IS NULL) <> (operation = 'delete')"),
+    RowCheck(
+        "stored", "SELECT * FROM new_rows EXCEPT SELECT new.* FROM changes WHERE new IS NOT NULL"
+    ),
+    RowCheck("will be there", "SELECT * FROM new_rows EXCEPT SELECT * FROM target"),
+)
+
+
+def _cases() -> Iterator[object]:
+    for behaviour in STATEMENTS:
+        for place, kind in enumerate(_KINDS):
+            if kind == "primary-key" and isinstance(behaviour.statement, InsertIntoSpec):
+                continue
+            marks = pytest.mark.by_turns(27)
+            yield pytest.param(behaviour, kind, marks=marks, id=f"{behaviour}-{kind}-{place}")
+    for plan in _PLANNED:
+        yield pytest.param(_MERGE, plan, marks=pytest.mark.by_turns(3), id=f"merge-{plan}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("behaviour", "kind"), list(_cases()))
+def test_a_check_that_finds_a_row_and_those_that_find_none(
+    behaviour: Behaviour, kind: str, make_table: MakeTable
+) -> None:
+    harness = make_table(kind, _TABLE, partitioned=True)
+    before, plan = _files(harness), PLANS.get(kind, "auto")
+    finding = [RowCheck(name, sql) for name, sql in _FINDS.items()]
+    with forced_plan(plan):
+        told = _run(behaviour, harness, *finding, *_HOLDS, dry_run=True)
+    assert told.error is None
+    counts = {each.name: each.seen for each in told.metrics.guards if not each.held}
+    metrics = told.metrics
+    numbers = {"insert": metrics.inserted, "update": metrics.updated, "delete": metrics.deleted}
+    texts = {name: f"{n} row{'s' if n > 1 else ''}" for name, n in numbers.items() if n}
+    assert counts == texts
+    assert _files(harness) == before
+
+    name = next(iter(counts))
+    with forced_plan(plan):
+        failed = _run(behaviour, harness, *_HOLDS, RowCheck(name, _FINDS[name]))
+    assert failed.error is not None
+    assert (failed.error.code, failed.error.retryable) == ("GUARD_FAILED", False)
+    assert f"check {name}: expected no rows, found {texts[name]}; the first: {{" in (
+        failed.error.message
+    )
+    assert _files(harness) == before
+    with forced_plan(plan):
+        done = _run(behaviour, harness, *_HOLDS)
+    assert (done.status, done.error) == ("committed", None)
+    assert [(each.name, each.held) for each in done.metrics.guards] == [
+        (each.name, True) for each in _HOLDS
+    ]
+
+
+@pytest.mark.slow
+def test_a_check_that_fails_to_compute_is_a_failed_check(make_table: MakeTable) -> None:
+    harness = make_table("append-cow", _TABLE, partitioned=True)
+    before = _files(harness)
+    raising = RowCheck("share", "SELECT 1 FROM changes WHERE 1 / (old.n - old.n) > 1")
+
+    failed = _run(STATEMENTS[2], harness, raising)
+    told = _run(STATEMENTS[2], harness, raising, dry_run=True)
+
+    assert failed.error is not None
+    assert failed.error.code == "GUARD_FAILED"
+    assert "check share: it could not be evaluated: " in failed.error.message
+    assert "DIVIDE_BY_ZERO" in failed.error.message
+    assert [each.held for each in told.metrics.guards] == [False]
+    assert _files(harness) == before
+
+
+WRONG = {
+    "column": ("SELECT old.nothing FROM changes", "COLUMN_NOT_FOUND"),
+    "table": ("SELECT * FROM others", "TABLE_NOT_FOUND"),
+    "syntax": ("SELECT * FROM (", "SYNTAX_ERROR"),
+    "command": ("SET spark.sql.ansi.enabled = false", "NOT_SUPPORTED"),
+    "chance": ("SELECT * FROM new_rows WHERE rand() < 1", "EXPRESSION_NOT_ALLOWED"),
+    "chance in a subquery": (
+        "SELECT 1 WHERE EXISTS (SELECT 1 FROM new_rows WHERE id = uniform(1, 9))",
+        "EXPRESSION_NOT_ALLOWED",
+    ),
+    "time": ("SELECT * FROM new_rows WHERE now() IS NULL", "EXPRESSION_NOT_ALLOWED"),
+    "sample": ("SELECT * FROM new_rows TABLESAMPLE (5 PERCENT)", "EXPRESSION_NOT_ALLOWED"),
+    "files": ("SELECT * FROM parquet.`/`", "SOURCE_UNREADABLE"),
+}
+
+
+@pytest.mark.slow
+def test_wrong_checks_are_found_before_data_is_read(make_table: MakeTable) -> None:
+    harness = make_table("append-cow", _TABLE, partitioned=True)
+    unread = Behaviour(
+        "",
+        "(SELECT raise_error('read') AS id)",
+        (matched(delete()),),
+        on="t.id = CAST(s.id AS INT)",
+    )
+    for name, (sql, code) in WRONG.items():
+        request = _request(unread, harness, RowCheck(name, sql))
+        result = Job(request, harness.spark, harness.open()).check()
+        assert result.error is not None, name
+        if name != "files":
+            assert result.error.code == code, (name, result.error)
+        assert f"check {name}" in result.error.message
+
+
+@pytest.mark.slow
+def test_checks_read_the_rows_of_the_source_that_the_statement_read(make_table: MakeTable) -> None:
+    harness = make_table("append-cow", _TABLE, partitioned=True)
+    source = "(SELECT *, rand() AS r FROM VALUES (101, 'x'), (900, 'y') AS s(id, v))"
+    merge = Behaviour("", source, (matched(update(v="s.v || CAST(s.r AS STRING)")),))
+    joined = "FROM changes c JOIN s ON c.new.id = s.id"
+    same = RowCheck("same", f"SELECT * {joined} WHERE c.new.v <> s.v || CAST(s.r AS STRING)")
+    any_row = RowCheck("any", f"SELECT s.id {joined}")
+
+    told = _run(merge, harness, same, any_row, dry_run=True)
+
+    assert told.error is None
+    assert [each.seen for each in told.metrics.guards] == ["no rows", "1 row"]
+    insert = Behaviour("", f"{source} AS s", (), statement=InsertIntoSpec("s"))
+    refused = _run(insert, harness, RowCheck("source", "SELECT * FROM s"), dry_run=True)
+    assert refused.error is not None
+    assert "s" in refused.error.message
+
+
+@pytest.mark.slow
+def test_an_insert_into_a_keyed_table_has_no_checks(make_table: MakeTable) -> None:
+    harness = make_table("primary-key", _TABLE, partitioned=True)
+    before = _files(harness)
+
+    refused = _run(STATEMENTS[4], harness, *_HOLDS)
+
+    assert refused.error is not None
+    assert refused.error.code == "NOT_SUPPORTED"
+    assert "INSERT INTO" in refused.error.message
+    assert _files(harness) == before
+
+
+@pytest.mark.slow
+def test_only_what_checks_read_is_recorded_and_nothing_without_them(make_table: MakeTable) -> None:
+    harness = make_table("append-cow", _TABLE, partitioned=True)
+    statement = replace(_MERGE, clauses=(matched(update(v="s.v")), not_matched(insert_all())))
+    made: list[Recording] = []
+
+    def noted(*parts: Any, **more: Any) -> Recording:
+        made.append(Recording(*parts, **more))
+        return made[-1]
+
+    with mock.patch("spark_jobs.engine.changes.row_checking.Recording", noted):
+        told = _run(
+            statement, harness, RowCheck("n", "SELECT new.n FROM changes WHERE old.v = '1'")
+        )
+    assert told.error is None
+    (recording,) = made
+    assert set(recording.old) == {"v", "n"}
+    assert set(recording.new) == {"n"}
+    assert not recording.with_row_ids
+
+    with mock.patch.object(Recorder, "__init__", side_effect=AssertionError):
+        _run(delete_from("", "id = 101"), harness)
+
+
+def _files(harness: Harness) -> dict[str, bytes]:
+    return files_of(harness.warehouse)
+
+
+def _request(behaviour: Behaviour, harness: Harness, *checks: RowCheck, **more: Any) -> JobRequest:
+    request = request_of(behaviour, harness)
+    sources = tuple(each for each in request.sources if each.name != "target")
+    assert all(isinstance(each, SqlSource) for each in sources)
+    return replace(request, sources=sources, guards=Guards(checks=checks), **more)
+
+
+def _run(behaviour: Behaviour, harness: Harness, *checks: RowCheck, **more: Any) -> JobResult:
+    request = _request(behaviour, harness, *checks, **more)
+    return Job(request, harness.spark, harness.open()).run()
