@@ -20,7 +20,9 @@ MORE_MODULES = (
     "airflow_provider_merge.operators.sources",
     "airflow_provider_merge.operators.statement_list",
     "airflow_provider_merge.operators.table_changes",
+    "airflow_provider_merge.operators.write_audit_publish",
     "airflow_provider_merge.assets",
+    "airflow_provider_merge.run_branch",
     "airflow_provider_merge.run_partition",
     "airflow_provider_merge.task_failures",
 )

@@ -18,6 +18,8 @@ from airflow_provider_merge.submit.class_archive_maker import make
 from airflow_provider_merge.submit.left_folders import remove_left_folders
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.surroundings import class_archive_folder
+from airflow_provider_merge.undo.command import add_arguments as add_undo_arguments
+from airflow_provider_merge.undo.command import run as undo_run
 from spark_jobs.errors import JobError
 
 
@@ -35,6 +37,8 @@ def main(arguments: list[str] | None = None) -> int:
         "check", help="say what of .sql files runs here, by the tables of a catalog, without Spark"
     )
     add_arguments(check)
+    undo = commands.add_parser("undo", help="take back what a run of a DAG committed to tables")
+    add_undo_arguments(undo)
     commands.add_parser(
         "sweep", help="remove the files of jobs whose worker was killed, with their credentials"
     )
@@ -44,6 +48,8 @@ def main(arguments: list[str] | None = None) -> int:
             return _sweep()
         if parsed.command == "check":
             return check_files(parsed)
+        if parsed.command == "undo":
+            return undo_run(parsed)
         return _class_archive(parsed.spark_env, parsed.folder)
     except (JobError, NoArchiveError) as error:
         sys.stderr.write(f"{error}\n")

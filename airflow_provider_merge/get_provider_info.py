@@ -29,6 +29,8 @@ def get_provider_info() -> dict[str, Any]:
                     "/docs/operators/statements.md",
                     "/docs/operators/compact.md",
                     "/docs/operators/table_care.md",
+                    "/docs/operators/branches.md",
+                    "/docs/operators/undo_run.md",
                     "/docs/operators/sql.md",
                     "/docs/gates.md",
                     "/docs/tables-page.md",
@@ -58,6 +60,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_merge.operators.rollback",
                     "airflow_provider_merge.operators.branches",
                     "airflow_provider_merge.operators.table_care",
+                    "airflow_provider_merge.operators.undo_run",
                 ],
             }
         ],

@@ -22,6 +22,7 @@ from jinja2 import TemplateError, Undefined
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import is_nothing
+from airflow_provider_merge.run_branch import run_branch
 from airflow_provider_merge.run_partition import run_partition
 from airflow_provider_merge.templates import is_resolved_later
 from spark_jobs.errors import RequestError
@@ -102,8 +103,9 @@ def with_documents(environment: Environment) -> Environment:
 
 
 def with_run_partition(environment: Environment) -> Environment:
-    """Add the function, unless the DAG has a macro of that name."""
+    """Add the functions of runs, unless the DAG has a macro of that name."""
     environment.globals.setdefault("run_partition", run_partition)
+    environment.globals.setdefault("run_branch", run_branch)
     return environment
 
 

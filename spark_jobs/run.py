@@ -26,6 +26,7 @@ from spark_jobs.engine.job.maintenance_job import MaintenanceJob
 from spark_jobs.engine.job.query_job import QueryJob
 from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.job.undo_job import UndoJob
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.progress import Progress, log
@@ -41,6 +42,7 @@ _JOBS: Final[tuple[type[RequestJob], ...]] = (
     AlterTableJob,
     DropTableJob,
     QueryJob,
+    UndoJob,
 )
 
 
@@ -59,8 +61,8 @@ def run(
 ) -> JobResult:
     """Run a request on an existing session; errors of the request or its data become results.
 
-    ``spark`` may be None for CREATE TABLE, ALTER TABLE, maintenance statements, and TRUNCATE and
-    DROP PARTITION with plain constants.
+    ``spark`` may be None for CREATE TABLE, ALTER TABLE, maintenance statements, undo, and TRUNCATE
+    and DROP PARTITION with plain constants.
 
     The result is also stored as ``<workspace>/_operations/<operation_id>.json``, unless it is that
     of a dry run or the workspace cannot be reached. ``progress`` holds the phases that have already
@@ -184,6 +186,8 @@ def summary(result: JobResult) -> str:
         return f"{result.target}: {result.status}, {json.dumps(asdict(result.maintenance))}"
     if result.alteration is not None:
         return f"{result.target}: {result.status}, {json.dumps(asdict(result.alteration))}"
+    if result.undo is not None:
+        return f"undo: {result.status}, {json.dumps(asdict(result.undo))}"
     if result.compaction is not None:
         counts = replace(result.compaction, partitions=())
         rounds = result.metrics.attempts

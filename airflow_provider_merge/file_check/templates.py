@@ -37,6 +37,7 @@ def template_values(settings: Sequence[str], params: Path | None = None) -> dict
         **dict.fromkeys(("logical_date", "data_interval_start", "data_interval_end"), now),
         "macros": macros,
         "run_partition": lambda *_, **__: day,
+        "run_branch": lambda *_, **__: "wap_run",
         "params": {} if params is None else _params(params),
     }
     for setting in settings:

@@ -13,6 +13,7 @@ from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.metadata.definition import TableDefinition
 from airflow_provider_merge.metadata.reader import TableReader
 from spark_jobs.contract.alter_table import AlterTableSpec
+from spark_jobs.contract.maintenance import BranchStatement
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import CreateTableSpec
@@ -96,8 +97,10 @@ class CatalogHook(Protocol):
         """Whether the table format has a use of its own for columns of this name."""
         ...
 
-    def refuse_definition(self, statement: CreateTableSpec | AlterTableSpec) -> None:
-        """Refuse what no table of the format can have.
+    def refuse_statement(
+        self, statement: CreateTableSpec | AlterTableSpec | BranchStatement
+    ) -> None:
+        """Refuse what no table of the format can have, or what its branches have no use for.
 
         Raises:
             NotSupportedError: naming it.

@@ -21,6 +21,7 @@ from airflow_provider_merge.storage.storage_arguments import storage_arguments
 from airflow_provider_merge.storage.warehouse import require_folder
 from airflow_provider_merge.table_names import parse_table_name
 from spark_jobs.contract.alter_table import AlterTableSpec
+from spark_jobs.contract.maintenance import BranchStatement
 from spark_jobs.contract.operation_files import base_path
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import TableName
@@ -120,7 +121,9 @@ class IcebergHook(ConnectionHook):
         """Whether Iceberg has a use of its own for columns of this name."""
         return is_reserved(column)
 
-    def refuse_definition(self, statement: CreateTableSpec | AlterTableSpec) -> None:
+    def refuse_statement(
+        self, statement: CreateTableSpec | AlterTableSpec | BranchStatement
+    ) -> None:
         """Refuse nothing: what a statement may ask for, some table of Iceberg can have."""
 
     def release_guard(self, target: TableName, operation_id: str) -> None:

@@ -21,11 +21,13 @@ from airflow_provider_merge.storage.files import list_names
 from airflow_provider_merge.storage.warehouse import require_folder
 from airflow_provider_merge.table_names import parse_table_name
 from spark_jobs.contract.alter_table import AlterTableSpec
+from spark_jobs.contract.maintenance import BranchStatement
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import CatalogError
+from spark_jobs.formats.paimon.branches import refuse_statement
 from spark_jobs.formats.paimon.definitions import refuse_change, refuse_transforms
 from spark_jobs.formats.paimon.options import (
     METASTORE,
@@ -127,10 +129,14 @@ class PaimonHook(ConnectionHook):
         """Whether Paimon has a use of its own for columns of this name."""
         return is_reserved(column)
 
-    def refuse_definition(self, statement: CreateTableSpec | AlterTableSpec) -> None:
+    def refuse_statement(
+        self, statement: CreateTableSpec | AlterTableSpec | BranchStatement
+    ) -> None:
         """Refuse what no table of Paimon can have; raises NotSupportedError."""
         if isinstance(statement, CreateTableSpec):
             refuse_transforms(statement.partitioned_by())
+        elif isinstance(statement, BranchStatement):
+            refuse_statement(statement)
         else:
             for change in statement.changes:
                 refuse_change(change)

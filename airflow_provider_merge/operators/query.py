@@ -124,7 +124,7 @@ class QueryOperator(SqlOperator, SparkJobOperator):
             hook = catalog_hook(self.catalog_conn_id)
             report = self._report(self._request(context, hook), hook, context)
             self.log.info("%s", query_line(report, time.monotonic() - started))
-            check_rows(self._check(), report)
+            self.require_rows(report)
         except JobError as error:
             raise task_failure(error, context, self.sql_file) from None
         return query_value(task_operation_id(context), report)
@@ -135,6 +135,10 @@ class QueryOperator(SqlOperator, SparkJobOperator):
         from airflow_provider_merge.lineage.facets import query_lineage
 
         return query_lineage(self.catalog_conn_id, self._query()[1], self.sql or "")
+
+    def require_rows(self, report: QueryReport) -> None:
+        """Check what the query found; raises JobError (CHECK_FAILED)."""
+        check_rows(self._check(), report)
 
     def _report(self, request: JobRequest, hook: CatalogHook, context: Context) -> QueryReport:
         self.measured.expect(request)

@@ -57,6 +57,10 @@ def read_procedure(sql: SqlText, database: str | None, time_zone: str) -> ReadCa
     arguments = call.by_name(names, ordered)
     if "table" not in arguments:
         raise sql.error(sql.tokens[0].start, "the argument table is missing")
+    for name, reason in procedure.needs.items():
+        if name not in arguments:
+            problem = f"{call.name[-1]} without {name} is not supported"
+            raise sql.unsupported(sql.tokens[0].start, problem, reason)
     parameters: Parameters = {"target": _table(call, arguments.pop("table"), database)}
     parameters |= procedure.always
     for name, argument in arguments.items():

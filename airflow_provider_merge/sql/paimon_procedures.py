@@ -120,7 +120,9 @@ PROCEDURES: Final = {
         ordered=2,
     ),
     "create_branch": Procedure(
-        "create_branch", {"branch": text_as("branch"), "tag": text_as("tag")}
+        "create_branch",
+        {"branch": text_as("branch"), "tag": text_as("tag")},
+        needs={"tag": "Name a tag: without one, Paimon makes an empty branch."},
     ),
     "delete_branch": Procedure("delete_branch", {"branch": text_as("branch")}),
     "fast_forward": Procedure("fast_forward", {"branch": text_as("to")}),

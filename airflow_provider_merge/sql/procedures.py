@@ -23,13 +23,14 @@ class Procedure:
 
     Arguments stand in the order of ``takes``; text in place of what one means says why it is
     refused. ``ordered``: how many, with ``table``, have a place; None: all. ``always``: parameters
-    that do not depend on arguments.
+    that do not depend on arguments. ``needs``: why an argument must not be left out, by its name.
     """
 
     operation: str
     takes: Mapping[str, Taken | str] = field(default_factory=dict)
     always: Mapping[str, Any] = field(default_factory=dict)
     ordered: int | None = None
+    needs: Mapping[str, str] = field(default_factory=dict)
 
 
 def text_as(name: str) -> Taken:

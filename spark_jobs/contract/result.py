@@ -14,6 +14,7 @@ from spark_jobs.contract.compaction import CompactionReport
 from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.contract.query import QueryReport
 from spark_jobs.contract.statements import When
+from spark_jobs.contract.undo import UndoReport
 from spark_jobs.errors import JobError
 
 VERSION = 1
@@ -182,8 +183,8 @@ class JobResult:
     such as ``added city STRING``; a try after one that failed makes only the missing ones.
     ``maintenance`` is the report of a maintenance statement, for which ``committed`` means that it
     changed anything; None for other statements. ``compaction`` is the report of a compaction,
-    ``alteration`` that of an ALTER TABLE, for which ``committed`` means the same. ``dropped``: the
-    table is gone.
+    ``alteration`` that of an ALTER TABLE, for which ``committed`` means the same, and so is
+    ``undo`` of the undo of a run. ``dropped``: the table is gone.
     ``query`` is what a query found, which has the status ``unchanged`` and an empty ``target``.
     ``settings`` are the Spark settings that affect results, as fixed by the job. ``warnings`` are
     texts for people. ``phases`` are the first 200 that ended, by the driver's clock; of a job that
@@ -214,12 +215,13 @@ class JobResult:
     phases: tuple[TimedPhase, ...] = ()
     ticket: Ticket | None = None
     plan: PlanReport | None = None
+    undo: UndoReport | None = None
     version: int = VERSION
 
     @property
     def made_table(self) -> bool:
         """Whether a table was created: the only change without a snapshot that has no report."""
-        reports = (self.maintenance, self.compaction, self.query, self.alteration)
+        reports = (self.maintenance, self.compaction, self.query, self.alteration, self.undo)
         is_change = self.status == "committed" and self.new_snapshot_id is None
         return is_change and not self.dropped and not any(each is not None for each in reports)
 

@@ -22,6 +22,7 @@ from spark_jobs.contract.new_table import NewTable
 from spark_jobs.contract.partition_keys import PartitionKey, partition_keys
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.spark_types import parse_type
+from spark_jobs.contract.undo import UndoRunSpec
 from spark_jobs.errors import RequestError
 
 When = Literal["matched", "not_matched", "not_matched_by_source"]
@@ -312,6 +313,7 @@ Statement = (
     | DropTableSpec
     | MaintenanceStatement
     | CompactSpec
+    | UndoRunSpec
 )
 
 

@@ -1,4 +1,4 @@
-"""What is done with branches, in formats whose branches share one history. Driver only."""
+"""What is done with the branches of a table. Driver only."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from spark_jobs.spi.writes import always_wanted
 
 
 @dataclass(frozen=True, slots=True)
-class Picking:
-    """The operation that cherry-picks; its snapshot records ``properties``.
+class Publishing:
+    """The operation that publishes; a snapshot that it makes records ``properties``.
 
     ``require_wanted`` is called before it is published, and may raise JobError.
     """
@@ -57,9 +57,15 @@ class ConnectorBranches(Protocol):
         ...
 
     def fast_forward(
-        self, name: TableName, spec: FastForwardSpec, *, dry_run: bool, note: ChangeNote = NO_NOTE
+        self,
+        name: TableName,
+        spec: FastForwardSpec,
+        publishing: Publishing,
+        *,
+        dry_run: bool,
+        note: ChangeNote = NO_NOTE,
     ) -> MaintenanceReport:
-        """Move a branch to a snapshot that comes from its head.
+        """Give a branch what another one has, which comes from its head.
 
         Raises:
             CatalogError: BRANCH_NOT_FOUND.
@@ -88,7 +94,7 @@ class ConnectorBranches(Protocol):
         self,
         name: TableName,
         spec: CherryPickSpec,
-        picking: Picking,
+        publishing: Publishing,
         *,
         dry_run: bool,
         note: ChangeNote = NO_NOTE,

@@ -22,6 +22,7 @@ from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.storage import FileLocation, WarehouseStorage
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, RowChangeParadigm, TableHandle
+from spark_jobs.spi.undo import ConnectorUndo
 from spark_jobs.spi.writes import Fragment, InsertedKeys, MergeWrite, Repacking, WriteLayout
 
 if TYPE_CHECKING:
@@ -303,8 +304,8 @@ class Connector:
 
     A read-only connector omits ``writes``. ``storage`` is the catalog's workspace. ``locate``
     finds the files of a URI with the catalog's keys; it returns None for storage that it does not
-    know. ``maintenance``, ``compaction``, ``branches`` and ``alterations`` are None if the
-    connector offers none.
+    know. ``maintenance``, ``compaction``, ``branches``, ``alterations`` and ``undo`` are None if
+    the connector offers none.
     """
 
     metadata: ConnectorMetadata
@@ -316,6 +317,7 @@ class Connector:
     compaction: ConnectorCompaction | None = None
     branches: ConnectorBranches | None = None
     alterations: ConnectorAlterations | None = None
+    undo: ConnectorUndo | None = None
 
 
 def find_table(metadata: ConnectorMetadata, name: TableName) -> TableHandle | None:

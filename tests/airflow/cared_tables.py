@@ -41,13 +41,17 @@ class Tries:
         number: int = 1,
         **parameters: Any,
     ) -> dict[str, Any]:
+        return self.tried(TableCareOperator(task_id="t", retries=1, **parameters), number)
+
+    def tried(self, operator: Any, number: int) -> dict[str, Any]:
+        """What a task returns in this try."""
         ti = SimpleNamespace(
             dag_id="d", run_id="r", task_id="t", map_index=-1, max_tries=1, try_number=number,
             xcom_push=self.pushed.__setitem__, get_task_states=lambda **_: {},
         )  # fmt: skip
-        operator = TableCareOperator(task_id="t", retries=1, **parameters)
         context: Any = {**self.context, "ti": ti}
-        return operator.execute(context)
+        found: dict[str, Any] = operator.execute(context)
+        return found
 
 
 def told(result: dict[str, Any]) -> dict[str, Any]:

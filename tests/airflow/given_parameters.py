@@ -19,10 +19,12 @@ import jinja2
 from airflow.sdk import DAG, TaskGroup, literal, task, task_group
 from airflow.serialization.serialized_objects import DagSerialization
 
+from airflow_provider_merge.operators._shared.run_tables import WantedTables
 from airflow_provider_merge.operators.query import QueryOperator
 from airflow_provider_merge.operators.statement_list import statement_parameters
 from airflow_provider_merge.operators.statements import StatementsOperator
 from airflow_provider_merge.operators.table_care import TableCareOperator
+from airflow_provider_merge.operators.undo_run import UndoRunOperator
 from airflow_provider_merge.parameters import ParameterOperator
 from airflow_provider_merge.sensors.base import TableSensor
 from airflow_provider_merge.task_errors import task_failure
@@ -267,6 +269,11 @@ def asked(operator: Any) -> Any:
         tables = operator._wanted(), operator._excluded(), operator._catalogs(), operator.plan
         limits = operator._most_bytes(), operator._most_at_once(), operator.on_failure
         return settings, operator._statements(), tables, limits, operator._is_dry_run()
+    if isinstance(operator, UndoRunOperator):
+        operator._check_parameters()
+        wanted = WantedTables.of("tables", operator.tables)
+        flags = operator.is_dry_run(), operator.needs_session()
+        return settings, operator._spec(["a.b"]), wanted, flags
     operator.check_request()
     return (
         settings,

@@ -60,6 +60,7 @@ _PARTS: dict[str, dict[str, Any]] = {
         "statements": [{"name": "s", "operation": "truncate_table", "target": "a.b"}]
     },
     "TableCareOperator": {},
+    "UndoRunOperator": {"undo_dag_id": "d", "undo_run_id": "r"},
     "DeleteFromOperator": {"target": "a.b", "where": "id = 1"},
     "TruncateTableOperator": {"target": "a.b", "partition": {"day": "2"}},
     "UpdateOperator": {"target": "a.b", "set": {"n": "2"}, "where": "id = 1"},
@@ -234,6 +235,8 @@ _VALUES: dict[str, Any] = {
     "through": {"day": "3"},
     "to": "audit",
     "type_widening": True,
+    "undo_dag_id": "orders",
+    "undo_run_id": "manual__1",
     "use_spark": True,
     "wap_id": "w",
     "when": [when_matched("s.gone").delete()],
@@ -248,6 +251,8 @@ _OF_CLASS: dict[tuple[str, str], Any] = {
     ("CreateTableOperator", "columns"): [column("a", "INT")],
     ("InsertOverwriteOperator", "mode"): "table",
     ("TableCareOperator", "on_failure"): "warn",
+    ("UndoRunOperator", "on_refused"): "skip",
+    ("UndoRunOperator", "tables"): ["a.b", "c.*"],
     ("StatementsOperator", "statements"): [
         {"name": "s", "operation": "delete_from", "target": "a.b", "where": "n = 1"},
         {"name": "u", "operation": "truncate_table", "target": "a.b", "partition": {"day": "1"}},

@@ -24,7 +24,7 @@ from spark_jobs.errors import CommitError, RequestError
 from tests.airflow.support import DagFile, FakeSubmitter, committed, example_request
 
 _TASK = 'DeleteFromOperator(task_id="{}", target="shop.orders", where="id = 1", {})'
-_TICKET = {
+_TICKET: dict[str, Any] = {
     "operation_id": "preview",
     "target": "a.b",
     "connector": "paimon",

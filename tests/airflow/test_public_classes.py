@@ -56,6 +56,7 @@ from airflow_provider_merge.operators.table_care import TableCareOperator
 from airflow_provider_merge.operators.table_changes import drop_column
 from airflow_provider_merge.operators.tags import CreateTagOperator, DeleteTagOperator
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
+from airflow_provider_merge.operators.undo_run import UndoRunOperator
 from airflow_provider_merge.operators.update import UpdateOperator
 from airflow_provider_merge.parameters import ParameterOperator
 from airflow_provider_merge.sensors.base import TableSensor
@@ -142,7 +143,8 @@ def public_classes() -> set[type[BaseOperator | BaseHook | BaseTrigger]]:
 
 
 def test_no_class_is_left_out() -> None:
-    others = {QueryOperator, StatementsOperator, TableCareOperator, *HOOKS, TableTrigger}
+    of_tables = {StatementsOperator, TableCareOperator, UndoRunOperator}
+    others = {QueryOperator, *of_tables, *HOOKS, TableTrigger}
     assert public_classes() == {*OPERATORS, *SENSORS, *others}
 
 

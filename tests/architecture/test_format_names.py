@@ -29,6 +29,9 @@ _DEFAULT = 'catalog_conn_id: str = "paimon_default",'
 # Whole lines of other modules.
 EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     # The default of an option.
+    "airflow_provider_merge.undo.command": (
+        'parser.add_argument("--conn", default="paimon_default", help="the catalog connection")',
+    ),
     "airflow_provider_merge.file_check.command": (
         'parser.add_argument("--conn", default="paimon_default", help="the catalog connection")',
     ),

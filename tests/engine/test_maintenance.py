@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -150,27 +151,39 @@ def test_a_failure_is_stored(warehouse: Path) -> None:
     assert stored(warehouse) == result
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        CreateBranchSpec("b"),
-        DeleteBranchSpec("b"),
-        FastForwardSpec("b"),
-        SetCurrentSnapshotSpec(1),
-        CherryPickSpec(1),
-    ],
-)
-def test_branches_are_refused_by_name_where_they_are_not_changed(
-    warehouse: Path, statement: Any
-) -> None:
+@pytest.mark.parametrize("statement", [SetCurrentSnapshotSpec(1), CherryPickSpec(1)])
+def test_what_a_format_has_not_is_refused_by_name(warehouse: Path, statement: Any) -> None:
     before = ids(warehouse)
 
     result = run(request(warehouse, statement), None)
 
     assert result.error is not None
     assert result.error.code == "NOT_SUPPORTED"
-    assert f"{statement.kind}: branches of tables of paimon are not" in result.error.message
+    assert result.error.message.startswith(f"{statement.kind}: of a Paimon table, ")
     assert ids(warehouse) == before
+
+
+def test_a_branch_from_begin_to_end(warehouse: Path) -> None:
+    def done(statement: Any) -> JobResult:
+        asked = replace(request(warehouse, statement), operation_id=statement.kind)
+        result = run(asked, None)
+        assert result.error is None, result.error
+        return result
+
+    assert done(CreateBranchSpec("b")).status == "committed"
+    assert done(FastForwardSpec("b")).status == "unchanged"
+    assert done(DeleteBranchSpec("b")).status == "committed"
+
+
+@pytest.mark.parametrize("statement", [CreateBranchSpec("b"), FastForwardSpec("b")])
+def test_branches_are_refused_by_name_where_there_are_none(tmp_path: Path, statement: Any) -> None:
+    connector = open_folder_connector(str(tmp_path), 100)
+
+    result = MaintenanceJob(request(tmp_path, statement), None, connector).run()
+
+    assert result.error is not None
+    assert result.error.code == "NOT_SUPPORTED"
+    assert f"{statement.kind}: branches of tables of this catalog" in result.error.message
 
 
 def test_a_connector_without_it_says_so(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract import codec
 from spark_jobs.contract.alter_table import AlterTableSpec
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, RemoveOrphanFilesSpec
@@ -131,9 +132,12 @@ def _expiry_steps(warehouse: Path, work: Work | None) -> list[list[str]]:
     return seen
 
 
-def _changes(warehouse: Path, work: IcebergWork, text: str, seen: Callable[..., None]) -> Any:
+def _changes(
+    warehouse: Path, work: IcebergWork | None, text: str, seen: Callable[..., None]
+) -> Any:
     """Status, error and report of a request for table care, or of an ALTER TABLE."""
-    connector, request = work.opened(warehouse), JobRequest.from_json(text)
+    request = JobRequest.from_json(text)
+    connector = work.opened(warehouse) if work else open_connector(request.catalog, {})
     Steps(warehouse, seen).watch()
     alters = isinstance(request.statement, AlterTableSpec)
     job = AlterTableJob if alters else MaintenanceJob
@@ -142,7 +146,7 @@ def _changes(warehouse: Path, work: IcebergWork, text: str, seen: Callable[..., 
     return [result.status, str(result.error), None if found is None else codec.encode(found)]
 
 
-def _obey_change(warehouse: Path, command: dict[str, Any], work: IcebergWork) -> Any:
+def _obey_change(warehouse: Path, command: dict[str, Any], work: IcebergWork | None) -> Any:
     """Die at a step, or tell the outcome and all steps."""
     text = command["request"]
     if "step" in command:
@@ -252,7 +256,7 @@ def _obey(command: dict[str, Any]) -> Any:
         return _obey_compaction(command["do"], warehouse, command)
     works = [(IcebergWork if "server" in each else Work)(**each) for each in command["works"]]
     if command["do"] == "change":
-        return _obey_change(warehouse, command, works[0])  # type: ignore[arg-type]
+        return _obey_change(warehouse, command, works[0] if works else None)  # type: ignore[arg-type]
     if command["do"] == "steps":
         return _answer(*_forked(lambda: _steps(warehouse, works[0])))
     if command["do"] == "die":

@@ -18,6 +18,7 @@ from spark_jobs.contract.maintenance import (
     RollbackSpec,
 )
 from spark_jobs.errors import ErrorCode, JobError
+from tests.connectors.paimon.branching import from_begin_to_end
 from tests.judge.hdfs_server import Hdfs
 from tests.support.paimon_tables import NAME, create, overwrite, read, snapshot_ids
 
@@ -99,3 +100,7 @@ def test_rollback_then_orphans(
     assert report.data_files == 3
     assert len(warehouse.files(".parquet")) == 2
     assert read(warehouse.connector) == [{"id": 2, "k": "x"}]
+
+
+def test_a_branch_from_begin_to_end(warehouse: Warehouse) -> None:
+    from_begin_to_end(warehouse.connector)

@@ -182,6 +182,26 @@ def test_upsert_then_dbt_models_then_a_person_forgotten_for_good(kitchen: Kitche
     assert [file for file in left if Path(file).parent.name not in ("manifest", "metadata")] == []
 
 
+def test_a_day_that_is_wrong_is_never_seen(kitchen: Kitchen) -> None:
+    head = "item,price,unit\n"
+    kitchen.land("prices/2026-03-01", head + "1,10.00,kg\n2,20.00,kg\n3,30.00,piece\n")
+    kitchen.land("prices/2026-03-02", head + "1,11.00,kg\n2,9.00,kg\n3,30.00,piece\n")
+    kitchen.land("prices/2026-03-03", head + "1,11.00,kg\n")
+    kitchen.land("prices/2026-03-04", head + "1,11.00,kg\n2,20.00,kg\n4,40.00,piece\n")
+    kitchen.run("checked_load", "2026-03-01", day="2026-03-01")
+    first = kitchen.rows("shop.prices")
+
+    for day, told in (("02", "no price falls to less than half"), ("03", "max_deleted_share")):
+        done = kitchen.run_anyhow("checked_load", f"2026-03-{day}", {}, day=f"2026-03-{day}")
+        assert "GUARD_FAILED" in done.stdout
+        assert told in done.stdout
+        assert kitchen.rows("shop.prices") == first
+    kitchen.run("checked_load", "2026-03-04", day="2026-03-04")
+
+    prices = [row[:2] for row in kitchen.rows("shop.prices")]
+    assert prices == [(1, "11.00"), (2, "20.00"), (4, "40.00")]
+
+
 def test_a_day_is_replaced_as_often_as_it_runs(kitchen: Kitchen) -> None:
     kitchen.land("sales/2026-03-01", "shop,amount\nulm,1.50\nulm,2.50\nbonn,3.00\n")
     kitchen.land("sales/2026-03-02", "shop,amount\nulm,9.00\n")

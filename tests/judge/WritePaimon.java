@@ -84,6 +84,8 @@ import org.apache.paimon.types.RowType;
  * {"mode": "delete", "column": "id", "values": [1]}
  * {"mode": "columns", "columns": ["a"], "first": 0, "rows": [[1], [2]]}
  * {"mode": "branch", "name": "b", "tag": "start"}
+ * {"mode": "forward", "name": "b"}
+ * {"mode": "drop_branch", "name": "b"}
  * {"mode": "compact", "full": true, "buckets": [0]}
  * {"mode": "expire", "keeps_changelogs": true}
  * </pre>
@@ -157,6 +159,12 @@ public final class WritePaimon {
                 case "branch":
                     table.createTag(request.get("tag").asText());
                     table.createBranch(request.get("name").asText(), request.get("tag").asText());
+                    return;
+                case "forward":
+                    table.fastForward(request.get("name").asText());
+                    return;
+                case "drop_branch":
+                    table.deleteBranch(request.get("name").asText());
                     return;
                 case "columns":
                     columns(table, request);

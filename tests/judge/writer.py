@@ -126,6 +126,14 @@ class JavaTable:
         self._ask(mode="branch", name=branch, tag=f"before-{branch}")
         return JavaTable(self.warehouse, self.name, self.kinds, branch)
 
+    def forward(self, branch: str) -> None:
+        """Paimon's own fast-forward to a branch."""
+        self._ask(mode="forward", name=branch)
+
+    def drop_branch(self, branch: str) -> None:
+        """The end of a branch."""
+        self._ask(mode="drop_branch", name=branch)
+
     def compact(self, *, full: bool = True, buckets: Iterable[int] = ()) -> None:
         """One commit that puts small files together, as Paimon's compaction job does.
 

@@ -37,15 +37,15 @@ _ALARMS = re.compile(r"Traceback|Exception|ERROR|WARN|BrokenPipe|XCom not found|
 _LEVELS = {"warning", "error", "critical"}
 
 DAG = "quiet"
-# Branches of Paimon tables have histories of their own.
 _GROUPS = (
     ("paimon_default", "statements"),
     ("iceberg_quiet", "care"),
     ("iceberg_quiet", "statements"),
     ("paimon_default", "care"),
     ("iceberg_quiet", "branches"),
+    ("paimon_default", "audited"),
 )
-GROUPS = _GROUPS if EVERYTHING else (_GROUPS[part(5)],)
+GROUPS = _GROUPS if EVERYTHING else (_GROUPS[part(6)],)
 _DAG = """
 from datetime import datetime
 
@@ -73,7 +73,9 @@ from airflow_provider_merge.operators.statements import StatementsOperator
 from airflow_provider_merge.operators.table_care import TableCareOperator
 from airflow_provider_merge.operators.tags import CreateTagOperator, DeleteTagOperator
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
+from airflow_provider_merge.operators.undo_run import UndoRunOperator
 from airflow_provider_merge.operators.update import UpdateOperator
+from airflow_provider_merge.operators.write_audit_publish import WriteAuditPublish
 
 ROWS = "(SELECT CAST(id AS BIGINT) AS id, '1' AS p FROM range({0}))"
 
@@ -122,6 +124,8 @@ def care(table, common):
         RemoveOrphanFilesOperator(task_id="orphans", **of_table),
         RollbackOperator(task_id="back", tag="kept", force=True, **of_table),
         DeleteTagOperator(task_id="untag", tag="kept", **of_table),
+        UndoRunOperator(task_id="undo", undo_dag_id="{{ dag.dag_id }}", tables=table, **common,
+            undo_run_id="{{ run_id }}"),
         TableCareOperator(task_id="of_all", tables=table, **common),
     ]
 
@@ -141,7 +145,18 @@ def branches(table, common):
     ]
 
 
-KINDS = {"statements": statements, "care": care, "branches": branches}
+def audited(table, common):
+    return [
+        CreateBranchOperator(task_id="branch", branch="b", target=table, **common),
+        FastForwardOperator(task_id="forward", to="b", target=table, **common),
+        DeleteBranchOperator(task_id="unbranch", branch="b", target=table, **common),
+        WriteAuditPublish("group", **common,
+            statements=[sql_statement("a", f"INSERT INTO {table} SELECT * FROM {ROWS.format(2)}")],
+            checks={"ids": f"SELECT * FROM {table} WHERE id IS NULL"}),
+    ]
+
+
+KINDS = {"statements": statements, "care": care, "branches": branches, "audited": audited}
 
 
 def tasks(conn_id, name):

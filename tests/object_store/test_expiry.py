@@ -32,6 +32,7 @@ from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.maintenance import ConnectorMaintenance
 from spark_jobs.storage import removal
 from spark_jobs.storage.removal import BulkRemover
+from tests.connectors.paimon.branching import from_begin_to_end
 from tests.support.paimon_tables import NAME, begin, create, overwrite, read, snapshot_ids
 from tests.support.proxy import Plan, Proxy, proxy_before
 from tests.support.stores import ObjectStore
@@ -194,6 +195,10 @@ def test_a_tag_is_made_once(warehouse: Warehouse) -> None:
         warehouse.care.create_tag(NAME, CreateTagSpec("t", 3))
 
     assert raised.value.code is ErrorCode.TAG_EXISTS
+
+
+def test_a_branch_from_begin_to_end(warehouse: Warehouse) -> None:
+    from_begin_to_end(warehouse.connector)
 
 
 @pytest.mark.parametrize("way", ["driver", "spark"])

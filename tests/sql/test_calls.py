@@ -120,6 +120,7 @@ def test_a_table_without_a_database_is_of_the_one_in_use() -> None:
 
 WRONG = {
     "CALL system.expire_snapshots(tabel => 'db.t')": ("has no argument tabel", "Known: table"),
+    "CALL sys.create_branch('db.t', 'b')": ("without tag", "an empty branch"),
     "CALL system.expire_snapshots()": ("the argument table is missing", ""),
     "CALL system.expire_snapshots('db.t', table => 'db.t')": ("table is given twice", ""),
     "CALL system.expire_snapshots(table => 'db.t', 5)": ("stands behind one that has one", ""),

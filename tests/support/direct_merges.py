@@ -53,6 +53,8 @@ def merge_rows(
     is_deleted: Callable[[Row], bool],
     *,
     may_exist: bool = False,
+    operation_id: str = "",
+    properties: Mapping[str, str] | None = None,
 ) -> CommittedSnapshot | None:
     """Delete or update the rows whose keys ``source`` has, and insert the others of ``source``.
 
@@ -68,7 +70,7 @@ def merge_rows(
     if not changes:
         return None
     write = MergeWrite(
-        Operation(f"merge-{uuid.uuid4().hex}", "digest", {}),
+        Operation(operation_id or f"merge-{uuid.uuid4().hex}", "digest", {}),
         connector.metadata.plan_files(table),
         (tuple(assigned), (), ()),
         (),
@@ -79,7 +81,7 @@ def merge_rows(
     try:
         batches = (keyed_batches if table.key_columns else _batches)(table, changes)
         fragments = store(handle, *batches, task=uuid.uuid4().hex)
-        return connector.writes.finish_merge(table, handle, fragments, {})
+        return connector.writes.finish_merge(table, handle, fragments, properties or {})
     except BaseException:
         connector.writes.abort_merge(table, handle)
         raise

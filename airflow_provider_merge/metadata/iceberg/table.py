@@ -34,6 +34,7 @@ from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.properties import OPERATION_ID, STATEMENT
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.undone import PARTIAL, Undone
 from spark_jobs.errors import CatalogError, ErrorCode, JobError
 from spark_jobs.formats.iceberg.compaction import CompactionThresholds, refuse_uncompactable
 
@@ -98,12 +99,14 @@ class IcebergTable:
     def made_by(self, operation_id: str) -> IcebergSnapshot | None:
         """The newest snapshot of an operation; None: none of those that are retained.
 
-        A compaction makes a snapshot for each of its groups, of which none tells whether it has
-        come to its end.
+        One that was taken back since is none. A compaction makes a snapshot for each of its groups,
+        an undo one in each table, of which none tells whether it has come to its end.
         """
+        undone = Undone()
         for snapshot in self.branch.newest_first():
-            is_group = snapshot.properties.get(STATEMENT) == CompactSpec.kind
-            if snapshot.properties.get(OPERATION_ID) == operation_id and not is_group:
+            told = snapshot.properties
+            counts = undone.counts(told) and told.get(STATEMENT) not in PARTIAL
+            if counts and told.get(OPERATION_ID) == operation_id:
                 return snapshot
         return None
 

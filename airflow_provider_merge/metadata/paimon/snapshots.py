@@ -17,9 +17,9 @@ from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.files import list_names, read_text, remove
 from airflow_provider_merge.storage.locations import child
 from spark_jobs.contract.branches import MAIN_BRANCH
-from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.properties import OPERATION_ID, STATEMENT
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.undone import PARTIAL, Undone
 from spark_jobs.formats.paimon.metadata_files import (
     entry_name,
     entry_path,
@@ -115,8 +115,9 @@ class PaimonSnapshots:
         """The snapshot of an operation whose job did not get to its end; None: none is known.
 
         Searched from the newest back to the base that the job's guard names. A job without a guard
-        has made no snapshot, or has stored its result. A compaction makes a snapshot for each of
-        its groups, of which none tells whether it has come to its end.
+        has made no snapshot, or has stored its result. One that was taken back since is none. A
+        compaction makes a snapshot for each of its groups, of which none tells whether it has come
+        to its end.
 
         Raises:
             CatalogError: METADATA_UNREADABLE.
@@ -124,11 +125,13 @@ class PaimonSnapshots:
         base = self._guarded(operation_id)
         if base is None:
             return None
+        undone = Undone()
         for snapshot in self.newest_first():
             if snapshot.snapshot_id < base:
                 return None
-            is_group = snapshot.properties.get(STATEMENT) == CompactSpec.kind
-            if snapshot.properties.get(OPERATION_ID) == operation_id and not is_group:
+            told = snapshot.properties
+            counts = undone.counts(told) and told.get(STATEMENT) not in PARTIAL
+            if counts and told.get(OPERATION_ID) == operation_id:
                 return snapshot
         return None
 

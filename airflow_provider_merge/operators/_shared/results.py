@@ -15,6 +15,7 @@ from spark_jobs.contract.query import QueryReport
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import ClauseMetrics, GuardReport, JobResult, Metrics, PlanReport
 from spark_jobs.contract.source_names import called
+from spark_jobs.contract.undo import TableUndo, UndoReport
 
 _COUNTS = (
     "source_rows",
@@ -37,6 +38,7 @@ _CLEANED = ("schemas", "partition_specs")
 _COMPACTED = ("rows", "vectors_removed", "indexes_lost", "changelog_files")
 _READ = ("files", "bytes", "records")
 _NOT_STORED = ("lost_values", "lost_records", "quarantined")
+_UNDONE = ("files_removed", "files_restored", "deletes_restored", "bytes_copied")
 _SHOWN_PARTITIONS = 20
 _FILES = ("files_total", "files_scanned", "files_rewritten", "files_added", "files_removed")
 
@@ -62,7 +64,8 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
 
     For statements that take care of a table, the rest are the fields of ``MaintenanceReport`` or,
     for a compaction, snapshot ids, ``rounds`` and the fields of ``CompactionReport``; for ALTER
-    TABLE, the fields of ``AlterTableReport``; for others
+    TABLE, the fields of ``AlterTableReport``; for an undo those of ``UndoReport``, and no target;
+    for others
     snapshot ids, ``metrics``, ``partitions`` and ``schema_changes``, and for a dry run
     ``partition_metrics`` and the ``ticket`` that can be approved, or the ``plan``.
     """
@@ -72,6 +75,12 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
             "status": result.status,
             "target": result.target,
             **codec.encode(result.maintenance),
+        }
+    if result.undo is not None:
+        return {
+            "operation_id": result.operation_id,
+            "status": result.status,
+            **codec.encode(result.undo),
         }
     if result.alteration is not None:
         return {
@@ -157,6 +166,7 @@ def result_table(result: JobResult) -> str:
         "compaction": _compaction_table,
         "alteration": _alteration_table,
         "plan": _plan_table,
+        "undo": _undo_table,
     }
     for name, table in reports.items():
         if (report := getattr(result, name)) is not None:
@@ -254,6 +264,30 @@ def _maintenance_table(result: JobResult, report: MaintenanceReport) -> str:
         then = "snapshots afterwards:" if is_dry else "snapshots"
         lines.append(f"  {then} {report.earliest_snapshot_id} to {report.latest_snapshot_id}")
     return "\n".join(lines)
+
+
+def _undo_table(result: JobResult, report: UndoReport) -> str:
+    lines = [f"undo: {result.status}"]
+    for table in report.tables:
+        snapshot = "" if table.snapshot_id is None else f", snapshot {table.snapshot_id}"
+        lines.append(f"  {table.table}: {table.outcome}{snapshot}{_why(table)}")
+        if table.commits:
+            lines.append(
+                f"    rows that go {table.inserted:,} | come back {table.deleted:,} | get former "
+                f"values {table.updated:,}; {_cells(table, _UNDONE)}"
+            )
+        lines += [
+            f"    snapshot {each.snapshot_id}: {each.statement} of task {each.task_id}, operation "
+            f"{each.operation_id}"
+            for each in table.commits[:_SHOWN_PARTITIONS]
+        ]
+        if table.oldest is not None:
+            lines.append(f"    snapshots before {table.oldest} have expired")
+    return "\n".join([*lines, *_seconds(result.metrics)])
+
+
+def _why(table: TableUndo) -> str:
+    return f", {table.reason}" if table.reason else ""
 
 
 def _alteration_table(result: JobResult, report: AlterTableReport) -> str:

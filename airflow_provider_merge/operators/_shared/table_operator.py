@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from airflow_provider_merge.assets import same_asset, table_asset
 from airflow_provider_merge.checks.plain_texts import require_plain
@@ -37,6 +37,7 @@ from spark_jobs.contract import codec
 from spark_jobs.contract.alter_table import AlterTableSpec
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionStatement
+from spark_jobs.contract.maintenance import BranchStatement
 from spark_jobs.contract.request import JobRequest, TableName
 from spark_jobs.contract.result import ErrorInfo, JobResult
 from spark_jobs.contract.statements import CreateTableSpec, RowStatement, redefines
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 class TableOperator(TableRequestOperator):
     """Runs one statement on ``target`` as a Spark job."""
 
-    emits_asset_event: ClassVar[bool] = True
+    emits_asset_event: bool = True
     emit_partition_keys: bool = False
     # Where the text of the statement stands, if it was given as a file.
     sql_file: str = ""
@@ -126,8 +127,8 @@ class TableOperator(TableRequestOperator):
         Raises:
             JobError: naming the parameter or the line.
         """
-        if isinstance(request.statement, CreateTableSpec | AlterTableSpec):
-            check.hook.refuse_definition(request.statement)
+        if isinstance(request.statement, CreateTableSpec | AlterTableSpec | BranchStatement):
+            check.hook.refuse_statement(request.statement)
         if not isinstance(request.statement, RowStatement | PartitionStatement | CompactSpec):
             return
         try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.operators._shared.configured_limits import configured_limits, limited
 from airflow_provider_merge.operators._shared.named_catalogs import of_connection
+from airflow_provider_merge.operators._shared.on_branch import OnBranch
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id, task_origin
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.table_names import parse_table_name
@@ -31,6 +32,8 @@ class TableRequestOperator(SparkJobOperator):
 
     template_fields: Sequence[str] = ("target", *SparkJobOperator.template_fields)
     after_ended_try: str = "fail"
+    # Where a statement of a group that publishes later reads and writes instead.
+    on_branch: OnBranch | None = None
 
     def __init__(self, *, target: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -111,7 +114,8 @@ class TableRequestOperator(SparkJobOperator):
             guards=self.guards(),
             approved=self.approval(),
         )
-        return of_connection(request, hook)
+        asked = of_connection(request, hook)
+        return asked if self.on_branch is None else self.on_branch.changed(asked)
 
     def guards(self) -> Guards | None:
         """What must hold of the changes, from rendered parameters; None: nothing in particular.

@@ -11,6 +11,7 @@ from spark_jobs.connectors.iceberg.compaction.compaction import IcebergCompactio
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.maintenance.table_branches import IcebergBranches
 from spark_jobs.connectors.iceberg.maintenance.table_maintenance import IcebergMaintenance
+from spark_jobs.connectors.iceberg.maintenance.undo import IcebergUndo
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
 from spark_jobs.connectors.iceberg.read.scan import IcebergScan
 from spark_jobs.contract.request import CatalogSpec
@@ -45,5 +46,6 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         compaction=IcebergCompaction(opened, metadata, notes),
         branches=IcebergBranches(opened, metadata),
         alterations=IcebergAlterations(opened, metadata),
+        undo=IcebergUndo(opened, metadata),
         locate=lambda uri: source_location(uri, stored),
     )

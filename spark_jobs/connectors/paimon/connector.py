@@ -13,8 +13,11 @@ from spark_jobs.connectors.paimon.commit.publish import SnapshotFiles, SnapshotS
 from spark_jobs.connectors.paimon.compaction.compaction import PaimonCompaction
 from spark_jobs.connectors.paimon.library import catalogs, rest_catalog
 from spark_jobs.connectors.paimon.library.catalog_options import catalog_options
+from spark_jobs.connectors.paimon.maintenance.server_branches import ServerBranches
 from spark_jobs.connectors.paimon.maintenance.server_maintenance import ServerMaintenance
+from spark_jobs.connectors.paimon.maintenance.table_branches import PaimonBranches
 from spark_jobs.connectors.paimon.maintenance.table_maintenance import PaimonMaintenance
+from spark_jobs.connectors.paimon.maintenance.undo import PaimonUndo
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.read.scan import PaimonScan
 from spark_jobs.contract.request import CatalogSpec
@@ -54,6 +57,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         metadata = PaimonMetadata(opened, storage)
         snapshots: SnapshotStore = SnapshotFiles(storage.files)
         maintenance: ConnectorMaintenance = PaimonMaintenance(metadata, storage)
+        branches = PaimonBranches(metadata, storage, snapshots)
         server = None
     elif metastore == REST:
         storage = open_warehouse(catalog.warehouse, options, is_exclusive=False)
@@ -62,6 +66,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         metadata = PaimonMetadata(opened, storage)
         snapshots = CatalogServer(opened)
         maintenance = ServerMaintenance(metadata, storage, opened)
+        branches = ServerBranches(metadata, storage, snapshots, opened)
         server = opened
     else:
         raise NotSupportedError(
@@ -74,8 +79,10 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         writes=PaimonMergeWrites(metadata, storage.filesystem, snapshots),
         storage=open_workspace(catalog, options, storage),
         maintenance=maintenance,
+        branches=branches,
         compaction=PaimonCompaction(metadata, storage.filesystem, snapshots),
         alterations=PaimonAlterations(metadata, snapshots, storage, server),
+        undo=PaimonUndo(metadata, storage.filesystem, snapshots),
         locate=lambda uri: source_location(uri, options),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +36,7 @@ class DirectWrite:
     reads: bool = True
     name: TableName = NAME
     changes: Sequence[SchemaChange] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.table: TableHandle = self.connector.metadata.load_table(self.name)
@@ -76,7 +77,7 @@ class DirectWrite:
 
     def publish(self) -> CommittedSnapshot:
         """Publish what was stored."""
-        properties = {OPERATION_ID: self.operation_id}
+        properties = {OPERATION_ID: self.operation_id, **self.properties}
         return self.connector.writes.finish_merge(
             self.table, self.handle, self.fragments, properties
         )

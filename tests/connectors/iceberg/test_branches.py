@@ -18,7 +18,7 @@ from spark_jobs.contract.maintenance import (
 from spark_jobs.contract.properties import DAG_ID
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode
-from spark_jobs.spi.branches import ConnectorBranches
+from spark_jobs.spi.branches import ConnectorBranches, Publishing
 from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.answers import answering, lost_answer, lost_request
 from tests.connectors.iceberg.plain_history import (
@@ -35,6 +35,7 @@ from tests.connectors.iceberg.plain_history import (
 from tests.connectors.iceberg.plain_tables import PlainCatalog
 
 AUDIT = TableName("db", "t$branch_audit")
+MAKER = Publishing({})
 _DAY = 86_400_000
 
 
@@ -129,7 +130,7 @@ def test_what_a_lost_answer_did_is_found(
     answering(connector, monkeypatch, lost)
     assert branches.create_branch(NAME, CreateBranchSpec("audit", first)).snapshot_id == first
     answering(connector, monkeypatch, lost)
-    forwarded = branches.fast_forward(AUDIT, FastForwardSpec("main"), dry_run=False)
+    forwarded = branches.fast_forward(AUDIT, FastForwardSpec("main"), MAKER, dry_run=False)
     assert forwarded.snapshot_id == newest
     assert references(catalog)["audit"] == ("branch", newest, None)
     answering(connector, monkeypatch, lost)
@@ -167,13 +168,13 @@ def test_a_branch_goes_forward_to_what_builds_on_it(
     append(catalog, 4, "audit")
     head = references(catalog)["audit"][1]
 
-    preview = branches.fast_forward(NAME, FastForwardSpec("audit"), dry_run=True)
+    preview = branches.fast_forward(NAME, FastForwardSpec("audit"), MAKER, dry_run=True)
     assert (preview.snapshot_id, ids(catalog)) == (head, [0, 1, 2])
-    assert branches.fast_forward(NAME, FastForwardSpec("audit"), dry_run=False) == preview
+    assert branches.fast_forward(NAME, FastForwardSpec("audit"), MAKER, dry_run=False) == preview
     assert ids(catalog) == [0, 1, 2, 3, 4]
-    assert not branches.fast_forward(NAME, FastForwardSpec("audit"), dry_run=False).changes
+    assert not branches.fast_forward(NAME, FastForwardSpec("audit"), MAKER, dry_run=False).changes
     code, text = refusal(
-        lambda: branches.fast_forward(NAME, FastForwardSpec("lost"), dry_run=False)
+        lambda: branches.fast_forward(NAME, FastForwardSpec("lost"), MAKER, dry_run=False)
     )
     assert code is ErrorCode.BRANCH_NOT_FOUND
     assert "Use one of: audit, main" in text
@@ -196,7 +197,7 @@ def test_a_branch_with_commits_of_its_own_does_not_go_forward(
     answering(connector, monkeypatch, appended_meanwhile)
 
     code, text = refusal(
-        lambda: branches.fast_forward(NAME, FastForwardSpec("audit"), dry_run=False)
+        lambda: branches.fast_forward(NAME, FastForwardSpec("audit"), MAKER, dry_run=False)
     )
 
     assert code is ErrorCode.BRANCHES_DIVERGED

@@ -13,7 +13,7 @@ from spark_jobs.contract.maintenance import CherryPickSpec
 from spark_jobs.contract.properties import OPERATION_ID, REQUEST_DIGEST
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode
-from spark_jobs.spi.branches import Picking
+from spark_jobs.spi.branches import Publishing
 from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.answers import answering, lost_answer, lost_request
 from tests.connectors.iceberg.plain_history import (
@@ -53,8 +53,8 @@ def pick(
     connector: Connector, operation_id: str = "op", name: TableName = NAME, **spec: Any
 ) -> Any:
     assert connector.branches is not None
-    picking = Picking({OPERATION_ID: operation_id, REQUEST_DIGEST: "d"})
-    return connector.branches.cherry_pick(name, CherryPickSpec(**spec), picking, dry_run=False)
+    publishing = Publishing({OPERATION_ID: operation_id, REQUEST_DIGEST: "d"})
+    return connector.branches.cherry_pick(name, CherryPickSpec(**spec), publishing, dry_run=False)
 
 
 def newest(catalog: PlainCatalog) -> Any:

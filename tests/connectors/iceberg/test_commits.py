@@ -9,12 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from spark_jobs.contract.maintenance import SetCurrentSnapshotSpec
 from spark_jobs.contract.operation_files import base_path
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.answers import answering, lost_answer, lost_request, refused
 from tests.connectors.iceberg.direct import DirectWrite, found, ids_in, ids_of
-from tests.connectors.iceberg.plain_tables import PlainCatalog
+from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
 
 SCHEMA = pa.schema([("id", pa.int64()), ("s", pa.string())])
 
@@ -254,6 +255,19 @@ def test_a_retry_knows_that_history_is_lost(catalog: PlainCatalog, connector: Co
 
     assert caught.value.code is ErrorCode.COMMIT_HISTORY_EXPIRED
     assert found(connector, "another") is None
+
+
+def test_what_a_branch_lost_was_not_committed(catalog: PlainCatalog, connector: Connector) -> None:
+    first = library_table(catalog).current_snapshot().snapshot_id
+    append_beside(catalog)
+    write = DirectWrite(connector)
+    back = SetCurrentSnapshotSpec(first, force=True)
+    assert connector.branches is not None
+
+    connector.branches.set_current_snapshot(NAME, back, dag_id="", dry_run=False)
+    append_beside(catalog)
+
+    assert found(connector, write.operation_id) is None
 
 
 def test_a_retry_knows_that_the_first_snapshot_of_a_table_is_lost(tmp_path: Path) -> None:

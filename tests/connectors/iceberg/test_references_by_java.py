@@ -93,3 +93,39 @@ def test_spark_goes_on_with_branches_that_were_made_here(iceberg_spark: IcebergS
     assert care("dropped", DeleteBranchSpec("audit")).status == "committed"
     judge.sql(f"INSERT INTO {table} VALUES (6)")
     assert [row["name"] for row in judge.sql(f"SELECT name FROM {table}.refs")] == ["main"]
+
+
+def test_spark_reads_each_side_of_what_is_audited(
+    spark: SparkSession, iceberg_spark: IcebergSpark
+) -> None:
+    judge, table = iceberg_spark, f"{CATALOG}.db.audited"
+
+    def care(operation_id: str, spec: Any) -> str:
+        request = JobRequest(operation_id, TableName("db", "audited"), catalog_of(judge), spec)
+        result = run(request, None)
+        assert result.error is None, result.error
+        return result.status
+
+    def ids(version: str = "") -> list[int]:
+        return [row["id"] for row in judge.sql(f"SELECT id FROM {table} {version} ORDER BY id")]
+
+    judge.sql(f"CREATE TABLE {table} (id BIGINT) USING iceberg", f"INSERT INTO {table} VALUES (1)")
+    # A first attempt, which fails at a check: the next one begins anew.
+    for attempt in ("first", "second"):
+        care(f"old-{attempt}", DeleteBranchSpec("wap_1", if_exists=True))
+        care(f"begin-{attempt}", CreateBranchSpec("wap_1"))
+        text = "INSERT INTO db.`audited$branch_wap_1` SELECT id FROM s"
+        done_here(spark, judge, text, "SELECT 2 AS id")
+        assert ids() == [1]
+        assert ids("VERSION AS OF 'wap_1'") == [1, 2]
+    judge.sql(f"INSERT INTO {table}.branch_wap_1 VALUES (3)")
+    assert ids() == [1]
+
+    assert care("publish", FastForwardSpec("wap_1")) == "committed"
+    assert care("publish-too", FastForwardSpec("wap_1")) == "unchanged"
+
+    assert ids() == ids("VERSION AS OF 'wap_1'") == [1, 2, 3]
+    judge.sql(f"INSERT INTO {table} VALUES (4)", f"INSERT INTO {table}.branch_wap_1 VALUES (5)")
+    assert care("end", DeleteBranchSpec("wap_1")) == "committed"
+    judge.sql(f"INSERT INTO {table} VALUES (6)")
+    assert ids() == [1, 2, 3, 4, 6]

@@ -36,13 +36,15 @@ Values = Mapping[int, Any]
 class NewDataFile:
     """A new file of the partition ``partition`` (Avro's values by field id, but decimals).
 
-    ``sequence_number`` None: that of its snapshot.
+    ``sequence_number`` None: that of its snapshot; the same for ``file_number``, that of the
+    snapshot that added the file.
     """
 
     spec_id: int
     partition: Values
     record: Mapping[str, Any]
     sequence_number: int | None = None
+    file_number: int | None = None
 
     def of_number(self, sequence_number: int | None) -> NewDataFile:
         """The same with a sequence number."""

@@ -8,6 +8,7 @@ from spark_jobs.connectors.iceberg.commit.gap import snapshots_since, summary_of
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, ancestors
 from spark_jobs.connectors.shared.commit.refusals import expired
 from spark_jobs.contract.properties import OPERATION_ID
+from spark_jobs.contract.undone import Undone, counting
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.formats.iceberg.holds import Base
 from spark_jobs.spi.tables import CommittedSnapshot
@@ -18,15 +19,17 @@ def find_commit(
 ) -> CommittedSnapshot | None:
     """The snapshot that the operation committed, searched for from the branch's head backwards.
 
-    No try of the operation writes anything before it notes its ``base``.
+    One that was taken back since is none. No try of the operation writes anything before it notes
+    its ``base``.
 
     Raises:
         CommitError: COMMIT_HISTORY_EXPIRED: snapshots since the base have expired.
     """
+    undone = Undone()
     for each in ancestors(table):
-        if _maker(each) == operation_id:
+        if undone.counts(summary_of(each)) and _maker(each) == operation_id:
             return _committed(each)
-        if base is not None and each.snapshot_id == base.snapshot_id:
+        if base is not None and _is_before(each, base):
             return None
     if base is not None and snapshots_since(table, base) is None:
         raise CommitError(
@@ -38,24 +41,37 @@ def find_commit(
     return None
 
 
+def _is_before(snapshot: Any, base: Base) -> bool:
+    """Whether no operation on ``base`` made a snapshot, or one that it builds on.
+
+    It need not be the base itself: the branch may have been moved, or made anew, since then.
+    Version 1 has no sequence numbers.
+    """
+    number = snapshot.sequence_number
+    return snapshot.snapshot_id == base.snapshot_id or bool(
+        number and number <= base.sequence_number
+    )
+
+
 def find_commits(table: PinnedTable, operation_id: str) -> list[CommittedSnapshot]:
-    """All snapshots of the operation that have not expired, oldest first."""
-    found = [each for each in ancestors(table) if _maker(each) == operation_id]
+    """All snapshots of the operation that count and have not expired, oldest first."""
+    found = [e for e in counting(ancestors(table), summary_of) if _maker(e) == operation_id]
     return [_committed(each) for each in reversed(found)]
 
 
 def recall(table: PinnedTable, snapshot_id: int) -> CommittedSnapshot | None:
     """The snapshot of this id, if the branch's head leads to it.
 
-    None: the branch was rolled back, or never had it.
+    None: the branch was rolled back, or never had it, or a later commit took it back.
 
     Raises:
         CommitError: COMMIT_HISTORY_EXPIRED: it may have expired.
     """
-    oldest = None
+    oldest, undone = None, Undone()
     for each in ancestors(table):
+        counts = undone.counts(summary_of(each))
         if each.snapshot_id == snapshot_id:
-            return _committed(each)
+            return _committed(each) if counts else None
         oldest = each
     is_whole = oldest is None or oldest.parent_snapshot_id is None
     if is_whole or table.metadata.snapshot_by_id(snapshot_id) is not None:

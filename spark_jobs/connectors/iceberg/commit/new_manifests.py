@@ -253,6 +253,7 @@ class SnapshotFiles:
                 "status": ADDED,
                 "snapshot_id": self._snapshot_id,
                 "sequence_number": file.sequence_number,
+                "file_sequence_number": file.file_number,
                 "data_file": {**file.record, "partition": partition},
             }
             records.append(completed(schema, entry))

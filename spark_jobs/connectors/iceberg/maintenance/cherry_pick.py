@@ -29,7 +29,7 @@ from spark_jobs.contract.maintenance import CherryPickSpec, MaintenanceReport
 from spark_jobs.contract.properties import BASE_SNAPSHOT_ID, OPERATION_ID, REQUEST_DIGEST
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, CommitError, ErrorCode, JobError, RequestError
-from spark_jobs.spi.branches import Picking
+from spark_jobs.spi.branches import Publishing
 
 STAGED_ID: Final = "wap.id"
 PUBLISHED_ID: Final = "published-wap-id"
@@ -43,7 +43,7 @@ class CherryPick:
 
     changes: NotedChanges
     spec: CherryPickSpec
-    picking: Picking
+    publishing: Publishing
     dry_run: bool
 
     def run(self) -> MaintenanceReport:
@@ -78,7 +78,7 @@ class CherryPick:
             return _report(int(staged.snapshot_id))
         publisher = SnapshotCommits(commits.catalog, commits.metadata, handle, staged.snapshot_id)
         recorded = {**self._properties(table), **_link(staged)}
-        done = publisher.publish(table, changes, recorded, self.picking.require_wanted)
+        done = publisher.publish(table, changes, recorded, self.publishing.require_wanted)
         return None if done is None else _report(done.snapshot_id)
 
     def _earlier(self, table: PinnedTable) -> MaintenanceReport | None:
@@ -86,7 +86,7 @@ class CherryPick:
         forwarded = self.changes.done(table)
         if forwarded is not None:
             return forwarded
-        mine = self.picking.properties
+        mine = self.publishing.properties
         found = find_commit(table, mine[OPERATION_ID], None)
         if found is None or found.properties.get(REQUEST_DIGEST) != mine[REQUEST_DIGEST]:
             return None
@@ -100,7 +100,7 @@ class CherryPick:
     def _properties(self, table: PinnedTable) -> dict[str, str]:
         head = pointer(table, table.branch)
         base = "" if head is None else str(head)
-        return {**self.picking.properties, BASE_SNAPSHOT_ID: base}
+        return {**self.publishing.properties, BASE_SNAPSHOT_ID: base}
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from spark_jobs.contract.maintenance import (
     SetCurrentSnapshotSpec,
 )
 from spark_jobs.contract.request import TableName
-from spark_jobs.spi.branches import Picking
+from spark_jobs.spi.branches import Publishing
 from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
 
 
@@ -46,9 +46,16 @@ class IcebergBranches:
         return branches.delete_branch(self._noted(whole, note), spec, dry_run=dry_run)
 
     def fast_forward(
-        self, name: TableName, spec: FastForwardSpec, *, dry_run: bool, note: ChangeNote = NO_NOTE
+        self,
+        name: TableName,
+        spec: FastForwardSpec,
+        publishing: Publishing,
+        *,
+        dry_run: bool,
+        note: ChangeNote = NO_NOTE,
     ) -> MaintenanceReport:
-        """Move the branch to a snapshot that comes from its head."""
+        """Move the branch to a snapshot that comes from its head; none is made."""
+        del publishing
         return branches.fast_forward(self._noted(name, note), spec, dry_run=dry_run)
 
     def set_current_snapshot(
@@ -67,13 +74,13 @@ class IcebergBranches:
         self,
         name: TableName,
         spec: CherryPickSpec,
-        picking: Picking,
+        publishing: Publishing,
         *,
         dry_run: bool,
         note: ChangeNote = NO_NOTE,
     ) -> MaintenanceReport:
         """Publish the changes of a staged snapshot on the branch."""
-        return CherryPick(self._noted(name, note), spec, picking, dry_run).run()
+        return CherryPick(self._noted(name, note), spec, publishing, dry_run).run()
 
     def _noted(self, name: TableName, note: ChangeNote) -> NotedChanges:
         return NotedChanges(MetadataCommits(self.catalog, self.metadata, name), note)

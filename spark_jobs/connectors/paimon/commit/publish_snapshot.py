@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from spark_jobs.connectors.paimon.commit.new_snapshot import (
     Change,
@@ -22,11 +23,13 @@ def publish_snapshot(
     change: Change,
     commit: Commit,
     require_wanted: Callable[[], None],
+    completed: Callable[[Any], Any] = lambda snapshot: snapshot,
 ) -> int | None:
     """The id of the new snapshot, after that of ``latest``; None if another writer took it.
 
     The manifests of a snapshot that was certainly not published are removed. ``require_wanted`` is
-    called last, and raises a JobError if the snapshot is no longer wanted.
+    called last, and raises a JobError if the snapshot is no longer wanted. ``completed`` turns the
+    snapshot into the one that is published.
 
     Raises:
         CommitError: COMMIT_OUTCOME_UNKNOWN, or COMMIT_CONFLICT: the table is no longer there.
@@ -36,6 +39,7 @@ def publish_snapshot(
     writer = SnapshotWriter(latest, commit)
     with before_publication():
         new = writer.write(change, latest.snapshot)
+        new.snapshot = completed(new.snapshot)
 
     def look_up() -> bool | None:
         found = stored_snapshots.find_snapshot(latest.table, new.snapshot.id)

@@ -27,7 +27,7 @@ def tagged_snapshot(catalog: Any, table: Any, tag: str) -> Any | None:
         except NoSuchResourceException:
             return None
 
-    return _asked(f"tell tag {tag}", get)
+    return asked(f"tell tag {tag}", get)
 
 
 def tag_names(catalog: Any, table: Any) -> list[str]:
@@ -35,7 +35,7 @@ def tag_names(catalog: Any, table: Any) -> list[str]:
     found: list[str] = []
     token: str | None = None
     while True:
-        page = _asked("list tags", partial(_page, catalog, table, token))
+        page = asked("list tags", partial(_page, catalog, table, token))
         found += page.elements
         token = page.next_page_token
         if not token or not page.elements:
@@ -63,7 +63,7 @@ def create_tag(
             return False
         return True
 
-    return _asked(f"create tag {tag}", create)
+    return asked(f"create tag {tag}", create)
 
 
 def delete_tag(catalog: Any, table: Any, tag: str) -> bool:
@@ -77,7 +77,7 @@ def delete_tag(catalog: Any, table: Any, tag: str) -> bool:
             return False
         return True
 
-    return _asked(f"delete tag {tag}", delete)
+    return asked(f"delete tag {tag}", delete)
 
 
 def roll_back(catalog: Any, table: Any, to: int | str, after: int) -> bool:
@@ -93,10 +93,11 @@ def roll_back(catalog: Any, table: Any, to: int | str, after: int) -> bool:
         catalog.rest_api.rollback_to(table.identifier, instant, after)
         return True
 
-    return _asked("roll the table back", rolled_back)
+    return asked("roll the table back", rolled_back)
 
 
-def _asked(task: str, request: Callable[[], T]) -> T:
+def asked(task: str, request: Callable[[], T]) -> T:
+    """The answer to a request; ``task`` is what the server was to do."""
     from pypaimon.api.rest_exception import RESTException
 
     try:

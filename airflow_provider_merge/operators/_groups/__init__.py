@@ -1,0 +1,1 @@
+"""Tasks that only a task group makes."""

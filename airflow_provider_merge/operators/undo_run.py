@@ -1,0 +1,143 @@
+"""``UndoRunOperator``: take back what a run committed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from airflow_provider_merge.hooks.catalog import catalog_hook
+from airflow_provider_merge.operators._shared.configured_limits import configured_limits
+from airflow_provider_merge.operators._shared.measured import measuring
+from airflow_provider_merge.operators._shared.operation_id import task_operation_id, task_origin
+from airflow_provider_merge.operators._shared.outcome import job_outcome, settle_task
+from airflow_provider_merge.operators._shared.results import result_table, xcom_value
+from airflow_provider_merge.operators._shared.run_tables import WantedTables, tables_of_run
+from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
+from airflow_provider_merge.operators._shared.timeouts import telling_timeouts
+from airflow_provider_merge.operators._shared.values import flag, text
+from airflow_provider_merge.task_errors import task_failure
+from airflow_provider_merge.templates import has_template, when_rendered
+from spark_jobs.contract import codec
+from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.undo import OnRefused, UndoReport, UndoRunSpec
+from spark_jobs.errors import JobError
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class UndoRunOperator(SparkJobOperator):
+    """Takes back everything that a run of a DAG committed, by one new snapshot of each table.
+
+    Its tables are found by what their snapshots record. No table is changed if one of them cannot
+    be undone. No asset event is sent. Guide: docs/operators/undo_run.md.
+
+    :param undo_dag_id: the DAG whose run is taken back
+    :param undo_run_id: that run
+    :param tables: a table, or a list of them; patterns such as ``shop.*``; branches as
+        ``shop.orders$branch_audit``; default: all tables of the catalog
+    :param on_refused: ``fail`` (default): nothing is changed if a table cannot be undone; ``skip``:
+        the other tables are undone
+    :param dry_run: true: report what would be taken back, and what is in the way; store nothing
+    :param use_spark: true: run the job through spark-submit
+    """
+
+    template_fields: Sequence[str] = (
+        *SparkJobOperator.template_fields,
+        "undo_dag_id",
+        "undo_run_id",
+        "tables",
+        "on_refused",
+        "dry_run",
+        "use_spark",
+    )
+
+    def __init__(
+        self,
+        *,
+        undo_dag_id: str,
+        undo_run_id: str,
+        tables: Sequence[str] | str | None = None,
+        on_refused: str = "fail",
+        dry_run: bool | str = False,
+        use_spark: bool | str = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.undo_dag_id = undo_dag_id
+        self.undo_run_id = undo_run_id
+        self.tables = tables
+        self.on_refused = on_refused
+        # Takes the place of BaseOperator.dry_run(), which Airflow 3 never calls.
+        self.dry_run = dry_run  # type: ignore[method-assign,assignment]
+        self.use_spark = use_spark
+        if not has_template([getattr(self, name) for name in self.template_fields]):
+            self._check_parameters()
+
+    def needs_session(self) -> bool:
+        """``use_spark`` from rendered parameters."""
+        return flag("use_spark", self.use_spark)
+
+    def is_dry_run(self) -> bool:
+        """``dry_run`` from rendered parameters."""
+        return flag("dry_run", cast("bool | str", self.dry_run))
+
+    @when_rendered
+    @measuring
+    @telling_timeouts
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Find the run's tables, undo them, and return what became of each."""
+        try:
+            self._check_parameters()
+            return self._undone(context)
+        except JobError as error:
+            raise task_failure(error, context) from None
+
+    def _undone(self, context: Context) -> dict[str, Any]:
+        hook, spec = catalog_hook(self.catalog_conn_id), self._spec(["-"])
+        wanted = WantedTables.of("tables", self.tables)
+        names = tables_of_run(hook, spec.dag_id, spec.run_id, wanted)
+        dry_run = self.is_dry_run()
+        operation_id = task_operation_id(context, dry_run=dry_run)
+        if not names:
+            self.log.info("No table has a snapshot of run %s of %s.", spec.run_id, spec.dag_id)
+            status = "dry_run" if dry_run else "unchanged"
+            return {
+                "operation_id": operation_id,
+                "status": status,
+                **codec.encode(UndoReport()),
+            }
+        request = JobRequest(
+            operation_id=operation_id,
+            target=names[0],
+            catalog=hook.catalog_spec(),
+            statement=self._spec([str(each) for each in names]),
+            origin=task_origin(context, self.retries or 0),
+            dry_run=dry_run,
+            text_limits=configured_limits(),
+        )
+        ended = self.submit(request, hook, context)
+        result = job_outcome(request, hook, ended.failure, self.measured.left)
+        self.measured.left(request, result)
+        self.log.info("%s", result_table(result))
+        settle_task(request, hook, self.task_ended(context))
+        return xcom_value(result)
+
+    def _spec(self, tables: Sequence[str]) -> UndoRunSpec:
+        return UndoRunSpec(
+            text("undo_dag_id", self.undo_dag_id) or "",
+            text("undo_run_id", self.undo_run_id) or "",
+            tuple(tables),
+            cast("OnRefused", self.on_refused),
+        )
+
+    def _check_parameters(self) -> None:
+        """Check what needs no catalog.
+
+        Raises:
+            RequestError: REQUEST_INVALID, naming the parameter.
+        """
+        self._spec(["-"])
+        WantedTables.of("tables", self.tables)
+        self.needs_session()
+        self.is_dry_run()

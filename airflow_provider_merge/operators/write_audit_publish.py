@@ -1,0 +1,270 @@
+"""``WriteAuditPublish``: statements on a branch, checks of it, then publication, or none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from airflow.sdk import TaskGroup
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._groups.branch_tasks import (
+    BranchQueryOperator,
+    BranchStatementsOperator,
+    PublishOperator,
+)
+from airflow_provider_merge.operators._shared.sql_parameter import names_sql_file
+from airflow_provider_merge.operators.branches import (
+    CreateBranchOperator,
+    DeleteBranchOperator,
+    FastForwardOperator,
+)
+from airflow_provider_merge.operators.statement_list import ListedStatement, listed_statement
+from airflow_provider_merge.sql.parser import parse_statement
+from airflow_provider_merge.table_names import parse_table_name
+from airflow_provider_merge.task_errors import naming_task
+from airflow_provider_merge.templates import (
+    PLACEHOLDER,
+    has_template,
+    is_known_name,
+    is_template,
+    with_words,
+)
+from spark_jobs.contract.branches import MAIN_BRANCH
+from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.request import TableName
+from spark_jobs.errors import JobError
+
+Check = str | Mapping[str, Any]
+_OPERATIONS: Final = (
+    "merge_into",
+    "update",
+    "delete_from",
+    "insert_into",
+    "insert_overwrite",
+    "truncate_table",
+    "drop_partitions",
+    "sql",
+)
+_ON_FAILURE: Final = ("keep", "delete")
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.-]+")
+# What only the statements take.
+_OF_STATEMENTS: Final = ("max_parallel",)
+# What a check may say of its query.
+_OF_CHECKS: Final = ("sql", "check", "sources", "database", "limit", "session_time_zone")
+
+
+class WriteAuditPublish(TaskGroup):
+    """Tasks that change tables on a branch, check the branch, and publish it if all is well.
+
+    ``delete_old_branch`` and ``create_branch`` begin anew, ``write`` runs the statements on the
+    branch, a task for each check reads the branch, ``publish`` gives the table what the branch has
+    and sends the asset event, ``delete_branch`` ends the branch. Of several tables, each has a task
+    of its own of these. Guide: docs/operators/branches.md.
+
+    :param group_id: the group's name
+    :param statements: as ``statements`` of ``StatementsOperator``, those that change rows
+    :param checks: queries that must return no row, as a list, or by name; or parameters of
+        ``QueryOperator`` such as ``{"sql": …, "check": "all_true"}``. They name the tables without
+        the branch
+    :param targets: the tables that the statements change; default: those that the statements name
+    :param branch: the name of the branch; default: one of this run alone
+    :param on_failure: ``keep`` (default): a branch that is not published stays until the group runs
+        again in this run; ``delete``: it is deleted
+    :param parameters: of all tasks, such as ``catalog_conn_id``, ``conf`` and ``retries``;
+        ``max_parallel`` is that of the statements
+    """
+
+    def __init__(
+        self,
+        group_id: str = "write_audit_publish",
+        *,
+        statements: Sequence[ListedStatement | str],
+        checks: Mapping[str, Check] | Sequence[Check],
+        targets: Sequence[str] | None = None,
+        branch: str = "{{ run_branch() }}",
+        on_failure: str = "keep",
+        tooltip: str = "",
+        default_args: Mapping[str, Any] | None = None,
+        **parameters: Any,
+    ) -> None:
+        of_group: Any = dict(default_args or {})
+        super().__init__(group_id, tooltip=tooltip, default_args=of_group)
+        with naming_task(group_id):
+            if is_template(on_failure) or on_failure not in _ON_FAILURE:
+                known = ", ".join(_ON_FAILURE)
+                raise invalid("on_failure", f"{on_failure!r} is not one of: {known}")
+            _require_branch(branch)
+            named = _checks(checks)
+            tables = _targets(statements, targets)
+        common = {name: each for name, each in parameters.items() if name not in _OF_STATEMENTS}
+        own = {name: each for name, each in parameters.items() if name in _OF_STATEMENTS}
+        with self:
+            begun = [_Line(table, branch, len(tables) > 1, common) for table in tables]
+            write = BranchStatementsOperator(
+                task_id="write",
+                statements=statements,
+                branch=branch,
+                targets=tables,
+                **common,
+                **own,
+            )
+            audits = [
+                BranchQueryOperator(task_id=name, branch=branch, targets=tables, **query, **common)
+                for name, query in named.items()
+            ]
+            for line in begun:
+                line.create >> write  # type: ignore[unused-ignore]
+            write >> audits
+            for audit in audits:
+                audit >> [each.first for each in begun]
+            for line in begun:
+                for other in begun:
+                    if line.rehearsal is not None:
+                        line.rehearsal >> other.publish
+                line.end(always=on_failure == "delete")
+
+
+class _Line:
+    """The tasks of one table: its branch begins, is published, and ends."""
+
+    def __init__(
+        self, table: str, branch: str, is_one_of_several: bool, common: Mapping[str, Any]
+    ) -> None:
+        suffix = f"_{_UNSAFE.sub('_', table)}" if is_one_of_several else ""
+        of_table: dict[str, Any] = {"target": table, **common}
+        self.old = DeleteBranchOperator(
+            task_id=f"delete_old_branch{suffix}", branch=branch, if_exists=True, **of_table
+        )
+        self.create = CreateBranchOperator(
+            task_id=f"create_branch{suffix}", branch=branch, **of_table
+        )
+        # Where one table cannot be published, no other one is.
+        self.rehearsal = None
+        if is_one_of_several:
+            self.rehearsal = FastForwardOperator(
+                task_id=f"may_publish{suffix}", to=branch, dry_run=True, **of_table
+            )
+        self.publish = PublishOperator(task_id=f"publish{suffix}", to=branch, **of_table)
+        self.delete = DeleteBranchOperator(
+            task_id=f"delete_branch{suffix}", branch=branch, if_exists=True, **of_table
+        )
+        self.old >> self.create
+
+    @property
+    def first(self) -> FastForwardOperator:
+        """The first task behind the checks."""
+        return self.publish if self.rehearsal is None else self.rehearsal
+
+    def end(self, *, always: bool) -> None:
+        """Delete the branch once it is published; ``always``: also if it is not."""
+        self.publish >> self.delete
+        if always:
+            self.delete.as_teardown(setups=[self.create])
+
+
+def _require_branch(branch: Any) -> None:
+    if is_template(branch):
+        return
+    if not isinstance(branch, str) or not branch.strip():
+        raise invalid("branch", "is not a name", "Write a name, or leave branch out.")
+    if branch == MAIN_BRANCH:
+        raise invalid("branch", f"{MAIN_BRANCH} is the branch that every table has")
+
+
+def _checks(checks: Any) -> dict[str, dict[str, Any]]:
+    """The parameters of each query, by the ids of tasks."""
+    if isinstance(checks, Mapping):
+        pairs = [(str(name), each) for name, each in checks.items()]
+    elif isinstance(checks, list | tuple):
+        pairs = [(str(number), each) for number, each in enumerate(checks, 1)]
+    else:
+        problem = f"expected a list or a dict of queries, found {type(checks).__name__}"
+        raise invalid("checks", problem, "Write the DAG's checks in the DAG file.")
+    if not pairs:
+        raise invalid("checks", "there is none", "Without a check, use StatementsOperator.")
+    return {f"check_{_UNSAFE.sub('_', name)}": _query(name, each) for name, each in pairs}
+
+
+def _query(name: str, check: Any) -> dict[str, Any]:
+    place = f"checks[{name}]"
+    if isinstance(check, str):
+        return {"sql": check, "check": "no_rows"}
+    if not isinstance(check, Mapping) or "sql" not in check:
+        raise invalid(place, "is neither a query nor a dict with sql", "Write a SELECT.")
+    for parameter in check:
+        if parameter not in _OF_CHECKS:
+            known = ", ".join(_OF_CHECKS)
+            raise invalid(f"{place}.{parameter}", "is unknown", f"Known: {known}.")
+    return {"check": "no_rows", **check}
+
+
+def _targets(statements: Any, targets: Any) -> list[str]:
+    """The tables that get a branch.
+
+    Raises:
+        RequestError: REQUEST_INVALID: a statement is no change of rows; a table is not known yet.
+    """
+    if not isinstance(statements, list | tuple) or not statements:
+        raise invalid("statements", "expected a list of statements", "Write it in the DAG file.")
+    listed = [_changing(each, at) for at, each in enumerate(statements)]
+    if targets is not None:
+        if not isinstance(targets, list | tuple) or not targets:
+            raise invalid("targets", "expected a list of tables", "Write ['db.table'].")
+        given = [
+            each if is_template(each) else parse_table_name(each, "targets") for each in targets
+        ]
+    else:
+        given = [_target(each, at) for at, each in enumerate(listed)]
+    found: dict[str, str] = {}
+    for each in given:
+        if not isinstance(each, TableName):
+            found.setdefault(each, each)
+            continue
+        if each.branch != MAIN_BRANCH:
+            raise invalid("targets", f"{each} is a branch", "Name the table.")
+        parts = (each.catalog, each.database, each.table)
+        found.setdefault(each.folded, ".".join(quote(part) for part in parts if part))
+    return list(found.values())
+
+
+def _changing(statement: Any, at: int) -> Any:
+    if is_template(statement):
+        return statement
+    listed = listed_statement(statement, at)
+    if listed["operation"] not in _OPERATIONS:
+        raise invalid(
+            f"statements[{at}].operation",
+            f"{listed['operation']!r} cannot be done on a branch",
+            f"Run it in a task before the group; on branches: {', '.join(_OPERATIONS)}.",
+        )
+    return listed
+
+
+def _target(statement: Any, at: int) -> TableName:
+    """The table of a statement whose name is no template."""
+    found = None if is_template(statement) else _named(statement)
+    if found is None:
+        raise invalid(
+            "targets",
+            f"the table of statements[{at}] is only known when the task runs",
+            "Give targets, the list of all tables that the statements change.",
+        )
+    return found
+
+
+def _named(statement: Mapping[str, Any]) -> TableName | None:
+    sql, target = statement.get("sql"), statement.get("target")
+    if target is not None:
+        return None if is_template(target) else parse_table_name(target, "target")
+    database = statement.get("database")
+    text = with_words(sql) if isinstance(sql, str) and not names_sql_file(sql) else None
+    if text is None or has_template(statement.get("sources")):
+        return None
+    try:
+        sources = tuple(statement.get("sources") or ())
+        found = parse_statement(text, sources, PLACEHOLDER if is_template(database) else database)
+    except JobError:
+        return None  # the task says what is wrong
+    return found.target if is_known_name(found.target) else None

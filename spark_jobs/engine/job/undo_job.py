@@ -1,0 +1,149 @@
+"""The undo of a run from start to end: all tables are planned before the first one is changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, cast
+
+from spark_jobs.contract.properties import operation_properties
+from spark_jobs.contract.request import TableName
+from spark_jobs.contract.result import JobResult, Metrics
+from spark_jobs.contract.undo import TableUndo, UndoReport, UndoRunSpec
+from spark_jobs.engine.job.request_job import RequestJob
+from spark_jobs.engine.runtime.fence import Fence
+from spark_jobs.engine.runtime.operations import OperationLog
+from spark_jobs.errors import ErrorCode, JobError, NotSupportedError, error_of
+from spark_jobs.spi.undo import ConnectorUndo, Undoing
+
+# What says that a table cannot be undone; anything else is a failure.
+_REFUSALS = frozenset(
+    (
+        ErrorCode.COMMITS_OF_OTHERS,
+        ErrorCode.COMMIT_HISTORY_EXPIRED,
+        ErrorCode.NOT_SUPPORTED,
+        ErrorCode.TABLE_NOT_FOUND,
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UndoJob(RequestJob):
+    """A request to take back what a run committed, on an open catalog."""
+
+    statements: ClassVar[tuple[type, ...]] = (UndoRunSpec,)
+    without_session: ClassVar[tuple[type, ...]] = statements
+
+    def done(self) -> JobResult:
+        """Undo the run, unless an earlier try has; that of the tables it got to is kept."""
+        earlier = self.log.earlier(self.request)
+        if earlier is not None:
+            return earlier
+        fence = Fence.of(self.request, self.connector.storage)
+        if not self.request.dry_run:
+            fence.enter()
+        spec = cast("UndoRunSpec", self.request.statement)
+        properties = operation_properties(self.request, None)
+        undoing = Undoing(spec.dag_id, spec.run_id, properties, fence.require_none)
+        with self.progress.phase("plan"):
+            plans = [self._planned(TableName.parse(each), undoing) for each in spec.tables]
+        plans.sort(key=_newest, reverse=True)
+        if self.request.dry_run:
+            return self._result(plans)
+        if spec.on_refused == "fail":
+            _refuse(plans)
+        with self.progress.phase("publish"):
+            done = self._undone(plans, undoing, spec)
+        return self._result(done)
+
+    def _undone(
+        self, plans: list[TableUndo], undoing: Undoing, spec: UndoRunSpec
+    ) -> list[TableUndo]:
+        """What became of each table; those of an earlier try stay as they are."""
+        found: list[TableUndo] = []
+        for each in plans:
+            if each.outcome != "planned":
+                found.append(each)
+                continue
+            try:
+                found.append(self._undo.undone(TableName.parse(each.table), undoing))
+            except JobError as error:
+                if error.code not in _REFUSALS:
+                    raise
+                refused = _refused(each.table, error)
+                if spec.on_refused == "fail":
+                    raise _too_late(error, found) from error
+                found.append(refused)
+        return found
+
+    def _planned(self, name: TableName, undoing: Undoing) -> TableUndo:
+        """What is to be done to a table: nothing if an earlier try has done it."""
+        try:
+            if not self.request.dry_run:
+                earlier = self._undo.earlier(name, undoing)
+                if earlier is not None:
+                    return earlier
+            return self._undo.planned(name, undoing)
+        except JobError as error:
+            if error.code not in _REFUSALS:
+                raise
+            return _refused(str(name), error)
+
+    @property
+    def _undo(self) -> ConnectorUndo:
+        """The connector's part.
+
+        Raises:
+            NotSupportedError: it has none.
+        """
+        found = self.connector.undo
+        if found is None:
+            raise NotSupportedError(
+                f"undo_run: commits to tables of {self.request.catalog.connector} are not undone.",
+                "Roll the tables back with the engine that made them.",
+            )
+        return found
+
+    def _result(self, tables: list[TableUndo]) -> JobResult:
+        report = UndoReport(tuple(tables))
+        metrics = Metrics(
+            inserted=sum(each.deleted for each in tables),
+            updated=sum(each.updated for each in tables),
+            deleted=sum(each.inserted for each in tables),
+            seconds=self.progress.seconds,
+        )
+        changed = "committed" if any(t.outcome == "undone" for t in tables) else "unchanged"
+        status = "dry_run" if self.request.dry_run else changed
+        return replace(
+            OperationLog.ended(self.request, status, metrics),  # type: ignore[arg-type]
+            undo=report,
+        )
+
+
+def _newest(table: TableUndo) -> int:
+    return max((each.committed for each in table.commits), default=0)
+
+
+def _refused(table: str, error: JobError) -> TableUndo:
+    return TableUndo(table, "refused", code=error.code.name, reason=str(error))
+
+
+def _refuse(plans: list[TableUndo]) -> None:
+    """Refuse all if one table cannot be undone.
+
+    Raises:
+        JobError: names these tables.
+    """
+    refused = [each for each in plans if each.outcome == "refused"]
+    if not refused:
+        return
+    message = " ".join(each.reason for each in refused)
+    remedy = "Nothing was changed. With on_refused='skip', the other tables are undone."
+    raise error_of(ErrorCode[refused[0].code], message, remedy)
+
+
+def _too_late(error: JobError, done: list[TableUndo]) -> JobError:
+    """The error for a table that others changed while others were undone already."""
+    names = ", ".join(each.table for each in done if each.outcome == "undone") or "none"
+    message = f"{error.message} Undone before that: {names}."
+    remedy = "Undo what is left with on_refused='skip', or undo the run of this task."
+    return error_of(error.code, message, remedy)
