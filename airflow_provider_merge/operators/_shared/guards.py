@@ -37,7 +37,7 @@ DELETED_ROWS: Final = (
 )
 PARTITIONS: Final = ("expected_partitions", "outside_partitions")
 REWRITES: Final = ("max_files_rewritten", "max_bytes_rewritten")
-ALL_GUARDS: Final = (*SOURCE_ROWS, *UPDATED_ROWS, *DELETED_ROWS, *REWRITES, *PARTITIONS)
+LIMIT_FIELDS: Final = (*SOURCE_ROWS, *UPDATED_ROWS, *DELETED_ROWS, *REWRITES)
 _SHARES: Final = frozenset(name for name in _LIMITS if name.endswith("_share"))
 _SIZE: Final = "max_bytes_rewritten"
 _PERCENT: Final = re.compile(r"\s*([0-9]{1,3}(?:\.[0-9]{1,9})?)\s*%\s*")

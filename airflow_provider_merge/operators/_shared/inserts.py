@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypedDict
 
-from airflow_provider_merge.operators._shared.guards import ALL_GUARDS
+from airflow_provider_merge.operators._shared.guards import LIMIT_FIELDS
 from airflow_provider_merge.operators._shared.partitions import partition_spec
 from airflow_provider_merge.operators._shared.schema_evolution import EvolvingOperator
 from airflow_provider_merge.operators._shared.source_parameters import to_sources
@@ -87,7 +87,11 @@ class InsertOperator(EvolvingOperator):
                 self.refuse(
                     name, "belongs to sql", "Give sql_source(...) the sources that its query reads."
                 )
-        own = set(self.template_fields) - {*EvolvingOperator.template_fields, *ALL_GUARDS, "source"}
+        own = set(self.template_fields) - {
+            *EvolvingOperator.template_fields,
+            *LIMIT_FIELDS,
+            "source",
+        }
         if not has_template([getattr(self, name) for name in own]):
             self.built_statement()
         if chosen_later(self.source):
