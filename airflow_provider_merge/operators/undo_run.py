@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow_provider_merge.hooks.catalog import catalog_hook
@@ -11,7 +12,11 @@ from airflow_provider_merge.operators._shared.measured import measuring
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id, task_origin
 from airflow_provider_merge.operators._shared.outcome import job_outcome, settle_task
 from airflow_provider_merge.operators._shared.results import result_table, xcom_value
-from airflow_provider_merge.operators._shared.run_tables import WantedTables, tables_of_run
+from airflow_provider_merge.operators._shared.run_tables import (
+    MOST_NAMED,
+    WantedTables,
+    tables_of_run,
+)
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.operators._shared.timeouts import telling_timeouts
 from airflow_provider_merge.operators._shared.values import flag, text
@@ -96,7 +101,8 @@ class UndoRunOperator(SparkJobOperator):
     def _undone(self, context: Context) -> dict[str, Any]:
         hook, spec = catalog_hook(self.catalog_conn_id), self._spec(["-"])
         wanted = WantedTables.of("tables", self.tables)
-        names = tables_of_run(hook, spec.dag_id, spec.run_id, wanted)
+        found = tables_of_run(hook, spec.dag_id, spec.run_id, wanted)
+        names, built_on = found.names, [asdict(each) for each in found.built_on[:MOST_NAMED]]
         dry_run = self.is_dry_run()
         operation_id = task_operation_id(context, dry_run=dry_run)
         if not names:
@@ -106,7 +112,10 @@ class UndoRunOperator(SparkJobOperator):
                 "operation_id": operation_id,
                 "status": status,
                 **codec.encode(UndoReport()),
+                "built_on": built_on,
             }
+        if found.built_on:
+            self.log.warning("Other tables %s", found.told())
         request = JobRequest(
             operation_id=operation_id,
             target=names[0],
@@ -121,7 +130,7 @@ class UndoRunOperator(SparkJobOperator):
         self.measured.left(request, result)
         self.log.info("%s", result_table(result))
         settle_task(request, hook, self.task_ended(context))
-        return xcom_value(result)
+        return {**xcom_value(result), "built_on": built_on}
 
     def _spec(self, tables: Sequence[str]) -> UndoRunSpec:
         return UndoRunSpec(

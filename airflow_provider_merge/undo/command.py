@@ -49,10 +49,13 @@ def run(parsed: argparse.Namespace) -> int:
     """
     hook = catalog_hook(parsed.conn)
     wanted = WantedTables.of("--table", parsed.table)
-    names = tables_of_run(hook, parsed.dag, parsed.run, wanted)
+    found = tables_of_run(hook, parsed.dag, parsed.run, wanted)
+    names = found.names
     if not names:
         sys.stdout.write(f"No table has a snapshot of run {parsed.run} of {parsed.dag}.\n")
         return 0
+    if found.built_on:
+        sys.stdout.write(f"Other tables {found.told()}\n")
     operation_id = str(uuid.uuid4())
     request = JobRequest(
         operation_id=operation_id,

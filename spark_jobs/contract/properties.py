@@ -25,7 +25,10 @@ RUN_ID: Final = "merge.run-id"
 TASK_ID: Final = "merge.task-id"
 MAP_INDEX: Final = "merge.map-index"
 STATEMENT_NAME: Final = "merge.statement-name"
+SOURCES: Final = "merge.sources"
 
+# The most source tables that a snapshot records.
+_RECORDED_SOURCES: Final = 100
 # The most digits that any of the numbers has.
 _DIGITS: Final = 19
 
@@ -51,6 +54,23 @@ def operation_properties(request: JobRequest, base_snapshot_id: int | None) -> d
 def metrics_property(metrics: Metrics) -> dict[str, str]:
     """The property that holds a statement's metrics, as JSON."""
     return {METRICS: json.dumps(codec.encode(metrics))}
+
+
+def sources_property(tables: Mapping[str, int | None]) -> dict[str, str]:
+    """The property that holds which snapshots of which tables a statement read, if any."""
+    read = {name: found for name, found in tables.items() if found is not None}
+    first = dict(sorted(read.items())[:_RECORDED_SOURCES])
+    return {SOURCES: json.dumps(first)} if first else {}
+
+
+def recorded_sources(properties: Mapping[str, str]) -> dict[str, int]:
+    """The snapshots that a statement read, by table; none where nothing of the kind is recorded."""
+    try:
+        found = json.loads(properties.get(SOURCES, "{}"))
+    except (ValueError, RecursionError):
+        return {}
+    items = found.items() if isinstance(found, dict) else ()
+    return {name: each for name, each in items if isinstance(each, int)}
 
 
 def published_properties(

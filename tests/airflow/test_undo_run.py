@@ -85,7 +85,9 @@ def test_the_tables_of_a_run_are_found(lake: Path) -> None:
     hook = PaimonHook("paimon_default")
 
     def found(tables: Any = None, run: str = "r") -> list[str]:
-        return sorted(map(str, tables_of_run(hook, "d", run, WantedTables.of("tables", tables))))
+        return sorted(
+            map(str, tables_of_run(hook, "d", run, WantedTables.of("tables", tables)).names)
+        )
 
     assert found() == ["shop.one", "shop.two"]
     assert found("shop.two") == ["shop.two"]
@@ -107,11 +109,11 @@ def test_branches_count_by_what_they_alone_have(lake: Path) -> None:
         (branch / "snapshot/snapshot-1").write_text(json.dumps({**document, "properties": told}))
     hook = PaimonHook("paimon_default")
 
-    found = tables_of_run(hook, "d", "r", WantedTables.of("tables", "shop.one"))
+    found = tables_of_run(hook, "d", "r", WantedTables.of("tables", "shop.one")).names
 
     assert list(map(str, found)) == ["shop.one", "shop.one$branch_own"]
     named = WantedTables.of("tables", ["shop.one$branch_copied"])
-    assert list(map(str, tables_of_run(hook, "d", "r", named))) == ["shop.one$branch_copied"]
+    assert list(map(str, tables_of_run(hook, "d", "r", named).names)) == ["shop.one$branch_copied"]
 
 
 def test_one_job_undoes_all_tables(lake: Path, submitter: FakeSubmitter) -> None:

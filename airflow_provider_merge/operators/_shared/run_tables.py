@@ -5,17 +5,23 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from airflow_provider_merge.care.patterns import Pattern, chosen, patterns
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook
-from airflow_provider_merge.metadata.reader import TableReader
 from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.table_names import parse_table_name
 from spark_jobs.contract.branches import BRANCH_MARK
-from spark_jobs.contract.properties import OPERATION_ID
+from spark_jobs.contract.properties import (
+    DAG_ID,
+    OPERATION_ID,
+    RUN_ID,
+    SOURCES,
+    TASK_ID,
+    recorded_sources,
+)
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.undone import is_of_run
 from spark_jobs.errors import ErrorCode, JobError
@@ -26,6 +32,7 @@ EVERYTHING: Final = "*.*"
 MOST_TABLES: Final = 100_000
 # Tables whose metadata is read at a time.
 READERS: Final = 8
+MOST_NAMED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +75,57 @@ class WantedTables:
         return chosen(known, self.patterns, ())
 
 
-def tables_of_run(
-    hook: CatalogHook, dag_id: str, run_id: str, wanted: WantedTables
-) -> list[TableName]:
-    """The tables, and branches, with retained snapshots of the run.
+@dataclass(frozen=True, slots=True)
+class BuiltOn:
+    """A snapshot of ``table`` whose statement read ``source`` when it had commits of the run."""
 
-    A branch counts if the run committed something to it that its table does not have.
+    table: str
+    snapshot_id: int
+    source: str
+    source_snapshot_id: int
+    dag_id: str
+    run_id: str
+    task_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunTables:
+    """The tables, and branches, with retained snapshots of a run, and what was built on these."""
+
+    names: Sequence[TableName]
+    built_on: Sequence[BuiltOn]
+
+    def told(self) -> str:
+        """What was built on the run, for people; empty if nothing was."""
+        lines = [
+            f"  {each.table}, snapshot {each.snapshot_id}: task {each.dag_id}.{each.task_id} "
+            f"of run {each.run_id} read {each.source}"
+            for each in self.built_on[:MOST_NAMED]
+        ]
+        more = len(self.built_on) - len(lines)
+        lines += [f"  and {more:,} more"] if more > 0 else []
+        return "\n".join(["read what is taken back:", *lines]) if lines else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What the retained history of a table, or branch, tells of the run.
+
+    ``operations`` are the run's, ``since`` the snapshots from the run's first one on; ``readings``
+    are the properties of snapshots of others that read tables.
+    """
+
+    name: TableName
+    operations: frozenset[str]
+    since: frozenset[int]
+    readings: Mapping[int, Mapping[str, str]]
+
+
+def tables_of_run(hook: CatalogHook, dag_id: str, run_id: str, wanted: WantedTables) -> RunTables:
+    """Find the tables of a run.
+
+    A branch counts if the run committed something to it that its table does not have. Of what was
+    built on the run, statements on tables that are looked at count, whose snapshots are retained.
 
     Raises:
         JobError: the catalog cannot be read, or a table that was named.
@@ -81,21 +133,40 @@ def tables_of_run(
     names = wanted.names(hook)
     is_all = all(each.text == EVERYTHING for each in wanted.patterns)
     with ThreadPoolExecutor(READERS, "undo") as readers:
-        looks = [readers.submit(_look, hook, name, (dag_id, run_id), is_all) for name in names]
-        found = [name for look in looks for name in look.result()]
+        tasks = [readers.submit(_looks, hook, name, (dag_id, run_id), is_all) for name in names]
+        looks = [look for task in tasks for look in task.result()]
+    known = {look.name for look in looks if look.operations}
     for name in wanted.branches:
-        if name not in found and _operations(hook.table(name), dag_id, run_id):
-            found.append(name)
-    return found
+        if name not in known:
+            looks.append(_looked(hook, name, dag_id, run_id))
+    found = [look.name for look in looks if look.operations]
+    return RunTables(list(dict.fromkeys(found)), _built_on(looks))
 
 
-def _look(
-    hook: CatalogHook, name: TableName, run: tuple[str, str], may_fail: bool
-) -> list[TableName]:
-    """The table and its branches that have commits of the run."""
+def _built_on(looks: Sequence[_Look]) -> list[BuiltOn]:
+    since = {str(look.name): look.since for look in looks if look.operations}
+    return [
+        BuiltOn(
+            str(look.name),
+            snapshot_id,
+            source,
+            read,
+            told.get(DAG_ID, ""),
+            told.get(RUN_ID, ""),
+            told.get(TASK_ID, ""),
+        )
+        for look in looks
+        for snapshot_id, told in look.readings.items()
+        for source, read in recorded_sources(told).items()
+        if read in since.get(source, ())
+    ]
+
+
+def _looks(hook: CatalogHook, name: TableName, run: tuple[str, str], may_fail: bool) -> list[_Look]:
+    """The table and its branches."""
     try:
         with reaching(str(name)):
-            return list(_changed(hook, name, run))
+            return list(_own(hook, name, run))
     except JobError as error:
         # A folder of a warehouse need not be a table.
         if error.code is ErrorCode.TABLE_NOT_FOUND:
@@ -106,23 +177,28 @@ def _look(
         return []
 
 
-def _changed(hook: CatalogHook, name: TableName, run: tuple[str, str]) -> Iterator[TableName]:
-    table = hook.table(name)
-    own = _operations(table, *run)
-    if own:
-        yield name
-    for branch in table.branches():
+def _own(hook: CatalogHook, name: TableName, run: tuple[str, str]) -> Iterator[_Look]:
+    """The table, and what each branch alone has."""
+    main = _looked(hook, name, *run)
+    yield main
+    for branch in hook.table(name).branches():
         other = TableName(name.database, f"{name.table}{BRANCH_MARK}{branch}")
-        if _operations(hook.table(other), *run) - own:
-            yield other
+        look = _looked(hook, other, *run)
+        yield replace(look, operations=look.operations - main.operations)
 
 
-def _operations(table: TableReader, dag_id: str, run_id: str) -> set[str]:
-    """The operations of the run in the retained history of a table."""
-    found = set()
+def _looked(hook: CatalogHook, name: TableName, dag_id: str, run_id: str) -> _Look:
+    table = hook.table(name)
+    operations: set[str] = set()
+    since: set[int] = set()
+    readings: dict[int, Mapping[str, str]] = {}
     for snapshot_id in table.history(table.latest()).ids:
         snapshot = table.snapshot(snapshot_id)
         told: Mapping[str, str] = {} if snapshot is None else snapshot.properties
         if is_of_run(told, dag_id, run_id):
-            found.add(told[OPERATION_ID])
-    return found
+            operations.add(told[OPERATION_ID])
+        elif SOURCES in told:
+            readings[snapshot_id] = told
+        if operations:
+            since.add(snapshot_id)
+    return _Look(name, frozenset(operations), frozenset(since), readings)

@@ -35,6 +35,12 @@ class SparkRun(StatementRun[Spec_co]):
         """What the sources are."""
         return evidence_of(self.sources)
 
+    def read_tables(self) -> Mapping[str, int | None]:
+        """The snapshots of the tables that sources read, by name; the target is none of them."""
+        tables = (each.table for each in self.sources.values() if each.table is not None)
+        found = {str(each.name): each.snapshot_id for each in tables}
+        return {name: each for name, each in found.items() if name != str(self.table.name)}
+
     @property
     def required_columns(self) -> tuple[str, ...]:
         """The table's NOT NULL columns, which the primary key belongs to."""

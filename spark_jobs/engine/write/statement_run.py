@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from spark_jobs.contract.approval import SourceEvidence, Ticket
 from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.options import JobOptions
-from spark_jobs.contract.properties import metrics_property, recorded_metrics
+from spark_jobs.contract.properties import (
+    metrics_property,
+    recorded_metrics,
+    sources_property,
+)
 from spark_jobs.contract.result import Metrics, PartitionMetrics, PlanReport
 from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.runtime.fence import Fence
@@ -86,6 +90,10 @@ class StatementRun(Generic[Spec_co]):
         """What the sources are; of a statement without sources, nothing."""
         return {}
 
+    def read_tables(self) -> Mapping[str, int | None]:
+        """The snapshots of the tables that sources read, by name; the target is none of them."""
+        return {}
+
     @property
     def lease(self) -> Lease:
         """The lease of this run: its tasks may leave files only while the lease exists."""
@@ -131,7 +139,8 @@ class StatementRun(Generic[Spec_co]):
             InternalError: STORAGE_UNAVAILABLE (nothing was published).
         """
         timed = replace(metrics, seconds=self.progress.seconds)
-        properties = {**self.operation.properties, **metrics_property(timed)}
+        read = sources_property(self.read_tables())
+        properties = {**self.operation.properties, **metrics_property(timed), **read}
         return self.connector.writes.finish_merge(table, handle, fragments, properties)
 
     def abort_unpublished(self, handle: MergeHandle, error: JobError) -> None:
