@@ -97,6 +97,22 @@ def test_the_tables_of_a_run_are_found(lake: Path) -> None:
         found("shop.four")
 
 
+def test_who_built_on_the_run(lake: Path) -> None:
+    # The second reads what table two had before the run.
+    for number, read in ((1, {"shop.one": 1}), (2, {"shop.two": 1})):
+        path = lake / f"shop.db/three/snapshot/snapshot-{number}"
+        document = json.loads(path.read_text())
+        document["properties"]["merge.sources"] = json.dumps(read)
+        path.write_text(json.dumps(document))
+    hook = PaimonHook("paimon_default")
+
+    found = tables_of_run(hook, "d", "r", WantedTables.of("tables", None))
+
+    (built,) = found.built_on
+    assert (built.table, built.snapshot_id, built.source) == ("shop.three", 1, "shop.one")
+    assert "shop.three, snapshot 1: task other." in found.told()
+
+
 def test_branches_count_by_what_they_alone_have(lake: Path) -> None:
     for name, told in (("copied", made_by("d", "r", "one-0")), ("own", made_by("d", "r", "b-0"))):
         branch = lake / f"shop.db/one/branch/branch-{name}"
