@@ -99,7 +99,7 @@ def test_the_tables_of_a_run_are_found(lake: Path) -> None:
 
 def test_who_built_on_the_run(lake: Path) -> None:
     # The second reads what table two had before the run.
-    for number, read in ((1, {"shop.one": 1}), (2, {"shop.two": 1})):
+    for number, read in ((2, {"shop.one": 2}), (3, {"shop.two": 2})):
         path = lake / f"shop.db/three/snapshot/snapshot-{number}"
         document = json.loads(path.read_text())
         document["properties"]["merge.sources"] = json.dumps(read)
@@ -109,8 +109,8 @@ def test_who_built_on_the_run(lake: Path) -> None:
     found = tables_of_run(hook, "d", "r", WantedTables.of("tables", None))
 
     (built,) = found.built_on
-    assert (built.table, built.snapshot_id, built.source) == ("shop.three", 1, "shop.one")
-    assert "shop.three, snapshot 1: task other." in found.told()
+    assert (built.table, built.snapshot_id, built.source) == ("shop.three", 2, "shop.one")
+    assert "shop.three, snapshot 2: task other." in found.told()
 
 
 def test_branches_count_by_what_they_alone_have(lake: Path) -> None:

@@ -96,7 +96,7 @@ class OverwriteCommit:
         """
         if self.run.dry_run:
             change = self._change(self.run.table, planned, replaced)
-            by_partition = self._by_partition(change.reports, replaced)
+            by_partition = self._by_partition(self.run, change.reports, replaced)
             return StatementOutcome(None, change.metrics, change.partitions, by_partition)
         if not replaced.whole and not any(report.fragments for report in self.reports):
             with self.run.cleaning_up():
@@ -116,7 +116,9 @@ class OverwriteCommit:
     ) -> StatementOutcome:
         table = self.run.table
         # What has been read of a file holds for that file only: then the statement runs again.
+        # What was approved did not see what the last writer would replace.
         wins = getattr(self.run.spec, "last_writer_wins", False) and not replaced.partial
+        wins = wins and self.run.approved is None
         for _ in range(_LAST_WRITER_ATTEMPTS - 1 if wins else 0):
             try:
                 return self._attempted(table, planned, replaced)
@@ -143,9 +145,10 @@ class OverwriteCommit:
         fragments = tuple(each for report in reports for each in report.fragments)
         partitions = changed_partitions(connector, table, fragments)
         metrics = replace(counted(self.metrics, reports), partitions_changed=len(partitions))
-        by_partition = self._by_partition(reports, replaced)
-        changes = partition_changes(self.run, self.handle, metrics, by_partition, planned)
-        metrics = self.run.guarding(planned).before_publishing(metrics, changes)
+        run = replace(self.run, table=table)
+        by_partition = self._by_partition(run, reports, replaced)
+        changes = partition_changes(run, self.handle, metrics, by_partition, planned)
+        metrics = run.guarding(planned).before_publishing(metrics, changes)
         metrics = self._checked(metrics, table, planned, replaced.whole)
         return _Change(reports, fragments, metrics, partitions)
 
@@ -161,16 +164,20 @@ class OverwriteCommit:
         return self.checking.checked(metrics, table, planned, removed, self.reports)
 
     def _by_partition(
-        self, reports: Sequence[TaskReport], replaced: ReplacedFiles
+        self,
+        run: StatementRun[PartitionStatement],
+        reports: Sequence[TaskReport],
+        replaced: ReplacedFiles,
     ) -> tuple[PartitionMetrics, ...]:
-        if not self.run.counts_by_partition:
+        if not run.counts_by_partition:
             return ()
-        return partition_metrics(self.run, self.handle, reports, replaced.partial, replaced.whole)
+        return partition_metrics(run, self.handle, reports, replaced.partial, replaced.whole)
 
     def _attempted(
         self, table: TableHandle, planned: Sequence[PlannedFile], replaced: ReplacedFiles
     ) -> StatementOutcome:
-        change = self._change(table, planned, replaced)
+        with self.run.writing(self.handle):
+            change = self._change(table, planned, replaced)
         snapshot = self.run.publish(table, self.handle, change.fragments, change.metrics)
         metrics = with_publication(change.metrics, snapshot)
         return StatementOutcome(snapshot.snapshot_id, metrics, change.partitions)
@@ -191,5 +198,6 @@ class OverwriteCommit:
         if replaced.partial:
             raise conflict
         self.replacement.check(replaced, self.partitions)
-        self.run.guarding(planned).before_writing(self.metrics, replaced.all)
+        run = replace(self.run, table=table)
+        run.guarding(planned).before_writing(self.metrics, replaced.all)
         return table, planned, replaced
