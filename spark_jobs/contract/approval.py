@@ -16,13 +16,14 @@ class SourceEvidence:
     """What a source was: a table's snapshot, or the number, bytes and digest of its files.
 
     ``digest``: SHA-256 (hex) of the files' names, sizes and versions, or of what only that snapshot
-    has.
+    has. ``is_known``: they tell all that decides about its rows.
     """
 
     snapshot_id: int | None = None
     files: int = 0
     bytes: int = 0
     digest: str = ""
+    is_known: bool = True
 
     def __str__(self) -> str:
         if self.files:
@@ -36,7 +37,8 @@ class Ticket:
 
     ``digests`` are SHA-256 (hex) by the parts of the request: ``statement``, ``sources``,
     ``options``, ``guards``. ``columns`` is that of the table's columns and partition fields,
-    ``base_digest`` of what only the base snapshot has.
+    ``base_digest`` of what only the base snapshot has, ``evolved`` of the columns once
+    ``schema_changes`` are made, if there are any.
     ``inserted``, ``updated`` and ``deleted`` count the rows that would change.
     """
 
@@ -47,6 +49,8 @@ class Ticket:
     columns: str
     base_snapshot_id: int | None = None
     base_digest: str = ""
+    evolved: str = ""
+    schema_changes: tuple[str, ...] = ()
     sources: Mapping[str, SourceEvidence] = field(default_factory=dict)
     inserted: int = 0
     updated: int = 0
@@ -79,6 +83,7 @@ def stale(problem: str) -> CommitError:
     """The error for work that is not what was approved."""
     return CommitError(
         ErrorCode.APPROVAL_STALE,
-        f"What was approved is not what would be done: {problem}. Nothing was published.",
+        f"What was approved is not what would be done: {problem.rstrip('.')}. Nothing was "
+        "published.",
         "Run the dry run again, and approve that.",
     )

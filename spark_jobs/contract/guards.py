@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from typing import Any, Final, Literal, get_args
 
 from spark_jobs.contract.checks import require
@@ -57,9 +58,11 @@ class Limit:
         require(self.number is None or self.number >= 0, "limit", "must not be negative")
         require(self.share is None or 0 <= self.share <= 1, "limit", "must be from 0 to 100 %")
 
-    def of(self, total: int) -> float:
-        """The number that it means of ``total``."""
-        return self.number if self.number is not None else (self.share or 0.0) * total
+    def of(self, total: int) -> Fraction:
+        """The number that it means of ``total``, exactly."""
+        if self.number is not None:
+            return Fraction(self.number)
+        return exact(self.share or 0.0) * total
 
     def __str__(self) -> str:
         return f"{self.number:,}" if self.number is not None else percent(self.share or 0.0)
@@ -149,6 +152,11 @@ class Guards:
         """Whether rows must be counted by partition."""
         shares = (self.max_partition_deleted_share, self.max_partition_changed_share)
         return any(each is not None for each in shares)
+
+
+def exact(share: float) -> Fraction:
+    """The share that somebody wrote: 0.29 is 29 of 100, whatever floating numbers make of it."""
+    return Fraction(repr(share))
 
 
 def percent(share: float) -> str:

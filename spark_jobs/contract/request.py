@@ -294,6 +294,12 @@ class JobRequest:
         self._check_query()
         if self.guards is not None:
             self.guards.require_meant(self.statement.kind, names)
+            require(
+                made is None,
+                "guards",
+                "a statement that makes its table has none",
+                "Make the table first, and give the guards to an INSERT.",
+            )
         require(
             not self.plan_only or (self.dry_run and self._writes_rows),
             "plan_only",

@@ -76,7 +76,8 @@ class ClauseMetrics:
 class PartitionMetrics:
     """What a statement would change in one partition, of a ``name`` as ``day=2026-01-31``.
 
-    Rows that an UPDATE moves count as updated in the partition where they are afterwards.
+    Rows that an UPDATE moves count as updated in the partition where they are afterwards, and as
+    ``left`` where they were, as do rows that it stores anew in the same partition.
     """
 
     name: str
@@ -85,6 +86,7 @@ class PartitionMetrics:
     deleted: int = 0
     files_added: int = 0
     files_removed: int = 0
+    left: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,8 @@ class TableHandle:
     not hold has none, and ``partition_fields`` instead: statements that replace partitions go by
     them, others only by the ranges of files.
     ``snapshot_mark`` is the pinned snapshot's alone, also after a rollback, or in a table that was
-    made anew, where ids occur again.
+    made anew, where ids occur again. ``schema_mark`` is that of the stored columns and partitions:
+    every change of them leads to another one.
     ``created_by``: the operation that created the table for its rows, if the table tells one.
     ``opaque_columns`` are further ones, of types that Spark does not have, with the format's own
     names of these: no statement uses them, rows keep their values there, and new rows have NULL.
@@ -89,6 +90,7 @@ class TableHandle:
     opaque_columns: tuple[Column, ...] = ()
     created_by: str | None = None
     snapshot_mark: str = ""
+    schema_mark: str = ""
 
     @property
     def partitioned_by(self) -> tuple[PartitionField, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any, Final, cast
 
 from airflow_provider_merge.exceptions import invalid
@@ -222,8 +223,8 @@ def _value(name: str, value: Any) -> Limit | float | int | None:
 def _percent(value: Any) -> float | None:
     """The share of a text such as ``5%``, at most 1; None: it is none."""
     found = _PERCENT.fullmatch(value) if isinstance(value, str) else None
-    number = float(found[1]) / 100 if found else 2.0
-    return number if number <= 1 else None
+    number = Decimal(found[1]) / 100 if found else Decimal(2)
+    return float(number) if number <= 1 else None
 
 
 def _whole(value: Any) -> int | None:

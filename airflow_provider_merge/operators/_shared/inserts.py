@@ -53,6 +53,7 @@ class InsertOperator(EvolvingOperator):
         "partition": "json",
     }
 
+    may_ignore_columns = False
     required_parts = ("target", "source")
     parts = (*required_parts, "partition", "columns", "by_name")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.guards import SOURCE_ROWS, SourceRowGuards
@@ -38,6 +38,8 @@ class EvolvingOperator(SourceRowGuards, StatementOperator):
         "type_widening",
         "on_schema_change",
     )
+
+    may_ignore_columns: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -107,6 +109,10 @@ class EvolvingOperator(SourceRowGuards, StatementOperator):
         if value not in _SCHEMA_CHANGES:
             problem = f"{value!r} is not one of: {', '.join(_SCHEMA_CHANGES)}"
             raise invalid("on_schema_change", problem)
+        if value == "ignore" and not self.may_ignore_columns:
+            problem = "'ignore' is not for INSERT, which stores each column of its source"
+            remedy = "Select the columns in the source, or choose fail, append or widen."
+            raise invalid("on_schema_change", problem, remedy)
         if self.schema_evolution is not None or self.type_widening is not None:
             problem = "cannot be combined with schema_evolution and type_widening"
             raise invalid("on_schema_change", problem, "Leave these out.")

@@ -47,7 +47,7 @@ def share(field: str, value: float | str | None) -> float | None:
     if value is None:
         return None
     try:
-        number = float(value)
+        number = -1.0 if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         number = -1.0
     if not 0 <= number <= 1:

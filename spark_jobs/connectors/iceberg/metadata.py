@@ -98,6 +98,9 @@ class IcebergMetadata(ConnectorMetadata):
                 partition_keys=(),
                 snapshot_id=snapshot_id,
                 snapshot_mark=_mark(snapshot),
+                schema_mark=(
+                    f"{metadata.table_uuid}/{metadata.current_schema_id}/{metadata.default_spec_id}"
+                ),
                 native=pinned,
                 partition_fields=partition_fields(pinned),
                 opaque_columns=tuple(_columns(pinned.opaque)),

@@ -85,6 +85,11 @@ class AnalyzedMerge:
         return not self.has_source and self.cases[0].operation == rows.DELETE
 
     @property
+    def changes_rows(self) -> bool:
+        """Whether a clause is for rows of the table."""
+        return any(case.when != "not_matched" for case in self.cases)
+
+    @property
     def may_delete(self) -> bool:
         """Whether a clause deletes rows."""
         return any(case.operation == rows.DELETE for case in self.cases)

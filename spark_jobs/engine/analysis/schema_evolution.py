@@ -33,6 +33,7 @@ from spark_jobs.contract.statements import (
     UpdateAction,
     UpdateAllAction,
 )
+from spark_jobs.contract.text_limits import expressions
 from spark_jobs.engine.analysis.analyzer import declared_types
 from spark_jobs.engine.analysis.assignments import split_name
 from spark_jobs.engine.runtime.names import find_name
@@ -41,6 +42,7 @@ from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.tables import TableHandle
 
 _PLAIN_NAME: Final = re.compile(r"\s*(?:`(?:[^`]|``)+`|\w+)(?:\s*\.\s*(?:`(?:[^`]|``)+`|\w+))*\s*")
+_WORD: Final = re.compile(r"\w+")
 Path = tuple[str, ...]
 
 
@@ -68,15 +70,21 @@ def require_same_columns(
 ) -> None:
     """Refuse a source with columns that ``table`` lacks, or that stores others of a wider type.
 
-    Of an INSERT by position, names decide nothing.
+    Of an INSERT by position, names decide nothing. A column that the statement's text names, such
+    as the kind of a change, is no news.
 
     Raises:
         AnalysisError: SCHEMA_CHANGED, with each difference; as ``schema_changes``.
     """
-    stored = schema_changes(spec, table, source, widens=True)
+    named = _named_in(spec)
+    stored = [
+        each
+        for each in schema_changes(spec, table, source, widens=True)
+        if each.before is not None or each.path[0].lower() not in named
+    ]
     found = list(map(str, stored))
     if isinstance(spec, MergeSpec) or spec.by_name:
-        known = (*table.column_names, *(each.path[0] for each in stored))
+        known = (*table.column_names, *(each.path[0] for each in stored), *named)
         names = (each.name for each in source)
         found += [
             f"{name} is not a column of the table"
@@ -90,6 +98,12 @@ def require_same_columns(
             "Alter the table, change the source, or set on_schema_change to append, widen or "
             "ignore.",
         )
+
+
+def _named_in(spec: MergeSpec | InsertStatement) -> frozenset[str]:
+    """The words in the statement's expressions, in lower case."""
+    texts = (text for _, text in expressions(spec))
+    return frozenset(word.lower() for text in texts for word in _WORD.findall(text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,9 @@ class OverwriteRun(SparkRun[InsertStatement]):
             attempts=self.attempt,
             sources=self.sources.metrics,
         )
-        metrics = expected.checked(replacement.valued(partitions), metrics)
+        metrics = expected.checked(
+            replacement.valued(partitions), metrics, reports_only=self.dry_run
+        )
         guarding = self.guarding(planned)
         metrics = guarding.before_writing(metrics, replaced.all)
         if self.plan_only:

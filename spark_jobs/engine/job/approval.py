@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.approval import SourceEvidence, Ticket, stale
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import Metrics
-from spark_jobs.engine.source.evidence import of_table
-from spark_jobs.errors import CommitError
+from spark_jobs.engine.source.evidence import columns_digest, snapshot_digest
+from spark_jobs.errors import CommitError, NotSupportedError
 from spark_jobs.spi.tables import TableHandle
 
 if TYPE_CHECKING:
@@ -22,18 +20,22 @@ if TYPE_CHECKING:
 def ticket_of(
     request: JobRequest,
     table: TableHandle,
+    evolved: TableHandle,
     sources: Mapping[str, SourceEvidence],
     metrics: Metrics,
 ) -> Ticket:
-    """The ticket of a dry run of ``request`` on ``table``."""
+    """The ticket of a dry run of ``request`` on ``table``, which would become ``evolved``."""
+    changes = tuple(map(str, evolved.schema_changes))
     return Ticket(
         operation_id=request.operation_id,
         target=str(request.table),
         connector=request.catalog.connector,
         digests=request.part_digests(),
-        columns=_columns(table),
+        columns=columns_digest(table),
         base_snapshot_id=table.snapshot_id,
-        base_digest=of_table(table).digest,
+        base_digest=snapshot_digest(table),
+        evolved=columns_digest(evolved, stored=False) if changes else "",
+        schema_changes=changes,
         sources=sources,
         inserted=metrics.inserted,
         updated=metrics.updated,
@@ -66,25 +68,39 @@ class Approval:
         Raises:
             CommitError: APPROVAL_STALE.
         """
-        if _columns(table) != self.ticket.columns:
+        if columns_digest(table) != self.ticket.columns and not self._has_evolved(table):
             raise stale(f"the columns or the partitions of {table.name} are others")
         base = self.ticket.base_snapshot_id
         found = metadata.at_snapshot(table, base)
-        if found is None or of_table(found).digest != self.ticket.base_digest:
+        if found is None or snapshot_digest(found) != self.ticket.base_digest:
             seen = "without a snapshot" if base is None else f"of snapshot {base}"
             raise stale(f"the state {seen} is not in the history of {table.name} any more")
         return found
 
-    def require_sources(self, sources: Mapping[str, SourceEvidence]) -> None:
-        """Check that the sources are those of the dry run.
+    def require_same_inputs(
+        self, sources: Mapping[str, SourceEvidence], evolved: TableHandle
+    ) -> None:
+        """Check that the sources, and what they do to the columns, are as in the dry run.
 
         Raises:
             CommitError: APPROVAL_STALE, naming the source.
+            NotSupportedError: what a source reads is not known.
         """
         for name, was in self.ticket.sources.items():
             now = sources.get(name)
+            if not was.is_known or (now is not None and not now.is_known):
+                raise NotSupportedError(
+                    f"approved: whether source {name} has the same rows as in the dry run cannot "
+                    "be told: it reads files or tables that are no sources of the statement, or "
+                    "files whose time of change is not known.",
+                    "Make them sources (file_source, table_source) on a store that the catalog's "
+                    "connection knows.",
+                )
             if now != was:
                 raise stale(f"source {name}: it was {was}, and is {now or 'of another kind'} now")
+        changes = tuple(map(str, evolved.schema_changes))
+        if changes != self.ticket.schema_changes and not self._has_evolved(evolved):
+            raise stale(f"the columns of {evolved.name} would change in another way")
 
     def conflict(self, error: CommitError) -> CommitError:
         """What a conflict means here: others changed what the statement reads."""
@@ -93,9 +109,19 @@ class Approval:
             f"statement reads: {error.problem}"
         )
 
+    def require_latest(self, pinned: TableHandle, latest: TableHandle) -> None:
+        """Check, of a run that changes nothing and so meets no conflict, that nobody else did.
 
-def _columns(table: TableHandle) -> str:
-    columns = [asdict(each) for each in (*table.columns, *table.opaque_columns)]
-    fields = [asdict(each) for each in table.partitioned_by]
-    text = json.dumps([columns, fields, table.key_columns], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+        Raises:
+            CommitError: APPROVAL_STALE.
+        """
+        if pinned.snapshot_mark != latest.snapshot_mark:
+            raise stale(
+                f"nothing is to be done since snapshot {self.ticket.base_snapshot_id}, but others "
+                "have committed by now"
+            )
+
+    def _has_evolved(self, table: TableHandle) -> bool:
+        """Whether an earlier try stored the columns that the dry run foretold, and no snapshot."""
+        is_retry = self.request.origin.is_retry
+        return is_retry and columns_digest(table, stored=False) == self.ticket.evolved

@@ -91,7 +91,7 @@ class Job(RequestJob):
                 if error.code is not ErrorCode.COMMIT_CONFLICT:
                     raise
                 if approval is not None:
-                    raise approval.conflict(error) from None
+                    return self._committed_meanwhile(log, approval, error)
                 self.progress.warn(f"conflict in attempt {attempt} of {ATTEMPTS}: {error.message}")
             time.sleep(random.uniform(0, _PAUSE * 2**attempt))  # noqa: S311 - only jitter
         self.progress.attempts = ATTEMPTS
@@ -123,6 +123,7 @@ class Job(RequestJob):
             taken = ended.taken(commits)
             if taken is not None:
                 return taken
+            latest = table
             if approval is not None:
                 table = approval.pinned(self.connector.metadata, table)
             scratch = log.begin(self.request.operation_id, fence.try_number)
@@ -131,7 +132,28 @@ class Job(RequestJob):
         finally:
             with self.progress.phase("clean"):
                 log.end(scratch)
+        if approval is not None and result.new_snapshot_id is None:
+            approval.require_latest(table, latest)
         return replace(result, warnings=warnings_of(commits))
+
+    def _committed_meanwhile(
+        self, log: OperationLog, approval: Approval, error: CommitError
+    ) -> JobResult:
+        """After a conflict of an approved run: what another try of the operation has committed.
+
+        Raises:
+            CommitError: APPROVAL_STALE: it was none of them.
+        """
+        table = self.connector.metadata.load_table(self.request.table)
+        earlier = self._earlier(log, table)
+        if earlier is not None:
+            require_same_work(self.request, earlier)
+            return earlier
+        ended = EndedTries.of(self.request, self.connector)
+        taken = ended.taken(ended.commits(table))
+        if taken is None:
+            raise approval.conflict(error) from None
+        return taken
 
     def _has_target(self, log: OperationLog) -> bool:
         """Create the target of a statement that does; False: there is one, which is kept."""
@@ -230,14 +252,14 @@ class Job(RequestJob):
         with runs.opened(table, scratch, attempt, ended) as run:
             sources = run.evidence()
             if approval is not None:
-                approval.require_sources(sources)
+                approval.require_same_inputs(sources, run.table)
             outcome = run.run()
             if outcome.snapshot_id is None and not self.request.dry_run:
                 run.store_schema()
         is_dry = self.request.dry_run
         ticket = None
         if is_dry and outcome.plan is None:
-            ticket = ticket_of(self.request, table, sources, outcome.metrics)
+            ticket = ticket_of(self.request, table, run.table, sources, outcome.metrics)
         status: Status = "unchanged" if outcome.snapshot_id is None else "committed"
         return replace(
             self._result("dry_run" if is_dry else status, outcome.metrics),

@@ -102,7 +102,9 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             sources=self.sources.metrics,
         )
         guarding = self.guarding(planned)
-        metrics = guarding.before_writing(metrics, files.scanned)
+        # An insert-only MERGE reads files to find what is there, and changes none.
+        changed = files.scanned if merge.changes_rows else ()
+        metrics = guarding.before_writing(metrics, changed)
         if self.plan_only:
             return StatementOutcome(None, metrics, plan=_plan(merge, processor, files, source_rows))
         if _nothing_to_do(merge, files, source):
@@ -230,7 +232,9 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             )
             if self.guards.expected_partitions is not None:
                 changed = writes.changed_partitions(self.table, fragments)
-                metrics = self.expected_partitions().checked(changed, metrics)
+                metrics = self.expected_partitions().checked(
+                    changed, metrics, reports_only=self.dry_run
+                )
             by_partition: tuple[PartitionMetrics, ...] = ()
             if self.counts_by_partition and self._placement() is not None:
                 by_partition = partition_metrics(
@@ -345,11 +349,12 @@ def _clauses(merge: AnalyzedMerge, reports: Sequence[TaskReport]) -> tuple[Claus
 def _plan(
     merge: AnalyzedMerge, processor: RowChangeProcessor, files: NeededFiles, source_rows: int
 ) -> PlanReport:
-    rows_scanned = sum(file.live_row_count for file in files.scanned)
+    scanned = files.scanned if merge.changes_rows else ()
+    rows_scanned = sum(file.live_row_count for file in scanned)
     rows_dropped = sum(file.live_row_count for file in files.dropped)
     return PlanReport(
-        files_rewritten=len(files.scanned),
-        bytes_rewritten=sum(file.size for file in files.scanned),
+        files_rewritten=len(scanned),
+        bytes_rewritten=sum(file.size for file in scanned),
         files_removed=len(files.dropped),
         inserted=source_rows if merge.has("not_matched") else 0,
         updated=rows_scanned if processor.updated_columns else 0,

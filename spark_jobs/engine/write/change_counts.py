@@ -22,6 +22,8 @@ _FILE: Final = f"{rows.RESERVED_PREFIX}file"
 INSERTED: Final = "inserted"
 UPDATED: Final = "updated"
 DELETED: Final = "deleted"
+# Of split UPDATEs: they count as updated where they arrive.
+LEFT: Final = "left"
 
 
 class Place(NamedTuple):
@@ -64,20 +66,25 @@ class ChangeCounts:
         if placement.file is not None:
             is_insert = pc.equal(counted.column(rows.OPERATION), rows.INSERT)
             self._count_in_files(counted.filter(pc.invert(is_insert)), placement.file)
+            self._count_in_files(batch.filter(is_half), placement.file, LEFT)
             named = counted.filter(is_insert)
+        elif is_half.true_count:
+            self._count_in_partitions(batch.filter(is_half), placement.fields, LEFT)
         if named.num_rows:
             self._count_in_partitions(named, placement.fields)
 
-    def _count_in_files(self, batch: pa.RecordBatch, file: str) -> None:
+    def _count_in_files(self, batch: pa.RecordBatch, file: str, told: str = "") -> None:
         ordinals = pc.struct_field(batch.column(rows.ROW_ID), file)
         for (ordinal,), kind, count in _grouped(batch, {_FILE: ordinals}):
-            self.by_place[Place(ordinal, ""), kind] += count
+            self.by_place[Place(ordinal, ""), told or kind] += count
 
-    def _count_in_partitions(self, batch: pa.RecordBatch, fields: Mapping[str, str]) -> None:
+    def _count_in_partitions(
+        self, batch: pa.RecordBatch, fields: Mapping[str, str], told: str = ""
+    ) -> None:
         columns = {name: batch.column(each) for name, each in fields.items()}
         for values, kind, count in _grouped(batch, columns):
             name = partition_name(dict(zip(columns, values, strict=True)))
-            self.by_place[Place(None, name), kind] += count
+            self.by_place[Place(None, name), told or kind] += count
 
     def to_document(self) -> dict[str, Any]:
         """The counts as JSON data."""

@@ -37,8 +37,12 @@ class ExpectedPartitions:
         )
         return cls(tuple(found), guards.outside_partitions == "keep")
 
-    def checked(self, changed: Iterable[Mapping[str, Any]], metrics: Metrics) -> Metrics:
+    def checked(
+        self, changed: Iterable[Mapping[str, Any]], metrics: Metrics, *, reports_only: bool
+    ) -> Metrics:
         """``metrics`` with what is outside, of the partitions that change, as values by field.
+
+        ``reports_only``: it is no error, as in a dry run.
 
         Raises:
             DataError: PARTITION_NOT_EXPECTED.
@@ -46,12 +50,13 @@ class ExpectedPartitions:
         if self.specs is None:
             return metrics
         outside = [e for e in changed if not any(belongs(e, spec) for spec in self.specs)]
-        if outside and not self.keeps:
+        held = self.keeps or not outside
+        if not held and not reports_only:
             raise not_expected(outside[0])
         names = sorted({partition_name(each) for each in outside})
         more = f" and {len(names) - _NAMED} others" if len(names) > _NAMED else ""
         seen = f"outside: {', '.join(names[:_NAMED])}{more}" if names else "none outside"
-        report = GuardReport("expected_partitions", f"{len(self.specs)} expected", seen, held=True)
+        report = GuardReport("expected_partitions", f"{len(self.specs)} expected", seen, held)
         return replace(metrics, guards=(*metrics.guards, report))
 
 

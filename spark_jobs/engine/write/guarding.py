@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.contract.approval import Ticket, stale
-from spark_jobs.contract.guards import Guards, Limit, percent
+from spark_jobs.contract.guards import Guards, Limit, exact, percent
 from spark_jobs.contract.result import GuardReport, Metrics, PartitionMetrics
 from spark_jobs.engine.write.row_counts import row_count
 from spark_jobs.errors import DataError, ErrorCode
@@ -117,7 +118,8 @@ class Guarding:
             limit: float | None = getattr(self.guards, name)
             if limit is not None:
                 share = _share(count, self._rows(self.planned) if count else 0)
-                yield GuardReport(name, percent(limit), percent(share), share <= limit)
+                held = share <= exact(limit)
+                yield GuardReport(name, percent(limit), percent(float(share)), held)
 
     def _partitions(self, changes: Sequence[PartitionChange]) -> Iterator[GuardReport]:
         limits = {
@@ -127,15 +129,17 @@ class Guarding:
         for name, limit in limits.items():
             if limit is None:
                 continue
-            most, place = 0.0, ""
+            most, place = Fraction(0), ""
             for each in changes:
                 found = each.metrics
-                count = found.deleted + (found.updated if name.endswith("changed_share") else 0)
+                moved = max(found.updated, found.left)
+                count = found.deleted + (moved if name.endswith("changed_share") else 0)
                 share = _share(count, self._rows(each.files) if count else 0)
                 if share > most:
                     most, place = share, found.name
-            held = most <= limit
-            yield GuardReport(name, percent(limit), percent(most), held, "" if held else place)
+            held = most <= exact(limit)
+            seen = percent(float(most))
+            yield GuardReport(name, percent(limit), seen, held, "" if held else place)
 
     def _rows(self, files: Sequence[PlannedFile]) -> int:
         return row_count(self.scan, self.table, files)
@@ -149,8 +153,8 @@ class PartitionChange:
     files: Sequence[PlannedFile]
 
 
-def _share(count: int, total: int) -> float:
-    return count / total if total else float(count > 0)
+def _share(count: int, total: int) -> Fraction:
+    return Fraction(count, total) if total else Fraction(int(count > 0))
 
 
 def _sentence(report: GuardReport) -> str:
