@@ -5,13 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from spark_jobs.contract.alter_table import AddColumn, AlterTableSpec, DropColumn, RenameColumn
 from spark_jobs.contract.guards import Guards, Limit
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
-from spark_jobs.contract.request import FileSource, JobRequest, TableName
+from spark_jobs.contract.request import FileSource, JobRequest, SqlSource, TableName, TableSource
 from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec, MergeSpec
+from spark_jobs.engine.job.alter_table_job import AlterTableJob
 from spark_jobs.engine.job.statement_job import Job
 from tests.conformance.behaviour import (
     Behaviour,
@@ -20,6 +26,7 @@ from tests.conformance.behaviour import (
     matched,
     not_matched,
     update,
+    update_set,
 )
 from tests.conformance.check import readable, request_of
 from tests.conformance.conftest import MakeTable
@@ -155,6 +162,61 @@ def test_a_source_may_not_change(make_table: MakeTable, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["append-cow", "iceberg-mor"])
+def test_columns_of_a_source_may_not_change(kind: str, make_table: MakeTable) -> None:
+    harness = make_table(kind, _TABLE, partitioned=True)
+    source, base = TableName("db", "source"), request_of(_MERGE, harness)
+    columns = (ColumnSpec("id", "BIGINT"), ColumnSpec("v", "STRING"), ColumnSpec("w", "STRING"))
+    harness.connector.metadata.create_table(source, CreateTableSpec(columns))
+    rows = SqlSource("s", "SELECT 100L AS id, 'right' AS v, 'wrong' AS w")
+    fill = replace(base, operation_id="fill", target=source, sources=(rows,))
+    assert _job(replace(fill, statement=InsertIntoSpec("s")), harness).status == "committed"
+    statement = MergeSpec("s", "t.id = s.id", (matched(update(v="s.v")),), "t", "s")
+    merge = replace(base, sources=(TableSource("s", source),), statement=statement)
+    preview = _preview(merge, harness)
+
+    # No snapshot tells of it.
+    renamed = AlterTableSpec((RenameColumn("v", "x"), RenameColumn("w", "v")))
+    _alter(replace(base, target=source, sources=(), statement=renamed), harness)
+
+    _require_stale(_approved(merge, preview, harness), "source s", "with other columns")
+    assert "wrong" not in [row["v"] for row in harness.state().rows]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["append-cow", "iceberg-mor"])
+def test_a_column_that_was_dropped_and_added_again_is_another_one(
+    kind: str, make_table: MakeTable
+) -> None:
+    harness = make_table(kind, _TABLE, partitioned=True)
+    request = request_of(update_set("", {"k": "n"}, "id = 105"), harness)
+    preview = _preview(request, harness)
+    for changes in ((DropColumn("n"),), (AddColumn("n", "INT", after="v"),)):
+        _alter(replace(request, sources=(), statement=AlterTableSpec(changes)), harness)
+
+    _require_stale(_approved(request, preview, harness), "columns or the partitions of db.target")
+
+
+@pytest.mark.slow
+def test_files_that_are_no_source_cannot_be_approved(make_table: MakeTable, tmp_path: Path) -> None:
+    harness = make_table("append-cow", _TABLE, partitioned=True)
+    path = tmp_path / "one.parquet"
+    pq.write_table(pa.table({"id": [100], "v": ["right"]}), path)
+    statement = MergeSpec("s", "t.id = s.id", (matched(update(v="s.v")),), "t", "s")
+    source = SqlSource("s", f"SELECT * FROM parquet.`{path}`")
+    merge = replace(request_of(_MERGE, harness), sources=(source,), statement=statement)
+    preview = _preview(merge, harness)
+    before = harness.state()
+
+    failed = _approved(merge, preview, harness)
+
+    assert failed.error is not None
+    assert failed.error.code == "NOT_SUPPORTED"
+    assert "source s" in failed.error.message
+    assert harness.state().snapshot_id == before.snapshot_id
+
+
+@pytest.mark.slow
 def test_other_counts_are_other_work(make_table: MakeTable) -> None:
     harness = make_table("iceberg-mor", _TABLE, partitioned=True)
     overwrite = Behaviour("", _ROWS, (), statement=InsertOverwriteSpec("s", "dynamic"))
@@ -183,6 +245,11 @@ def _approved(request: JobRequest, preview: JobResult, harness: Harness) -> JobR
 def _commit(behaviour: Behaviour, harness: Harness, operation: str) -> None:
     result = _job(replace(request_of(behaviour, harness), operation_id=operation), harness)
     assert result.status == "committed"
+
+
+def _alter(request: JobRequest, harness: Harness) -> None:
+    job = AlterTableJob(replace(request, operation_id=uuid4().hex), harness.spark, harness.open())
+    assert job.run().status == "committed"
 
 
 def _job(request: JobRequest, harness: Harness) -> JobResult:

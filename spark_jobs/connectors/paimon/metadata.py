@@ -85,7 +85,7 @@ class PaimonMetadata:
                 native=PinnedTable(table, snapshot, schema),
                 created_by=schema.options.get(CREATED_BY),
                 snapshot_mark=_mark(snapshot),
-                schema_mark=f"{table_schema.identity(table, schema.id)}/{schema.id}",
+                schema_mark=f"{table.table_schema.id}/{table.table_schema.time_millis}",
             )
 
     def at_snapshot(self, table: TableHandle, snapshot_id: int | None) -> TableHandle | None:

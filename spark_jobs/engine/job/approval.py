@@ -97,7 +97,7 @@ class Approval:
                     "connection knows.",
                 )
             if now != was:
-                raise stale(f"source {name}: it was {was}, and is {now or 'of another kind'} now")
+                raise stale(f"source {name}: {_difference(was, now)}")
         changes = tuple(map(str, evolved.schema_changes))
         if changes != self.ticket.schema_changes and not self._has_evolved(evolved):
             raise stale(f"the columns of {evolved.name} would change in another way")
@@ -125,3 +125,10 @@ class Approval:
         """Whether an earlier try stored the columns that the dry run foretold, and no snapshot."""
         is_retry = self.request.origin.is_retry
         return is_retry and columns_digest(table, stored=False) == self.ticket.evolved
+
+
+def _difference(was: SourceEvidence, now: SourceEvidence | None) -> str:
+    told, other = str(was), str(now) if now is not None else "of another kind"
+    if told == other:
+        return f"it was {was} and still is, with other columns or other content"
+    return f"it was {was}, and is {other} now"
