@@ -181,6 +181,7 @@ def check(operator: CompactOperator, hook: IcebergHook | None = None) -> None:
         target=TableName("shop", "orders"), table=TableName("shop", "orders"),
         statement=operator.statement(), sources=(), options=JobOptions(), dry_run=False,
         origin=SimpleNamespace(try_number=1),
+        approved=None,
     )  # fmt: skip
     found = MetadataCheck(hook or PaimonHook("paimon_default"), True)
     operator.require_valid(request, found)  # type: ignore[arg-type]

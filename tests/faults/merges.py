@@ -23,6 +23,7 @@ from spark_jobs.contract.statements import (
     MergeSpec,
 )
 from spark_jobs.engine.job import statement_job as job_module
+from spark_jobs.engine.job.approval import Approval
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.job.statement_runs import StatementRuns
 from spark_jobs.errors import ErrorCode, JobError
@@ -139,8 +140,9 @@ class PreparedJob(Job):
         scratch: str,
         attempt: int,
         ended: Sequence[str] = (),
+        approval: Approval | None = None,
     ) -> JobResult:
-        del runs, scratch, ended
+        del runs, scratch, ended, approval
         if self.work.adds and self.work.adds not in table.column_names:
             change = SchemaChange((self.work.adds,), "string")
             table = self.connector.metadata.evolved(table, [change])
