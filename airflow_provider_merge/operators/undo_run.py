@@ -22,10 +22,9 @@ from airflow_provider_merge.operators._shared.timeouts import telling_timeouts
 from airflow_provider_merge.operators._shared.values import flag, text
 from airflow_provider_merge.task_errors import task_failure
 from airflow_provider_merge.templates import has_template, when_rendered
-from spark_jobs.contract import codec
 from spark_jobs.contract.request import JobRequest
-from spark_jobs.contract.undo import OnRefused, UndoReport, UndoRunSpec
-from spark_jobs.errors import JobError
+from spark_jobs.contract.undo import OnRefused, UndoRunSpec
+from spark_jobs.errors import CatalogError, ErrorCode, JobError
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -106,14 +105,12 @@ class UndoRunOperator(SparkJobOperator):
         dry_run = self.is_dry_run()
         operation_id = task_operation_id(context, dry_run=dry_run)
         if not names:
-            self.log.info("No table has a snapshot of run %s of %s.", spec.run_id, spec.dag_id)
-            status = "dry_run" if dry_run else "unchanged"
-            return {
-                "operation_id": operation_id,
-                "status": status,
-                **codec.encode(UndoReport()),
-                "built_on": built_on,
-            }
+            raise CatalogError(
+                ErrorCode.SNAPSHOT_NOT_FOUND,
+                f"no table that was looked at has a commit of run {spec.run_id} of {spec.dag_id}",
+                "Copy both ids from the run's page; its snapshots may have expired.",
+                ("undo_run_id",),
+            )
         if found.built_on:
             self.log.warning("Other tables %s", found.told())
         request = JobRequest(

@@ -95,10 +95,16 @@ class WriteAuditPublish(TaskGroup):
             if is_template(on_failure) or on_failure not in _ON_FAILURE:
                 known = ", ".join(_ON_FAILURE)
                 raise invalid("on_failure", f"{on_failure!r} is not one of: {known}")
+            for name in ("trigger_rule", "dry_run"):
+                if name in parameters:
+                    problem = "is not for the tasks of the group, which belong together"
+                    raise invalid(name, problem, "Give it to a task in front of the group.")
             _require_branch(branch)
             named = _checks(checks)
             tables = _targets(statements, targets)
         common = {name: each for name, each in parameters.items() if name not in _OF_STATEMENTS}
+        # Nothing is published behind a check that failed, whatever default_args say.
+        common["trigger_rule"] = "all_success"
         own = {name: each for name, each in parameters.items() if name in _OF_STATEMENTS}
         with self:
             begun = [_Line(table, branch, len(tables) > 1, common) for table in tables]
@@ -107,6 +113,7 @@ class WriteAuditPublish(TaskGroup):
                 statements=statements,
                 branch=branch,
                 targets=tables,
+                dry_run=False,
                 **common,
                 **own,
             )
@@ -135,7 +142,11 @@ class _Line:
         suffix = f"_{_UNSAFE.sub('_', table)}" if is_one_of_several else ""
         of_table: dict[str, Any] = {"target": table, **common}
         self.old = DeleteBranchOperator(
-            task_id=f"delete_old_branch{suffix}", branch=branch, if_exists=True, **of_table
+            task_id=f"delete_old_branch{suffix}",
+            branch=branch,
+            if_exists=True,
+            dry_run=False,
+            **of_table,
         )
         self.create = CreateBranchOperator(
             task_id=f"create_branch{suffix}", branch=branch, **of_table
@@ -146,9 +157,15 @@ class _Line:
             self.rehearsal = FastForwardOperator(
                 task_id=f"may_publish{suffix}", to=branch, dry_run=True, **of_table
             )
-        self.publish = PublishOperator(task_id=f"publish{suffix}", to=branch, **of_table)
+        self.publish = PublishOperator(
+            task_id=f"publish{suffix}", to=branch, dry_run=False, **of_table
+        )
         self.delete = DeleteBranchOperator(
-            task_id=f"delete_branch{suffix}", branch=branch, if_exists=True, **of_table
+            task_id=f"delete_branch{suffix}",
+            branch=branch,
+            if_exists=True,
+            dry_run=False,
+            **of_table,
         )
         self.old >> self.create
 

@@ -53,7 +53,7 @@ def run(parsed: argparse.Namespace) -> int:
     names = found.names
     if not names:
         sys.stdout.write(f"No table has a snapshot of run {parsed.run} of {parsed.dag}.\n")
-        return 0
+        return 1
     if found.built_on:
         sys.stdout.write(f"Other tables {found.told()}\n")
     operation_id = str(uuid.uuid4())

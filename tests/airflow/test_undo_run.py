@@ -161,14 +161,12 @@ def test_a_dry_run_tells_what_would_be_undone(
     assert "snapshot 2: merge of task t, operation a" in shown
 
 
-def test_nothing_is_submitted_for_a_run_without_commits(
-    warehouse: Path, submitter: FakeSubmitter
-) -> None:
+def test_a_run_without_commits_is_an_error(warehouse: Path, submitter: FakeSubmitter) -> None:
     table(warehouse, "one", ("d", "other"))
 
-    result = Undos().run()
+    with pytest.raises(Exception, match="SNAPSHOT_NOT_FOUND: undo_run_id: no table"):
+        Undos().run()
 
-    assert (result["status"], result["tables"]) == ("unchanged", [])
     assert not submitter.jobs
 
 
@@ -232,7 +230,7 @@ def test_the_command_previews_and_undoes(
 
     assert main([*arguments, "--dry-run", "--table", "shop.*"]) == 1
     assert main([*arguments, "--skip-refused"]) == 1
-    assert main(["undo", "--dag", "d", "--run", "none"]) == 0
+    assert main(["undo", "--dag", "d", "--run", "none"]) == 1
 
     shown = capsys.readouterr().out
     assert [each.work.dry_run for each in jobs] == [True, False]

@@ -7,7 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from airflow.sdk import DAG
 
+from airflow_provider_merge.operators.statement_list import delete_from
+from airflow_provider_merge.operators.write_audit_publish import WriteAuditPublish
 from spark_jobs.contract.maintenance import (
     CreateBranchSpec,
     DeleteBranchSpec,
@@ -17,6 +20,7 @@ from spark_jobs.contract.maintenance import (
 from spark_jobs.contract.query import QueryColumn, QueryReport, QuerySpec
 from spark_jobs.contract.request import JobRequest, TableSource
 from spark_jobs.contract.result import JobResult
+from spark_jobs.errors import RequestError
 from tests.airflow.support import DagFile, FakeSubmitter, committed
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("airflow_db", "warehouse")]
@@ -183,3 +187,24 @@ def test_the_example() -> None:
         *("orders.check_amounts", "orders.check_ids"),
     ]
     assert tasks["orders.publish"].outlets[0].uri == "lakehouse://paimon_default/shop/orders"
+
+
+def test_nothing_is_published_behind_a_check_that_failed() -> None:
+    rules = {"trigger_rule": "all_done", "dry_run": True}
+    with DAG("d", schedule=None, default_args=rules) as dag:
+        WriteAuditPublish(
+            group_id="g",
+            statements=[delete_from("gone", target="shop.orders", where="id = 1")],
+            checks=["SELECT * FROM shop.orders WHERE id IS NULL"],
+        )
+
+    publish, write = dag.get_task("g.publish"), dag.get_task("g.write")
+    assert publish.trigger_rule == "all_success"
+    assert (publish.is_dry_run(), write.is_dry_run()) == (False, False)
+    with DAG("e", schedule=None), pytest.raises(RequestError, match="trigger_rule"):
+        WriteAuditPublish(
+            group_id="g",
+            statements=[delete_from("gone", target="shop.orders", where="id = 1")],
+            checks=["SELECT * FROM shop.orders WHERE id IS NULL"],
+            trigger_rule="all_done",
+        )
