@@ -200,7 +200,7 @@ def test_nothing_is_published_behind_a_check_that_failed() -> None:
 
     publish, write = dag.get_task("g.publish"), dag.get_task("g.write")
     assert publish.trigger_rule == "all_success"
-    assert (publish.is_dry_run(), write.is_dry_run()) == (False, False)
+    assert (publish.dry_run, write.dry_run) == (False, False)
     with DAG("e", schedule=None), pytest.raises(RequestError, match="trigger_rule"):
         WriteAuditPublish(
             group_id="g",
