@@ -122,7 +122,7 @@ class WriteAuditPublish(TaskGroup):
                 for name, query in named.items()
             ]
             for line in begun:
-                line.create >> write  # type: ignore[unused-ignore]
+                line.create >> write
             write >> audits
             for audit in audits:
                 audit >> [each.first for each in begun]

@@ -44,7 +44,6 @@ class Ticket:
 
     operation_id: str
     target: str
-    connector: str
     digests: Mapping[str, str]
     columns: str
     base_snapshot_id: int | None = None

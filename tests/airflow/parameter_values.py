@@ -22,6 +22,18 @@ from airflow_provider_merge.operators.update import UpdateOperator
 from airflow_provider_merge.parameters import ParameterOperator
 
 SOURCE = table_source("a.s")
+TICKET: dict[str, Any] = {
+    "operation_id": "preview",
+    "target": "a.b",
+    "digests": {},
+    "columns": "0",
+    "base_snapshot_id": None,
+    "sources": {},
+    "inserted": 0,
+    "updated": 0,
+    "deleted": 0,
+    "version": 1,
+}
 MERGE = "MERGE INTO a.b USING x ON b.id = x.id WHEN MATCHED THEN DELETE"
 # The operation of each in a list of statements.
 LISTED: dict[type, str] = {
@@ -111,21 +123,7 @@ _VALUES: dict[str, Any] = {
     "alias": "x",
     "allow_drop": True,
     "allow_empty": True,
-    "approved": {
-        "ticket": {
-            "operation_id": "preview",
-            "target": "a.b",
-            "connector": "paimon",
-            "digests": {},
-            "columns": "0",
-            "base_snapshot_id": None,
-            "sources": {},
-            "inserted": 0,
-            "updated": 0,
-            "deleted": 0,
-            "version": 1,
-        }
-    },
+    "approved": {"ticket": TICKET},
     "archives": "a.zip",
     "branch": "audit",
     "by_name": True,

@@ -21,31 +21,17 @@ from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import GuardReport, JobResult, Metrics, PlanReport
 from spark_jobs.errors import CommitError, RequestError
+from tests.airflow.parameter_values import TICKET
 from tests.airflow.support import DagFile, FakeSubmitter, committed, example_request
 
 _TASK = 'DeleteFromOperator(task_id="{}", target="shop.orders", where="id = 1", {})'
-_TICKET: dict[str, Any] = {
-    "operation_id": "preview",
-    "target": "a.b",
-    "connector": "paimon",
-    "digests": {},
-    "columns": "0",
-    "base_snapshot_id": None,
-    "sources": {},
-    "inserted": 0,
-    "updated": 0,
-    "deleted": 0,
-    "version": 1,
-}
 
 
 def _previewed(request: JobRequest) -> JobResult:
     """What the job makes of a dry run, and of the real one."""
     if not request.dry_run:
         return committed(request)
-    ticket = Ticket(
-        request.operation_id, str(request.table), "paimon", request.part_digests(), "0", 1
-    )
+    ticket = Ticket(request.operation_id, str(request.table), request.part_digests(), "0", 1)
     return replace(
         committed(request, status="dry_run", new_snapshot_id=None, metrics=Metrics()),
         ticket=ticket,
@@ -98,8 +84,8 @@ def test_another_statement_is_found_before_spark_starts() -> None:
         ({"status": "committed"}, "approved: is not the result of a dry run"),
         ({"ticket": None}, "approved: is not the result of a dry run"),
         ("yes", "approved: is not the result of a dry run"),
-        ({"ticket": {**_TICKET, "version": 2}}, "the ticket has the version 2"),
-        ({"ticket": {**_TICKET, "deleted": "1"}}, "approved.deleted"),
+        ({"ticket": {**TICKET, "version": 2}}, "the ticket has the version 2"),
+        ({"ticket": {**TICKET, "deleted": "1"}}, "approved.deleted"),
     ],
     ids=["result", "plan", "text", "version", "field"],
 )
@@ -112,7 +98,7 @@ def test_what_is_no_ticket_is_named(approved: Any, problem: str) -> None:
 def test_a_dry_run_cannot_be_approved() -> None:
     with pytest.raises(RequestError, match="approved: a dry run does nothing that could be"):
         DeleteFromOperator(
-            task_id="t", target="a.b", where="id = 1", approved={"ticket": _TICKET}, dry_run=True
+            task_id="t", target="a.b", where="id = 1", approved={"ticket": TICKET}, dry_run=True
         )
 
 

@@ -26,6 +26,7 @@ from tests.conformance.behaviour import (
     matched,
     not_matched,
     update,
+    update_all,
     update_set,
 )
 from tests.conformance.check import readable, request_of
@@ -195,6 +196,21 @@ def test_a_column_that_was_dropped_and_added_again_is_another_one(
         _alter(replace(request, sources=(), statement=AlterTableSpec(changes)), harness)
 
     _require_stale(_approved(request, preview, harness), "columns or the partitions of db.target")
+
+
+@pytest.mark.slow
+def test_a_stale_run_that_changes_no_row_adds_no_column(make_table: MakeTable) -> None:
+    harness = make_table("iceberg-mor", _TABLE, partitioned=True)
+    none = SqlSource("s", "SELECT -1L AS id, 'new' AS v, 1 AS added")
+    statement = MergeSpec("s", "t.id = s.id", (matched(update_all()),), "t", "s")
+    base = replace(request_of(_MERGE, harness), sources=(none,))
+    merge = replace(base, statement=replace(statement, schema_evolution=True))
+    preview = _preview(merge, harness)
+    assert len(preview.schema_changes) == 1
+    _commit(_OTHERS, harness, "others")
+
+    _require_stale(_approved(merge, preview, harness), "nothing is to be done since snapshot")
+    assert "added" not in harness.state().rows[0]
 
 
 @pytest.mark.slow

@@ -146,7 +146,7 @@ def _changes(
     return [result.status, str(result.error), None if found is None else codec.encode(found)]
 
 
-def _obey_change(warehouse: Path, command: dict[str, Any], work: IcebergWork | None) -> Any:
+def _obey_change(warehouse: Path, command: dict[str, Any], work: Work | IcebergWork | None) -> Any:
     """Die at a step, or tell the outcome and all steps."""
     text = command["request"]
     if "step" in command:
@@ -256,7 +256,7 @@ def _obey(command: dict[str, Any]) -> Any:
         return _obey_compaction(command["do"], warehouse, command)
     works = [(IcebergWork if "server" in each else Work)(**each) for each in command["works"]]
     if command["do"] == "change":
-        return _obey_change(warehouse, command, works[0] if works else None)  # type: ignore[arg-type]
+        return _obey_change(warehouse, command, works[0] if works else None)
     if command["do"] == "steps":
         return _answer(*_forked(lambda: _steps(warehouse, works[0])))
     if command["do"] == "die":

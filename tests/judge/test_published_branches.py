@@ -70,7 +70,10 @@ class Lines:
 @pytest.mark.parametrize("kind", KINDS)
 def test_java_goes_on_at_each_side(warehouse, kind):
     lines = Lines(warehouse, *KINDS[kind])
-    append = lambda table, rows: table.append_rows(from_arrow(rows))  # noqa: E731
+
+    def append(table, rows):
+        table.append_rows(from_arrow(rows))
+
     append(lines.main, rows_of(1, 2, 3, 4))
     lines.begin()
     assert lines.read(branch="b") == lines.read() == [(n, "a") for n in (1, 2, 3, 4)]

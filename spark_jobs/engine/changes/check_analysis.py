@@ -61,6 +61,9 @@ class CheckedReads:
     sources: Mapping[str, frozenset[str]]
 
 
+NOTHING_READ: Final = CheckedReads({}, {}, target=False, sources={})
+
+
 def analyzed_checks(
     spark: SparkSession,
     checks: Sequence[RowCheck],

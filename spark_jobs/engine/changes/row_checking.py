@@ -7,19 +7,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from spark_jobs.contract.operation_files import new_changes_folder
 from spark_jobs.contract.result import GuardReport, Metrics
 from spark_jobs.contract.row_checks import CHANGES, NEW_ROWS, TARGET, RowCheck
 from spark_jobs.engine.changes.changed_rows import ChangedRows, ChangeShape
-from spark_jobs.engine.changes.check_analysis import CheckedReads, analyzed_checks, checked_views
+from spark_jobs.engine.changes.check_analysis import (
+    NOTHING_READ,
+    CheckedReads,
+    analyzed_checks,
+    checked_views,
+)
 from spark_jobs.engine.query.json_values import json_frame, json_value
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.source.subqueries import with_all_columns
 from spark_jobs.engine.write.recorder import Recording
-from spark_jobs.errors import DataError, ErrorCode, InternalError, NotSupportedError, excerpt
+from spark_jobs.errors import DataError, ErrorCode, NotSupportedError, excerpt
 from spark_jobs.storage.files import make_folder
 
 if TYPE_CHECKING:
@@ -39,10 +44,13 @@ _LONGEST: Final = 4_000
 
 @dataclass(frozen=True, slots=True)
 class RowChecking:
-    """The checks of one ``run``, which read ``reads``; ``folder`` has what is recorded for them."""
+    """The checks of one ``run``, which read ``reads``; ``folder`` has what is recorded for them.
+
+    Without ``checks``, nothing is recorded, and nothing is done.
+    """
 
     run: StatementRun[Any]
-    spark: SparkSession
+    spark: SparkSession | None
     checks: Sequence[RowCheck]
     shape: ChangeShape
     reads: CheckedReads
@@ -57,23 +65,19 @@ class RowChecking:
         shape: ChangeShape,
         sources: Mapping[str, OpenSource],
         evaluated: Iterable[str] = (),
-    ) -> RowChecking | None:
-        """The checks of a run, analysed; None: it has none.
+    ) -> RowChecking:
+        """The checks of a run, analysed.
 
         ``evaluated`` are sources whose rows the run keeps for them, as it has read them.
 
         Raises:
             JobError: a check is wrong; names it. No data was read.
         """
-        if not run.guards.checks:
-            return None
-        if spark is None:
-            raise InternalError(
-                ErrorCode.INTERNAL_ERROR,
-                "checks without a Spark session",
-                "Report this text with the statement.",
-            )
-        reads = analyzed_checks(spark, run.guards.checks, shape, sources)
+        checks, folder = run.guards.checks, new_changes_folder(run.scratch)
+        found = cls(run, spark, checks, shape, NOTHING_READ, sources, folder)
+        if not checks:
+            return found
+        reads = analyzed_checks(found.session, checks, shape, sources)
         for name in set(reads.sources) - set(evaluated):
             opened = sources[name]
             if not (opened.is_pinned or opened.landing or opened.files):
@@ -82,11 +86,18 @@ class RowChecking:
                     "it is evaluated again.",
                     "Compare with new_rows or changes, or with a source that is a table or files.",
                 )
-        folder = new_changes_folder(run.scratch)
-        return cls(run, spark, run.guards.checks, shape, reads, sources, folder)
+        return replace(found, reads=reads)
 
-    def recording(self) -> Recording:
-        """What tasks record, and where: the folder is there."""
+    @property
+    def session(self) -> SparkSession:
+        """The session of a run with checks: ``spark_jobs.run`` sees to that."""
+        assert self.spark is not None  # noqa: S101
+        return self.spark
+
+    def recording(self) -> Recording | None:
+        """What tasks record, and where: the folder is there; None: nothing."""
+        if not self.checks:
+            return None
         storage = self.run.connector.storage
         path = f"{storage.root}/{self.folder}"
         make_folder(storage.filesystem, path)
@@ -128,8 +139,10 @@ class RowChecking:
             DataError: GUARD_FAILED, unless the run is a dry one.
             CatalogError: SOURCE_UNREADABLE: files of a source that they read have changed.
         """
+        if not self.checks:
+            return metrics
         changed = ChangedRows(
-            self.spark,
+            self.session,
             self.run.connector,
             replace(self.shape, table=table),
             self.folder,
@@ -137,19 +150,11 @@ class RowChecking:
             planned,
             removed,
         )
-        try:
-            found = self._all_evaluated(changed)
-        except (PySparkException, Py4JError, OSError) as error:
-            # What is not the rows' fault, which only a JobError cleans up after.
-            raise translated(error) from None
-        return replace(metrics, guards=(*metrics.guards, *found))
-
-    def _all_evaluated(self, changed: ChangedRows) -> list[GuardReport]:
         frames = {CHANGES: changed.changes(), NEW_ROWS: changed.new_rows()}
         if self.reads.target:
             frames[TARGET] = changed.target()
         found: list[GuardReport] = []
-        with self.run.progress.phase("check"), checked_views(self.spark, frames):
+        with self.run.progress.phase("check"), checked_views(self.session, frames):
             for check in self.checks:
                 self.run.progress.say(f"check {check.name}")
                 found.append(self._evaluated(check))
@@ -157,11 +162,11 @@ class RowChecking:
                 listed = self.sources[name].listed
                 if listed is not None:
                     listed.require_unchanged()
-        return found
+        return replace(metrics, guards=(*metrics.guards, *found))
 
     def _evaluated(self, check: RowCheck) -> GuardReport:
         try:
-            frame = self.spark.sql(check.sql)
+            frame = self.session.sql(check.sql)
             rows = json_frame(frame).limit(_SHOWN_ROWS + 1).collect()
             count = len(rows)
             if count > _SHOWN_ROWS:

@@ -61,15 +61,14 @@ class ClearingRun(StatementRun[ClearingStatement]):
             return StatementOutcome(None, metrics, plan=replaced.plan(0))
         if not replaced.all:
             metrics = self.guarding(planned).before_publishing(metrics)
-            if checking is not None:
-                metrics = checking.checked(metrics, self.table, planned, (), ())
+            metrics = checking.checked(metrics, self.table, planned, (), ())
             return StatementOutcome(None, metrics)
-        reads_all = checking is not None and checking.reads.target
+        reads_all = checking.reads.target
         handle = begin_overwrite(self, replacement, (), replaced, reads_all=reads_all)
         with self.writing(handle):
             gone = replacement.partitions(())
             with self.progress.phase("write"):
-                recording = None if checking is None else checking.recording()
+                recording = checking.recording()
                 partial = replaced.partial
                 deleted = rows_replaced(self, self.spark, handle, gone, partial, recording)
             if replacement.all_found:
@@ -84,7 +83,7 @@ class ClearingRun(StatementRun[ClearingStatement]):
         if self.spark is not None:
             wait_for_stragglers(self.spark)
 
-    def _checking(self) -> RowChecking | None:
+    def _checking(self) -> RowChecking:
         return RowChecking.of(self, self.spark, ChangeShape(self.table), {})
 
     def _replacement(self) -> Replacement:

@@ -82,7 +82,7 @@ class OverwriteCommit:
     partitions: Sequence[Partition]
     reports: Sequence[TaskReport]
     metrics: Metrics
-    checking: RowChecking | None = None
+    checking: RowChecking
 
     def outcome(self, planned: Sequence[PlannedFile], replaced: ReplacedFiles) -> StatementOutcome:
         """Commit the snapshot, unless nothing changes; in a dry run, what that would do.
@@ -159,8 +159,6 @@ class OverwriteCommit:
         planned: Sequence[PlannedFile],
         removed: Sequence[PlannedFile],
     ) -> Metrics:
-        if self.checking is None:
-            return metrics
         return self.checking.checked(metrics, table, planned, removed, self.reports)
 
     def _by_partition(

@@ -93,8 +93,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
             return StatementOutcome(None, metrics, plan=replaced.plan(new.source_rows))
         if not partitions and not replaced.all:
             metrics = guarding.before_publishing(metrics)
-            if checking is not None:
-                metrics = checking.checked(metrics, self.table, planned, (), ())
+            metrics = checking.checked(metrics, self.table, planned, (), ())
             return StatementOutcome(None, metrics)
         return self._write(insert, new, replacement, planned, replaced, metrics, checking)
 
@@ -109,7 +108,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
         partition = replacement.specs[0]
         return analyze_insert(self.spark, self.spec, self.table, schema, partition)
 
-    def _checking(self, replacement: Replacement) -> RowChecking | None:
+    def _checking(self, replacement: Replacement) -> RowChecking:
         if self.guards.checks and replacement.appends and self.table.key_columns:
             raise NotSupportedError(
                 f"checks: an INSERT INTO {self.table.name} replaces rows with equal keys as the "
@@ -163,12 +162,12 @@ class OverwriteRun(SparkRun[InsertStatement]):
         planned: Sequence[PlannedFile],
         replaced: ReplacedFiles,
         metrics: Metrics,
-        checking: RowChecking | None,
+        checking: RowChecking,
     ) -> StatementOutcome:
         partitions = new.partitions(len(self.table.partitioned_by))
-        reads_all = self.reads_itself or (checking is not None and checking.reads.target)
+        reads_all = self.reads_itself or checking.reads.target
         reads_all &= self.options.isolation != "snapshot"
-        recording = None if checking is None else checking.recording()
+        recording = checking.recording()
         handle = begin_overwrite(self, replacement, partitions, replaced, reads_all=reads_all)
         with self.writing(handle), self.progress.phase("write"):
             keys = () if replacement.appends else self.table.key_columns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spark_jobs.contract.approval import SourceEvidence, Ticket, stale
 from spark_jobs.contract.request import JobRequest
@@ -14,29 +14,28 @@ from spark_jobs.errors import CommitError, NotSupportedError
 from spark_jobs.spi.tables import TableHandle
 
 if TYPE_CHECKING:
+    from spark_jobs.engine.write.statement_run import StatementRun
     from spark_jobs.spi.connector import ConnectorMetadata
 
 
 def ticket_of(
     request: JobRequest,
     table: TableHandle,
-    evolved: TableHandle,
-    sources: Mapping[str, SourceEvidence],
+    run: StatementRun[Any],
     metrics: Metrics,
 ) -> Ticket:
-    """The ticket of a dry run of ``request`` on ``table``, which would become ``evolved``."""
-    changes = tuple(map(str, evolved.schema_changes))
+    """The ticket of a dry ``run`` of ``request`` on ``table``, whose columns it may evolve."""
+    changes = tuple(map(str, run.table.schema_changes))
     return Ticket(
         operation_id=request.operation_id,
         target=str(request.table),
-        connector=request.catalog.connector,
         digests=request.part_digests(),
         columns=columns_digest(table),
         base_snapshot_id=table.snapshot_id,
         base_digest=snapshot_digest(table),
-        evolved=columns_digest(evolved, stored=False) if changes else "",
+        evolved=columns_digest(run.table, stored=False) if changes else "",
         schema_changes=changes,
-        sources=sources,
+        sources=run.evidence(),
         inserted=metrics.inserted,
         updated=metrics.updated,
         deleted=metrics.deleted,

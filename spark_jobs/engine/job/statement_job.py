@@ -123,7 +123,6 @@ class Job(RequestJob):
             taken = ended.taken(commits)
             if taken is not None:
                 return taken
-            latest = table
             if approval is not None:
                 table = approval.pinned(self.connector.metadata, table)
             scratch = log.begin(self.request.operation_id, fence.try_number)
@@ -132,8 +131,6 @@ class Job(RequestJob):
         finally:
             with self.progress.phase("clean"):
                 log.end(scratch)
-        if approval is not None and result.new_snapshot_id is None:
-            approval.require_latest(table, latest)
         return replace(result, warnings=warnings_of(commits))
 
     def _committed_meanwhile(
@@ -250,17 +247,18 @@ class Job(RequestJob):
         require_utf8_names(self.spark)
         require_plain_texts(self.spark, self.request)
         with runs.opened(table, scratch, attempt, ended) as run:
-            sources = run.evidence()
             if approval is not None:
-                approval.require_same_inputs(sources, run.table)
+                approval.require_same_inputs(run.evidence(), run.table)
             outcome = run.run()
-            if outcome.snapshot_id is None and not self.request.dry_run:
+            is_dry, is_done = self.request.dry_run, outcome.snapshot_id is not None
+            if approval is not None and not is_done:
+                approval.require_latest(table, self.connector.metadata.load_table(table.name))
+            if not is_dry and not is_done:
                 run.store_schema()
-        is_dry = self.request.dry_run
-        ticket = None
-        if is_dry and outcome.plan is None:
-            ticket = ticket_of(self.request, table, run.table, sources, outcome.metrics)
-        status: Status = "unchanged" if outcome.snapshot_id is None else "committed"
+            ticket = None
+            if is_dry and outcome.plan is None:
+                ticket = ticket_of(self.request, table, run, outcome.metrics)
+        status: Status = "committed" if is_done else "unchanged"
         return replace(
             self._result("dry_run" if is_dry else status, outcome.metrics),
             base_snapshot_id=table.snapshot_id,

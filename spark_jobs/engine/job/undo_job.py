@@ -7,7 +7,7 @@ from typing import ClassVar, cast
 
 from spark_jobs.contract.properties import operation_properties
 from spark_jobs.contract.request import TableName
-from spark_jobs.contract.result import JobResult, Metrics
+from spark_jobs.contract.result import JobResult, Metrics, Status
 from spark_jobs.contract.undo import TableUndo, UndoReport, UndoRunSpec
 from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.runtime.fence import Fence
@@ -111,12 +111,9 @@ class UndoJob(RequestJob):
             deleted=sum(each.inserted for each in tables),
             seconds=self.progress.seconds,
         )
-        changed = "committed" if any(t.outcome == "undone" for t in tables) else "unchanged"
-        status = "dry_run" if self.request.dry_run else changed
-        return replace(
-            OperationLog.ended(self.request, status, metrics),  # type: ignore[arg-type]
-            undo=report,
-        )
+        changed: Status = "committed" if any(t.outcome == "undone" for t in tables) else "unchanged"
+        status: Status = "dry_run" if self.request.dry_run else changed
+        return replace(OperationLog.ended(self.request, status, metrics), undo=report)
 
 
 def _newest(table: TableUndo) -> int:

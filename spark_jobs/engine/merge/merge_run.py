@@ -109,10 +109,9 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             return StatementOutcome(None, metrics, plan=_plan(merge, processor, files, source_rows))
         if _nothing_to_do(merge, files, source):
             metrics = guarding.before_publishing(metrics)
-            if checking is not None:
-                metrics = checking.checked(metrics, self.table, planned, (), ())
+            metrics = checking.checked(metrics, self.table, planned, (), ())
             return StatementOutcome(None, metrics)
-        reads_all = self.reads_itself or (checking is not None and checking.reads.target)
+        reads_all = self.reads_itself or checking.reads.target
         read_set = whole_table if reads_all else pruning.touched
         return self._write(
             merge, processor, planned, files, source, keys, metrics, read_set, checking
@@ -125,24 +124,24 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         with empty_views(self.spark, self.sources):
             return analyze_filtered(self.spark, self.spec, self.table)
 
-    def _checking(self, merge: AnalyzedMerge) -> RowChecking | None:
+    def _checking(self, merge: AnalyzedMerge) -> RowChecking:
         evaluated = [self.spec.source] if isinstance(self.spec, MergeSpec) else self.sources
         return RowChecking.of(self, self.spark, ChangeShape.of(merge), self.sources, evaluated)
 
-    def _processor(self, merge: AnalyzedMerge, checking: RowChecking | None) -> RowChangeProcessor:
+    def _processor(self, merge: AnalyzedMerge, checking: RowChecking) -> RowChangeProcessor:
         metadata = self.connector.metadata
         metadata.require_writable(self.table)
         paradigm = metadata.row_change_paradigm(self.table)
         travelling = metadata.merge_row_id_columns(self.table, inserted_keys(merge))
         layout = metadata.insert_layout(self.table)
-        recorded = tuple(checking.reads.old) if checking else ()
+        recorded = tuple(checking.reads.old)
         processor = processor_for(paradigm, merge, layout, travelling, recorded)
         updated = processor.updated_columns
         metadata.require_supported(self.table, updated, deletes=merge.may_delete)
         return processor
 
     def _materialized(
-        self, merge: AnalyzedMerge, checking: RowChecking | None
+        self, merge: AnalyzedMerge, checking: RowChecking
     ) -> tuple[MaterializedSource | None, int]:
         """MERGE's source (else None), and the number of rows that were read from sources."""
         storage = self.connector.storage
@@ -156,15 +155,11 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             frame, keys = with_key_columns(opened.frame, merge)
             frame = self.moment.fixed(frame) if keys else frame
             kept = merge.source_columns.union(keys)
-            if checking is not None:
-                kept = kept.union(checking.reads.sources.get(self.spec.source, ()))
+            kept = kept.union(checking.reads.sources.get(self.spec.source, ()))
             source = materialize(self.spark, frame, kept, storage, self.scratch)
-            if checking is not None:
-                checking.show_source(self.spec.source, source.frame, opened.frame.schema)
+            checking.show_source(self.spec.source, source.frame, opened.frame.schema)
             return source, source.row_count
-        columns = merge.subquery_columns
-        if checking is not None:
-            columns = checking.with_sources(columns)
+        columns = checking.with_sources(merge.subquery_columns)
         return None, materialize_views(self.spark, self.sources, columns, storage, self.scratch)
 
     def _write(
@@ -177,7 +172,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         keys: DynamicFilter | None,
         metrics: Metrics,
         read_set: ReadSet,
-        checking: RowChecking | None,
+        checking: RowChecking,
     ) -> StatementOutcome:
         write = MergeWrite(
             operation=self.operation,
@@ -203,9 +198,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                     metrics = replace(metrics, plan=str(choice))
                     self.progress.say(f"plan {choice}")
                     writer = self._writer(merge, handle, write)
-                    if checking is not None:
-                        writer = replace(writer, recording=checking.recording())
-                    result = plan.run(writer)
+                    result = plan.run(replace(writer, recording=checking.recording()))
                 if source is not None:
                     source.require_unchanged()
                 written = repacked(
@@ -242,8 +235,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                 )
             changes = partition_changes(self, handle, metrics, by_partition, planned)
             metrics = self.guarding(planned).before_publishing(metrics, changes)
-            if checking is not None:
-                metrics = checking.checked(metrics, self.table, planned, files.dropped, reports)
+            metrics = checking.checked(metrics, self.table, planned, files.dropped, reports)
             if self.dry_run:
                 self.abort(handle)
                 return StatementOutcome(None, metrics, partitions, by_partition)

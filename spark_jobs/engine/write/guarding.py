@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.contract.approval import Ticket, stale
@@ -25,7 +26,7 @@ _COUNTS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Guarding:
     """The guards of one run on the files ``planned`` of ``table``.
 
@@ -99,7 +100,7 @@ class Guarding:
                     yield self._compared(name, limit, getattr(metrics, count))
 
     def _compared(self, name: str, limit: Limit, seen: int) -> GuardReport:
-        bound = limit.number if limit.number is not None else limit.of(self._rows(self.planned))
+        bound = limit.number if limit.number is not None else limit.of(self._table_rows)
         held = seen >= bound if name.startswith("min_") else seen <= bound
         return GuardReport(name, str(limit), f"{seen:,}", held)
 
@@ -117,7 +118,7 @@ class Guarding:
         for name, count in (("max_deleted_share", metrics.deleted), ("max_changed_share", changed)):
             limit: float | None = getattr(self.guards, name)
             if limit is not None:
-                share = _share(count, self._rows(self.planned) if count else 0)
+                share = _share(count, self._table_rows if count else 0)
                 held = share <= exact(limit)
                 yield GuardReport(name, percent(limit), percent(float(share)), held)
 
@@ -126,20 +127,24 @@ class Guarding:
             "max_partition_deleted_share": self.guards.max_partition_deleted_share,
             "max_partition_changed_share": self.guards.max_partition_changed_share,
         }
-        for name, limit in limits.items():
-            if limit is None:
-                continue
+        given = {name: limit for name, limit in limits.items() if limit is not None}
+        totals = [self._rows(each.files) if given and each.changed else 0 for each in changes]
+        for name, limit in given.items():
             most, place = Fraction(0), ""
-            for each in changes:
+            for each, total in zip(changes, totals, strict=True):
                 found = each.metrics
-                moved = max(found.updated, found.left)
-                count = found.deleted + (moved if name.endswith("changed_share") else 0)
-                share = _share(count, self._rows(each.files) if count else 0)
+                count = found.deleted if name.endswith("deleted_share") else each.changed
+                share = _share(count, total)
                 if share > most:
                     most, place = share, found.name
             held = most <= exact(limit)
             seen = percent(float(most))
             yield GuardReport(name, percent(limit), seen, held, "" if held else place)
+
+    @cached_property
+    def _table_rows(self) -> int:
+        """The table's rows before the statement; where files do not tell them, they are read."""
+        return self._rows(self.planned)
 
     def _rows(self, files: Sequence[PlannedFile]) -> int:
         return row_count(self.scan, self.table, files)
@@ -151,6 +156,11 @@ class PartitionChange:
 
     metrics: PartitionMetrics
     files: Sequence[PlannedFile]
+
+    @property
+    def changed(self) -> int:
+        """The rows that were there, and are deleted, updated or moved away."""
+        return self.metrics.deleted + max(self.metrics.updated, self.metrics.left)
 
 
 def _share(count: int, total: int) -> Fraction:

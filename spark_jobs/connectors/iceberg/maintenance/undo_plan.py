@@ -33,14 +33,12 @@ from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, ancestors
 from spark_jobs.connectors.iceberg.table.refusals import refuse_spec
 from spark_jobs.connectors.shared.maintenance.undo import (
-    Chains,
     InTheWayError,
     NetChange,
     PastCommit,
     commits_of_run,
     files_expired,
-    in_the_way,
-    refuse_repeated,
+    planned_undo,
     unsupported,
 )
 from spark_jobs.contract.request import TableName
@@ -104,12 +102,8 @@ def planned(name: TableName, table: PinnedTable, undoing: Undoing) -> UndoPlan:
     commits = commits_of_run(history, undoing)
     if not commits:
         return UndoPlan(table, (), {}, (), ())
-    refuse_repeated(name, history, commits)
     planner = _Planner(name, table, history, commits)
-    try:
-        return Chains(history).planned(commits, planner.plan)
-    except InTheWayError as error:
-        raise in_the_way(name, error) from error
+    return planned_undo(name, history, commits, planner.plan)
 
 
 @dataclass(slots=True)

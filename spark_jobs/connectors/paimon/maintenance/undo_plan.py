@@ -26,14 +26,12 @@ from spark_jobs.connectors.paimon.maintenance.undo_refusals import (
 )
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.shared.maintenance.undo import (
-    Chains,
     InTheWayError,
     NetChange,
     PastCommit,
     commits_of_run,
     files_expired,
-    in_the_way,
-    refuse_repeated,
+    planned_undo,
     unsupported,
 )
 from spark_jobs.contract.request import TableName
@@ -131,12 +129,8 @@ def planned(name: TableName, table: PinnedTable, undoing: Undoing) -> UndoPlan:
     if not commits:
         return UndoPlan(table, (), history)
     refuse_table(name, table)
-    refuse_repeated(name, history, commits)
     planner = _Planner(name, table, history, commits)
-    try:
-        return Chains(history).planned(commits, planner.plan)
-    except InTheWayError as error:
-        raise in_the_way(name, error) from error
+    return planned_undo(name, history, commits, planner.plan)
 
 
 @dataclass(slots=True)

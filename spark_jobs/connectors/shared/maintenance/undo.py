@@ -198,6 +198,25 @@ def _taken_back(before: Sequence[PastCommit], undo: PastCommit) -> frozenset[int
     )
 
 
+def planned_undo(
+    name: TableName,
+    history: Sequence[PastCommit],
+    commits: Sequence[PastCommit],
+    plan: Callable[[set[int]], P],
+) -> P:
+    """``plan`` for the ids of ``commits``, and of what in the way changes nothing in all.
+
+    Raises:
+        CommitError: COMMITS_OF_OTHERS.
+        JobError: raised by ``plan``.
+    """
+    refuse_repeated(name, history, commits)
+    try:
+        return Chains(history).planned(commits, plan)
+    except InTheWayError as error:
+        raise in_the_way(name, error) from error
+
+
 def in_the_way(name: TableName, error: InTheWayError) -> CommitError:
     """The refusal for a later commit that built on what is to be taken back."""
     return CommitError(
