@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Final
 from airflow_provider_merge.checks.files import file_columns, require_files
 from airflow_provider_merge.checks.queries import check_query, query_columns
 from airflow_provider_merge.checks.relations import Relation
+from airflow_provider_merge.checks.row_checks import check_row_checks
 from airflow_provider_merge.checks.statements import StatementCheck
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
+from spark_jobs.contract.row_checks import RowCheck
 from spark_jobs.contract.source_names import source_text
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.errors import ErrorCode, JobError
@@ -49,8 +51,9 @@ class MetadataCheck:
         sources: Sequence[Source],
         *,
         widens: bool = False,
+        checks: Sequence[RowCheck] = (),
     ) -> None:
-        """Check one statement; ``widens``: it has type widening.
+        """Check one statement, and its ``checks`` of rows; ``widens``: it has type widening.
 
         Raises:
             CatalogError: TABLE_NOT_FOUND, WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED,
@@ -71,6 +74,9 @@ class MetadataCheck:
         keys = None if found is None else found.partition_columns
         fixed = () if found is None or not widens else found.key_columns
         StatementCheck(relation, by_name, keys, self.hook.is_reserved, fixed).statement(spec)
+        # What a source adds to the columns is not known here.
+        changed = None if getattr(spec, "schema_evolution", False) else relation.columns
+        check_row_checks(checks, changed, views)
 
     def require_sources(self, sources: Sequence[Source]) -> Mapping[str, Relation]:
         """Check what is read; the sources by lower-case name. Raises as ``require_valid``."""
