@@ -46,8 +46,11 @@ WRONG = {
     "time": (["SELECT 1 WHERE current_timestamp > x"], "current_timestamp is not deterministic"),
     "today": (["SELECT * FROM new_rows WHERE d < DATE 'today'"], "DATE 'today' is not determ"),
     "now": (["SELECT timestamp_ltz ' NOW UTC', 1 FROM new_rows"], "' NOW UTC' is not determinis"),
-    "tomorrow": (["SELECT 1 FROM target WHERE d > date r\"tomorrow\""], "is not deterministic"),
-    "yesterday": (["SELECT 1 FROM target WHERE t > TIMESTAMP\n'Yesterday'"], "is not deterministic"),
+    "tomorrow": (['SELECT 1 FROM target WHERE d > date r"tomorrow"'], "is not deterministic"),
+    "yesterday": (
+        ["SELECT 1 FROM target WHERE t > TIMESTAMP\n'Yesterday'"],
+        "is not deterministic",
+    ),
     "count": (
         ["SELECT count(*) FROM changes WHERE operation = 'delete'"],
         r"checks\[0\]: it can never hold: an aggregate .*Remedy: Return the wrong rows.*HAVING",
@@ -57,7 +60,10 @@ WRONG = {
         ["SELECT * FROM changes WHERE operation = 'UPDATE'"],
         r"operation of changes is never 'UPDATE' .*It is one of: insert, update, delete",
     ),
-    "operations": (["SELECT * FROM changes c WHERE c.operation IN ('update', 'upsert')"], "'upsert'"),
+    "operations": (
+        ["SELECT * FROM changes c WHERE c.operation IN ('update', 'upsert')"],
+        "'upsert'",
+    ),
     "operation of a query": (
         ["WITH d AS (SELECT operation, old FROM changes) SELECT 1 FROM d WHERE 'D' <> operation"],
         "operation of changes is never 'D'",
