@@ -13,6 +13,7 @@ from airflow_provider_merge.checks.relations import Relation
 from airflow_provider_merge.checks.row_checks import check_row_checks
 from airflow_provider_merge.checks.statements import StatementCheck
 from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
 from spark_jobs.contract.row_checks import RowCheck
@@ -93,6 +94,13 @@ class MetadataCheck:
                 return Relation(source.name, label, None)
             found.refuse_source()
             return Relation(source.name, label, found.columns)
+        if isinstance(source, DeduplicatedSource):
+            found_columns = views[source.source.lower()].columns
+            relation = Relation(source.name, label, found_columns)
+            for name in (*source.by, *source.order_by):
+                if found_columns is not None and not relation.find(name):
+                    raise relation.not_found(name, "deduplicate")
+            return relation
         if isinstance(source, SqlSource):
             check_query(source.query, views, f"query of {label}")
             return Relation(source.name, label, query_columns(source.query, views))

@@ -177,7 +177,8 @@ class JobResult:
 
     ``status``: ``committed`` (a new snapshot), ``unchanged`` (nothing to do, no snapshot),
     ``dry_run`` (``metrics`` are those that a real run would have, no snapshot), ``planned`` (the
-    same of a dry run that ends with its ``plan``) or ``failed`` (``error`` is set). Snapshot ids are the table's own; None if there is no snapshot.
+    same of a dry run that ends with its ``plan``) or ``failed`` (``error`` is set). Snapshot ids
+    are the table's own; None if there is no snapshot.
     ``partitions`` are the names (``day=2026-01-31/hour=7``) of the first 100 partitions that
     changed, or would change, sorted; empty if the result is reconstructed from a snapshot.
     ``partition_metrics`` says what a dry run would change in each of them.

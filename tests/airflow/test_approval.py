@@ -107,7 +107,7 @@ def test_an_approval_that_is_nothing_is_never_left_out() -> None:
         DeleteFromOperator(task_id="t", **parameters)
     assert "would run without approval" in str(caught.value)
     assert "leave it out" not in str(caught.value)
-    with pytest.raises(RequestError, match="statement 'x': approved: is None") as caught:
+    with pytest.raises(RequestError, match=r"statement 'x': approved: is None") as caught:
         StatementsOperator(task_id="t", statements=[delete_from("x", **parameters)])
     assert "would run without approval" in str(caught.value)
 
@@ -116,7 +116,7 @@ def test_an_approval_that_is_nothing_is_never_left_out() -> None:
     ("value", "remedy"), [("paln", "Write True, False or 'plan'."), ("1", "or 'plan'")]
 )
 def test_what_a_dry_run_may_be_is_told(value: str, remedy: str) -> None:
-    with pytest.raises(RequestError, match="dry_run: .* is neither true nor false") as caught:
+    with pytest.raises(RequestError, match=r"dry_run: .* is neither true nor false") as caught:
         DeleteFromOperator(task_id="t", target="a.b", where="id = 1", dry_run=value)
     assert remedy in str(caught.value)
 

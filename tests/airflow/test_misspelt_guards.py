@@ -48,7 +48,9 @@ def test_a_misspelt_default_is_named(name: str, meant: str) -> None:
 
 def test_a_list_names_those_that_would_guard_its_statements() -> None:
     with (
-        pytest.raises(RequestError, match="default_args.max_deleted_row: .*Write max_deleted_rows"),
+        pytest.raises(
+            RequestError, match=r"default_args.max_deleted_row: .*Write max_deleted_rows"
+        ),
         DAG("d", schedule=None, default_args={"max_deleted_row": 1}),
     ):
         StatementsOperator(task_id="t", statements=[_LISTED])
@@ -77,8 +79,9 @@ def test_no_parameter_of_airflow_or_of_this_provider_looks_misspelt() -> None:
 
 @pytest.mark.parametrize("name", ["max_deleted_rows", "checks", "approved", "on_schema_change"])
 def test_what_belongs_to_a_statement_is_not_for_the_task(name: str) -> None:
+    more: dict[str, Any] = {name: 1}
     with pytest.raises(RequestError, match=f"task 't': {name}: belongs to a statement .*sql_state"):
-        StatementsOperator(task_id="t", sql="DELETE FROM a.b WHERE id = 1", **{name: 1})
+        StatementsOperator(task_id="t", sql="DELETE FROM a.b WHERE id = 1", **more)
 
 
 def test_defaults_guard_each_statement_of_a_text() -> None:

@@ -33,8 +33,7 @@ WRONG = {
     "two queries": (["SELECT 1; SELECT 2"], r"checks\[0\]: line 1"),
     "unknown": (
         ["SELECT * FROM orders"],
-        r"checks\[0\]: line 1, column 15: a check cannot read orders .*Remedy: It reads changes, "
-        r"new_rows, target. Make another table .*'orders': table_source\('db.orders'\)",
+        r"line 1, column 15: a check cannot read orders .*: table_source\('db.orders'\)",
     ),
     "misspelt view": (["SELECT * FROM chnages"], r"cannot read chnages .*Did you mean changes\?"),
     "table": (

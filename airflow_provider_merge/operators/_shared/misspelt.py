@@ -49,5 +49,5 @@ def _is_alike(one: str, other: str) -> bool:
 
 
 def _likeness(one: str, other: str) -> float:
-    letters = (_NO_LETTER.sub("", each.lower()) for each in (one, other))
-    return SequenceMatcher(None, *letters, autojunk=False).ratio()
+    first, second = (_NO_LETTER.sub("", each.lower()) for each in (one, other))
+    return SequenceMatcher(None, first, second, autojunk=False).ratio()

@@ -88,8 +88,8 @@ class OverwriteCommit:
     def outcome(self, guarding: Guarding, replaced: ReplacedFiles) -> StatementOutcome:
         """Commit the snapshot, unless nothing changes; in a dry run, what that would do.
 
-        ``guarding``: the guards on the table that was read. If the last writer wins, a conflict leads to another
-        attempt, which replaces what is in the partitions by then.
+        ``guarding``: the guards on the table that was read. If the last writer wins, a conflict
+        leads to another attempt, which replaces what is in the partitions by then.
 
         Raises:
             CommitError: COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN or RUN_GIVEN_UP.
