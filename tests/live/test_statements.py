@@ -59,13 +59,15 @@ def test_killed_in_the_middle(orders: Callable[..., Orders]) -> None:
 
     assert client.ended(dag_id, "run") == "success"
 
-    killed, where, remedy = client.error_block(dag_id, "run", TASK, 1).rsplit("\n", 2)
+    block = client.error_block(dag_id, "run", TASK, 1)
+    killed, where, remedy, more = block.rsplit("\n", 3)
     memory = "driver_memory is Spark's default, 1g"
     reason = f"The driver was killed (signal 9, SIGKILL), often for lack of memory: {memory}."
     assert killed.startswith(f"SPARK_FAILED: {reason}\n")
     assert killed.endswith("No result: second, third. Done, and not repeated by a retry: first.")
     assert where == f"Where: task {dag_id}.{TASK}"
     assert remedy.startswith("Remedy: Run fewer jobs at a time")
+    assert more == "More: docs/errors.md#spark_failed"
     assert len(killed) < 500, "neither a command line nor what the driver printed"
 
     assert client.task(dag_id, "run", TASK)["try_number"] == 2
