@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from tests.live.orders import BEFORE, SLOWLY, SOURCE, TASK, Orders
 from tests.live.sabotage import kill_job
 from tests.support.waiting import wait_for
@@ -44,7 +42,6 @@ with DAG("{dag_id}_list", schedule=None, start_date=datetime(2024, 1, 1)):
 AFTER = {1: 1101, 2: 221}
 
 
-@pytest.mark.by_turns(2, 1)
 def test_killed_in_the_middle(orders: Callable[..., Orders]) -> None:
     table = orders()
     text = _DAG.format(dag_id=table.dag_id, task=TASK, source=SOURCE, value=SLOWLY)
