@@ -19,7 +19,7 @@ from spark_jobs.errors import JobError
 
 VERSION = 1
 
-Status = Literal["committed", "unchanged", "failed", "dry_run"]
+Status = Literal["committed", "unchanged", "failed", "dry_run", "planned"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +176,9 @@ class JobResult:
     """The outcome of one job.
 
     ``status``: ``committed`` (a new snapshot), ``unchanged`` (nothing to do, no snapshot),
-    ``dry_run`` (``metrics`` are those that a real run would have, no snapshot) or ``failed``
-    (``error`` is set). Snapshot ids are the table's own; None if there is no snapshot.
+    ``dry_run`` (``metrics`` are those that a real run would have, no snapshot), ``planned`` (the
+    same of a dry run that ends with its ``plan``) or ``failed`` (``error`` is set). Snapshot ids
+    are the table's own; None if there is no snapshot.
     ``partitions`` are the names (``day=2026-01-31/hour=7``) of the first 100 partitions that
     changed, or would change, sorted; empty if the result is reconstructed from a snapshot.
     ``partition_metrics`` says what a dry run would change in each of them.
@@ -219,6 +220,11 @@ class JobResult:
     plan: PlanReport | None = None
     undo: UndoReport | None = None
     version: int = VERSION
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether nothing was changed because that was asked for."""
+        return self.status in ("dry_run", "planned")
 
     @property
     def made_table(self) -> bool:
