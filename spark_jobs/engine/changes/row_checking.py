@@ -13,13 +13,16 @@ from pyspark.errors import PySparkException
 from spark_jobs.contract.operation_files import new_changes_folder
 from spark_jobs.contract.result import GuardReport, Metrics
 from spark_jobs.contract.row_checks import CHANGES, NEW_ROWS, TARGET, RowCheck
+from spark_jobs.contract.row_preview import PreviewPlace
 from spark_jobs.engine.changes.changed_rows import ChangedRows, ChangeShape
 from spark_jobs.engine.changes.check_analysis import (
     NOTHING_READ,
     CheckedReads,
     analyzed_checks,
     checked_views,
+    reading_changes,
 )
+from spark_jobs.engine.changes.row_previews import RowPreviews
 from spark_jobs.engine.query.json_values import json_frame, json_value
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.source.subqueries import with_all_columns
@@ -46,7 +49,7 @@ _LONGEST: Final = 4_000
 class RowChecking:
     """The checks of one ``run``, which read ``reads``; ``folder`` has what is recorded for them.
 
-    Without ``checks``, nothing is recorded, and nothing is done.
+    Without ``checks``, and in a dry run without a preview, nothing is recorded, and nothing done.
     """
 
     run: StatementRun[Any]
@@ -74,7 +77,8 @@ class RowChecking:
             JobError: a check is wrong; names it. No data was read.
         """
         checks, folder = run.guards.checks, new_changes_folder(run.scratch)
-        found = cls(run, spark, checks, shape, NOTHING_READ, sources, folder)
+        reads = NOTHING_READ if run.preview is None else reading_changes(shape)
+        found = cls(run, spark, checks, shape, reads, sources, folder)
         if not checks:
             return found
         reads = analyzed_checks(found.session, checks, shape, sources)
@@ -86,7 +90,7 @@ class RowChecking:
                     "it is evaluated again.",
                     "Compare with new_rows or changes, or with a source that is a table or files.",
                 )
-        return replace(found, reads=reads)
+        return replace(found, reads=reads.joined(found.reads))
 
     @property
     def session(self) -> SparkSession:
@@ -96,7 +100,7 @@ class RowChecking:
 
     def recording(self) -> Recording | None:
         """What tasks record, and where: the folder is there; None: nothing."""
-        if not self.checks:
+        if not self.checks and self.run.preview is None:
             return None
         storage = self.run.connector.storage
         path = f"{storage.root}/{self.folder}"
@@ -108,6 +112,7 @@ class RowChecking:
             self.reads.old,
             self.reads.new,
             self.reads.target,
+            self.run.preview.rows if self.run.preview and not self.checks else None,
         )
 
     def show_source(self, name: str, kept: DataFrame, schema: StructType) -> None:
@@ -139,7 +144,7 @@ class RowChecking:
             DataError: GUARD_FAILED, unless the run is a dry one.
             CatalogError: SOURCE_UNREADABLE: files of a source that they read have changed.
         """
-        if not self.checks:
+        if not self.checks and self.run.preview is None:
             return metrics
         changed = ChangedRows(
             self.session,
@@ -150,6 +155,10 @@ class RowChecking:
             planned,
             removed,
         )
+        if self.run.preview is not None:
+            self._keep_rows(self.run.preview, changed)
+        if not self.checks:
+            return metrics
         frames = {CHANGES: changed.changes(), NEW_ROWS: changed.new_rows()}
         if self.reads.target:
             frames[TARGET] = changed.target()
@@ -163,6 +172,13 @@ class RowChecking:
                 if listed is not None:
                     listed.require_unchanged()
         return replace(metrics, guards=(*metrics.guards, *found))
+
+    def _keep_rows(self, place: PreviewPlace, changed: ChangedRows) -> None:
+        """Store some of the changed rows for the page of the dry run."""
+        previews = RowPreviews(self.run.connector.storage, place, changed.shape)
+        with self.run.progress.phase("check"):
+            has_any = changed.files or changed.removed
+            previews.store(changed.changes() if has_any else None)
 
     def _evaluated(self, check: RowCheck) -> GuardReport:
         try:
