@@ -192,7 +192,8 @@ class JobResult:
     ``settings`` are the Spark settings that affect results, as fixed by the job. ``warnings`` are
     texts for people. ``phases`` are the first 200 that ended, by the driver's clock; of a job that
     failed, ``metrics`` have the seconds and the attempts. ``ticket``: of a dry run, what can be
-    approved. ``plan``: of a dry run that only plans, instead of counts.
+    approved. ``plan``: of a dry run that only plans, instead of counts. ``row_preview``: a dry run
+    has kept some of the changed rows (``contract.row_preview``).
     """
 
     operation_id: str
@@ -219,6 +220,7 @@ class JobResult:
     ticket: Ticket | None = None
     plan: PlanReport | None = None
     undo: UndoReport | None = None
+    row_preview: bool = False
     version: int = VERSION
 
     @property

@@ -67,7 +67,8 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
     TABLE, the fields of ``AlterTableReport``; for an undo those of ``UndoReport``, and no target;
     for others
     snapshot ids, ``metrics``, ``partitions`` and ``schema_changes``, and for a dry run
-    ``partition_metrics`` and the ``ticket`` that can be approved, or the ``plan``.
+    ``partition_metrics``, the ``ticket`` that can be approved, or the ``plan``, and whether rows
+    were kept for the task's page, ``row_preview``.
     """
     if result.maintenance is not None:
         return {
@@ -114,6 +115,8 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
         value["partition_metrics"] = codec.encode(result.partition_metrics)
         value["ticket"] = codec.encode(result.ticket)
         value["plan"] = codec.encode(result.plan)
+        # Not the rows: who may read XComs need not be one who may see rows.
+        value["row_preview"] = result.row_preview
     return value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.errors import AnalysisException, ParseException
@@ -63,8 +63,19 @@ class CheckedReads:
     target: bool
     sources: Mapping[str, frozenset[str]]
 
+    def joined(self, other: CheckedReads) -> CheckedReads:
+        """What either of both reads of changed rows, and what this one reads besides."""
+        old, new = {**other.old, **self.old}, {**other.new, **self.new}
+        return replace(self, old=old, new=new)
+
 
 NOTHING_READ: Final = CheckedReads({}, {}, target=False, sources={})
+
+
+def reading_changes(shape: ChangeShape) -> CheckedReads:
+    """All columns of old and new rows."""
+    numbers = {name: number for number, name in enumerate(shape.types)}
+    return replace(NOTHING_READ, old=numbers, new=numbers)
 
 
 def analyzed_checks(

@@ -13,13 +13,16 @@ from pyspark.errors import PySparkException
 from spark_jobs.contract.operation_files import new_changes_folder
 from spark_jobs.contract.result import GuardReport
 from spark_jobs.contract.row_checks import CHANGES, NEW_ROWS, TARGET, RowCheck
+from spark_jobs.contract.row_preview import PreviewPlace
 from spark_jobs.engine.changes.changed_rows import ChangedRows, ChangeShape
 from spark_jobs.engine.changes.check_analysis import (
     NOTHING_READ,
     CheckedReads,
     analyzed_checks,
     checked_views,
+    reading_changes,
 )
+from spark_jobs.engine.changes.row_previews import RowPreviews
 from spark_jobs.engine.query.json_values import json_frame, json_value
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.source.subqueries import with_all_columns
@@ -48,7 +51,7 @@ _LONGEST: Final = 4_000
 class RowChecking:
     """The checks of one ``run``, which read ``reads``; ``folder`` has what is recorded for them.
 
-    Without ``checks``, nothing is recorded, and nothing is done.
+    Without ``checks``, and in a dry run without a preview, nothing is recorded, and nothing done.
     """
 
     run: StatementRun[Any]
@@ -76,7 +79,8 @@ class RowChecking:
             JobError: a check is wrong; names it. No data was read.
         """
         checks, folder = run.guards.checks, new_changes_folder(run.scratch)
-        found = cls(run, spark, checks, shape, NOTHING_READ, sources, folder)
+        reads = NOTHING_READ if run.preview is None else reading_changes(shape)
+        found = cls(run, spark, checks, shape, reads, sources, folder)
         if not checks:
             return found
         reads = analyzed_checks(found.session, checks, shape, sources)
@@ -88,7 +92,7 @@ class RowChecking:
                     "it is evaluated again.",
                     "Compare with new_rows or changes, or with a source that is a table or files.",
                 )
-        return replace(found, reads=reads)
+        return replace(found, reads=reads.joined(found.reads))
 
     @property
     def session(self) -> SparkSession:
@@ -98,7 +102,7 @@ class RowChecking:
 
     def recording(self) -> Recording | None:
         """What tasks record, and where: the folder is there; None: nothing."""
-        if not self.checks:
+        if not self.checks and self.run.preview is None:
             return None
         storage = self.run.connector.storage
         path = f"{storage.root}/{self.folder}"
@@ -110,6 +114,7 @@ class RowChecking:
             self.reads.old,
             self.reads.new,
             self.reads.target,
+            self.run.preview.rows if self.run.preview and not self.checks else None,
         )
 
     def show_source(self, name: str, kept: DataFrame, schema: StructType) -> None:
@@ -139,7 +144,7 @@ class RowChecking:
         Raises:
             CatalogError: SOURCE_UNREADABLE: files of a source that they read have changed.
         """
-        if not self.checks:
+        if not self.checks and self.run.preview is None:
             return NO_CHECKS
         changed = ChangedRows(
             self.session,
@@ -150,6 +155,11 @@ class RowChecking:
             planned,
             removed,
         )
+        if self.run.preview is not None:
+            self._keep_rows(self.run.preview, changed)
+        return _reports(self._all_evaluated(changed)) if self.checks else NO_CHECKS
+
+    def _all_evaluated(self, changed: ChangedRows) -> list[_Found]:
         frames = {CHANGES: changed.changes(), NEW_ROWS: changed.new_rows()}
         if self.reads.target:
             frames[TARGET] = changed.target()
@@ -162,12 +172,14 @@ class RowChecking:
                 listed = self.sources[name].listed
                 if listed is not None:
                     listed.require_unchanged()
-        failed = [each for each in found if not each.report.held]
-        most = _LONGEST // max(1, min(len(failed), _NAMED_CHECKS))
-        failures = [each.sentence(most) for each in failed[:_NAMED_CHECKS]]
-        if len(failed) > _NAMED_CHECKS:
-            failures.append(f"and {len(failed) - _NAMED_CHECKS} other checks")
-        return CheckReports(tuple(each.report for each in found), tuple(failures))
+        return found
+
+    def _keep_rows(self, place: PreviewPlace, changed: ChangedRows) -> None:
+        """Store some of the changed rows for the page of the dry run."""
+        previews = RowPreviews(self.run.connector.storage, place, changed.shape)
+        with self.run.progress.phase("check"):
+            has_any = changed.files or changed.removed
+            previews.store(changed.changes() if has_any else None)
 
     def _evaluated(self, check: RowCheck) -> _Found:
         try:
@@ -214,3 +226,13 @@ def _shown(frame: DataFrame, rows: Sequence[Any]) -> str:
         for row in rows[:_SHOWN_ROWS]
     )
     return ", ".join(texts)
+
+
+def _reports(found: Sequence[_Found]) -> CheckReports:
+    """All of the reports, and a sentence for each of the first checks that failed."""
+    failed = [each for each in found if not each.report.held]
+    most = _LONGEST // max(1, min(len(failed), _NAMED_CHECKS))
+    failures = [each.sentence(most) for each in failed[:_NAMED_CHECKS]]
+    if len(failed) > _NAMED_CHECKS:
+        failures.append(f"and {len(failed) - _NAMED_CHECKS} other checks")
+    return CheckReports(tuple(each.report for each in found), tuple(failures))

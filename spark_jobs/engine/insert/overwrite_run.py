@@ -109,11 +109,13 @@ class OverwriteRun(SparkRun[InsertStatement]):
         return analyze_insert(self.spark, self.spec, self.table, schema, partition)
 
     def _checking(self, replacement: Replacement) -> RowChecking:
-        if self.guards.checks and replacement.appends and self.table.key_columns:
+        reads_changes = bool(self.guards.checks) or self.preview is not None
+        if reads_changes and replacement.appends and self.table.key_columns:
+            name = "checks" if self.guards.checks else "preview_rows"
             raise NotSupportedError(
-                f"checks: an INSERT INTO {self.table.name} replaces rows with equal keys as the "
+                f"{name}: an INSERT INTO {self.table.name} replaces rows with equal keys as the "
                 "table's primary key says, so that it is not known which rows change.",
-                "Write it as a MERGE on the key, whose checks know.",
+                "Write it as a MERGE on the key, which knows them.",
             )
         return RowChecking.of(self, self.spark, ChangeShape(self.table), self.sources)
 

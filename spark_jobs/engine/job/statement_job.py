@@ -270,6 +270,7 @@ class Job(RequestJob):
             schema_changes=tuple(map(str, run.table.schema_changes)),
             ticket=ticket,
             plan=outcome.plan,
+            row_preview=run.preview is not None,
         )
 
     def _result(self, status: Status, metrics: Metrics) -> JobResult:
