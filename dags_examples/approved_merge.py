@@ -5,8 +5,8 @@
 preview's ticket: if the statement, the files of the source, or what the statement reads of the
 table have changed meanwhile, it ends with APPROVAL_STALE. What others commit elsewhere in the table
 does not matter. A guard holds for both. It needs the connections ``paimon_default`` (or
-``iceberg_default`` as ``catalog_conn_id``) and ``spark_default``, the table ``shop.orders``, and CSV
-files in ``/landing/orders``.
+``iceberg_default`` as ``catalog_conn_id``) and ``spark_default``, the table ``shop.orders``, and
+CSV files in ``/landing/orders``.
 """
 
 from __future__ import annotations

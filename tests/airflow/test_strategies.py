@@ -45,8 +45,6 @@ def test_each_strategy_is_one_statement(
         "microbatch": InsertOverwriteSpec,
         "lookback": InsertOverwriteSpec,
     }
-    guards = asked["lookback"].guards
-    assert guards is not None
     statement = asked["lookback"].statement
     assert isinstance(statement, InsertOverwriteSpec)
     days = [each["day"] for each in statement.expected_partitions or ()]
