@@ -131,10 +131,19 @@ def mark_document_path(mark: str, digest: str) -> str:
     return f"{MARKS_FOLDER}/{_mark_folder(mark)}/{digest}"
 
 
-def mark_note_path(mark: str, table: str) -> str:
+def mark_notes_folder(table: str) -> str:
+    """The folder of the notes of all marks that ``table`` got."""
+    return f"{MARKS_FOLDER}/table-{hashlib.sha256(table.encode()).hexdigest()[:32]}"
+
+
+def mark_note_path(table: str, mark: str) -> str:
     """The file that notes the newest marks of this name that ``table`` got."""
-    digest = hashlib.sha256(table.encode()).hexdigest()[:32]
-    return f"{MARKS_FOLDER}/{_mark_folder(mark)}/{digest}{_RESULT}"
+    return f"{mark_notes_folder(table)}/{_mark_folder(mark)}{_RESULT}"
+
+
+def mark_of_note(name: str) -> str | None:
+    """The last part of the name of the mark that a file notes; None for any other file."""
+    return name.removesuffix(_RESULT) if name.endswith(_RESULT) else None
 
 
 def lease_path(scratch: str) -> str:

@@ -13,6 +13,7 @@ from spark_jobs.contract.approval import Ticket
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.digests import digest_of, part_digests
 from spark_jobs.contract.guards import Guards
+from spark_jobs.contract.incremental import require_incremental
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec, PartitionStatement
 from spark_jobs.contract.locations import require_absolute
 from spark_jobs.contract.maintenance import CreateBranchSpec, CreateTagSpec
@@ -182,6 +183,7 @@ class JobRequest:
                 f"Leave USING out, or use the connection of a catalog of {named}.",
             )
         self._check_query()
+        require_incremental(self.statement, self.sources)
         if self.guards is not None:
             self.guards.require_meant(self.statement.kind, names)
             require(

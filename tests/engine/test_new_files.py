@@ -1,4 +1,4 @@
-"""Landed files that no commit of the task has applied: each is applied once, in the order of age."""
+"""Landed files that no commit of the task has applied: each is applied once, by age."""
 
 from __future__ import annotations
 

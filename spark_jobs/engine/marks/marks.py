@@ -7,14 +7,14 @@ way, what one mark stands for is applied once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.contract.marks import mark_text, recorded_mark
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.contract.undone import undone_operations
-from spark_jobs.engine.marks.mark_notes import MarkNotes, NotedMark
+from spark_jobs.engine.marks.mark_notes import MarkNotes, Noted, NotedMark, all_notes
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.marks import HistoryEntry
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
@@ -79,8 +79,17 @@ class Marks:
                 return FoundMark(mark, each.snapshot_id, maker)
         if oldest is None or oldest.is_first:
             return None
-        notes = self._notes(name, history.identity).read()
-        return self._before(oldest, [each for each in notes if each.operation not in undone])
+        noted = self._notes(name, history.identity).read()
+        return self._before(oldest, noted.without(lambda each: each.operation in undone))
+
+    def has_begun(self, name: str) -> bool:
+        """Whether the table, or an earlier one of its name, once had the mark.
+
+        Raises: as ``newest``.
+        """
+        identity = self.connector.writes.history(self.table).identity
+        noted = self._notes(name, identity).read()
+        return noted.has_begun or noted.was_made_anew
 
     def note(self, mark: NewMark, operation_id: str) -> None:
         """Store what a mark refers to, and note that it is about to be published.
@@ -106,23 +115,24 @@ class Marks:
     def forget(self, mark: NewMark, operation_id: str) -> None:
         """Forget a mark that was certainly not published; raises as ``note``."""
         identity = self.connector.writes.history(self.table).identity
-        self._notes(mark.name, identity).forget(operation_id)
+        notes = self._notes(mark.name, identity)
+        notes.remove(lambda each: each.operation == operation_id and not each.is_known)
 
     def _notes(self, name: str, identity: str) -> MarkNotes:
         return MarkNotes(self.connector.storage, name, str(self.table.name), identity)
 
-    def _before(self, oldest: HistoryEntry, noted: Sequence[NotedMark]) -> FoundMark | None:
+    def _before(self, oldest: HistoryEntry, noted: Noted) -> FoundMark | None:
         """The newest noted mark of the snapshots before ``oldest``, which have expired.
 
         Raises:
             CommitError: MARK_LOST.
         """
-        for each in reversed(noted):
+        for each in reversed(noted.marks):
             if each.order is None:
                 raise self._lost(oldest, f"whether operation {each.operation} moved it")
             if each.order < oldest.order:
                 return FoundMark(each.mark, each.snapshot_id, each.operation)
-        if noted:
+        if noted.has_begun:
             raise self._lost(oldest, "which one it had before it was rolled back")
         return None
 
@@ -134,3 +144,31 @@ class Marks:
             "Look at the table's rows. Then rename the source, or the task, which begins a new "
             "mark, and set its start to what is missing.",
         )
+
+
+def forget_undone(connector: Connector, table: TableHandle, operation_id: str) -> None:
+    """Forget the marks of operations that the undo ``operation_id`` took back.
+
+    Raises:
+        OSError: the storage refused.
+        JobError: as ``MarkNotes.read``.
+    """
+    history = connector.writes.history(table)
+    noted = all_notes(connector.storage, str(table.name), history.identity)
+    if not noted:
+        return
+    made = (e for e in history.entries if e.properties.get(OPERATION_ID) == operation_id)
+    undone = next((undone_operations(each.properties) for each in made), frozenset())
+    for notes in noted:
+        notes.remove(lambda mark: mark.operation in undone)
+
+
+def forget_later(connector: Connector, table: TableHandle) -> None:
+    """Forget the marks of snapshots after the one that ``table`` was rolled back to.
+
+    Raises: as ``forget_undone``.
+    """
+    history = connector.writes.history(table)
+    newest = next((each.order for each in history.entries), 0)
+    for notes in all_notes(connector.storage, str(table.name), history.identity):
+        notes.remove(lambda each: each.order is not None and each.order > newest)

@@ -13,7 +13,7 @@ from spark_jobs.engine.marks.applied_files import AppliedFiles
 from spark_jobs.engine.marks.marks import Marks, NewMark
 from spark_jobs.engine.source.open_source import listed_source
 from spark_jobs.engine.source.source_files import SourceFiles
-from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.errors import CatalogError, CommitError, ErrorCode, NotSupportedError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,13 +72,14 @@ def chosen_files(listed: SourceFiles, new_files: NewFiles, marks: Marks, name: s
 
     Raises:
         CatalogError: SOURCE_REPLACED: files changed after they were applied.
-        CommitError: MARK_LOST.
+        CommitError: MARK_LOST: it is not known, or "now" would leave files out.
         NotSupportedError: the store does not tell when files were modified.
         RequestError: REQUEST_INVALID: the mark is not one of files.
     """
     _require_versions(listed)
     found, storage = marks.newest(name), marks.connector.storage
     if found is None:
+        _require_start(listed, new_files, marks, name)
         applied = AppliedFiles()
         before = [each for each in listed.files if not _is_after_start(each, new_files)]
     else:
@@ -95,6 +96,17 @@ def chosen_files(listed: SourceFiles, new_files: NewFiles, marks: Marks, name: s
     mark = _mark(applied.with_files([*before, *taken]), name, marks) if taken or begins else None
     left_bytes = sum(each.version.size for each in new) - chosen.byte_size
     return ChosenFiles(chosen, mark, left, left_bytes)
+
+
+def _require_start(listed: SourceFiles, new_files: NewFiles, marks: Marks, name: str) -> None:
+    """Refuse to begin at "now" for a second time: what landed in between would be left out."""
+    if new_files.start == NOW and marks.has_begun(name):
+        raise CommitError(
+            ErrorCode.MARK_LOST,
+            f"{placed_source(listed.source)}: {marks.table.name} does not say any more how far the "
+            "task has applied it: it was rolled back to a time before the first run, or made anew.",
+            "Set start to a time, or to 'all'.",
+        )
 
 
 def _mark(applied: AppliedFiles, name: str, marks: Marks) -> NewMark:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from spark_jobs.contract.approval import SourceEvidence
 from spark_jobs.contract.result import Metrics, PlanReport
+from spark_jobs.engine.source.evidence import of_files
 from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.engine.write.statement_run import StatementOutcome, with_publication
 from spark_jobs.errors import JobError
@@ -18,6 +21,10 @@ class IdleRun(SparkRun[Any]):
 
     A mark moves without rows where a first run finds out what counts as applied.
     """
+
+    def evidence(self) -> Mapping[str, SourceEvidence]:
+        """What the incremental sources are: no files."""
+        return {name: of_files(files) for name, files in self.sources.chosen.items()}
 
     def check(self) -> None:
         """Check what can be checked without columns: that the table may be written."""
