@@ -37,6 +37,7 @@ _REMOVED = (
 _CLEANED = ("schemas", "partition_specs")
 _COMPACTED = ("rows", "vectors_removed", "indexes_lost", "changelog_files")
 _READ = ("files", "bytes", "records")
+_LEFT = ("left_files", "left_bytes")
 _NOT_STORED = ("lost_values", "lost_records", "quarantined")
 _UNDONE = ("files_removed", "files_restored", "deletes_restored", "bytes_copied")
 _SHOWN_PARTITIONS = 20

@@ -8,15 +8,18 @@ from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import require_no_none
-from airflow_provider_merge.operators._shared.values import conf_text, number, text
+from airflow_provider_merge.operators._shared.values import conf_text, number, text, whole_number
 from airflow_provider_merge.secret_names import refuse_secrets
 from airflow_provider_merge.table_names import parse_table_name
 from airflow_provider_merge.templates import PLACEHOLDER
 from spark_jobs.contract import codec
+from spark_jobs.contract.new_files import ALL, NewFiles
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableSource
 from spark_jobs.contract.source_names import MERGE_SOURCE
+from spark_jobs.errors import RequestError
 
-_KINDS = {"file": FileSource, "sql": SqlSource}
+_KINDS = {"file": FileSource, "new_files": FileSource, "sql": SqlSource}
+_OF_NEW_FILES = ("start", "replaced", "max_files", "max_bytes")
 _ACCESS = "Give Spark access to the files through its cluster's configuration or role."
 # Beside a template: a value with which the other parameters can be checked.
 _FITTING = {"format": "csv", "quarantine": f"/{PLACEHOLDER}", "max_bad_rows": None}
@@ -32,18 +35,18 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
         raise invalid(
             field,
             f"expected a source, found {type(value).__name__}",
-            "Use file_source(...), table_source(...) or sql_source(...).",
+            "Use file_source(...), new_files_source(...), table_source(...) or sql_source(...).",
         )
     require_no_none(value, field)
     kind = value.get("kind")
     if kind == "table":
         return (_table(value, field, name),)
     if kind not in _KINDS:
-        raise invalid(f"{field}.kind", f"{kind!r} is not one of: file, sql, table")
+        raise invalid(f"{field}.kind", f"{kind!r} is not one of: file, new_files, sql, table")
     document = {**value, "name": name}
     named = document.pop("sources", {}) if kind == "sql" else {}
     inner = to_named_sources(named, f"{field}.sources")
-    if kind == "file":
+    if kind in ("file", "new_files"):
         document = _file_document(document, field)
     source: Source = codec.decode(_KINDS[kind], document, field)
     _require_text(source, field)
@@ -67,6 +70,8 @@ def _file_document(written: dict[str, Any], field: str) -> dict[str, Any]:
     }
     for name in ("on_bad_rows", "quarantine"):
         document[name] = text(f"{field}.{name}", document.get(name))
+    if written.get("kind") == "new_files":
+        document = _new_files_document(document, field)
     document["max_bad_rows"] = number(f"{field}.max_bad_rows", document.get("max_bad_rows"))
     if document["on_bad_rows"] == PLACEHOLDER:
         asked = document["quarantine"] or document["max_bad_rows"]
@@ -77,6 +82,27 @@ def _file_document(written: dict[str, Any], field: str) -> dict[str, Any]:
             for name, value in document["options"].items()
         }
     return document
+
+
+def _new_files_document(document: dict[str, Any], field: str) -> dict[str, Any]:
+    """The contract's document of a source of new files."""
+    own = {name: document.pop(name) for name in _OF_NEW_FILES if name in document}
+    if "start" not in own:
+        raise invalid(f"{field}.start", "is missing", "Write 'all', 'now' or a time with its zone.")
+    start = own["start"]
+    told = start.isoformat() if hasattr(start, "isoformat") else text(f"{field}.start", start)
+    made: dict[str, Any] = {"start": ALL if told == PLACEHOLDER else told}
+    replaced = text(f"{field}.replaced", own.get("replaced"))
+    if replaced not in (None, PLACEHOLDER):
+        made["replaced"] = replaced
+    for name in ("max_files", "max_bytes"):
+        if own.get(name) != PLACEHOLDER:
+            made[name] = whole_number(f"{field}.{name}", own.get(name))
+    try:
+        new_files = codec.encode(NewFiles(**made))
+    except RequestError as error:
+        raise invalid(f"{field}.{'.'.join(error.path)}", error.problem, error.remedy) from None
+    return {**document, "kind": "file", "new_files": new_files}
 
 
 def _path_text(field: str, value: Any) -> Any:

@@ -87,6 +87,8 @@ class Sources(Mapping[str, OpenSource]):
         for source in self.request.sources:
             if isinstance(source, FileSource) and source.new_files is not None:
                 name = mark_name(self.request.origin, source.name)
+                if not self.request.dry_run:
+                    marks.settle(name)
                 chosen = new_files_of(self.spark, source, self.connector, marks, name)
                 self._chosen[source.name] = chosen
                 self.metrics[source.name] = chosen.metrics

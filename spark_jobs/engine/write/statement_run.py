@@ -157,11 +157,7 @@ class StatementRun(Generic[Spec_co]):
         known = Marks(self.connector, table)
         for each in marks:
             known.note(each, operation_id)
-        snapshot = self.connector.writes.finish_merge(table, handle, fragments, properties)
-        for each in marks:
-            with self.cleaning_up():
-                known.confirm(each, operation_id, snapshot)
-        return snapshot
+        return self.connector.writes.finish_merge(table, handle, fragments, properties)
 
     def abort_unpublished(self, handle: MergeHandle, error: JobError) -> None:
         """Clean up after ``error``, which the caller raises, unless it may have left a snapshot."""
