@@ -238,19 +238,36 @@ class History:
         self.state = self.states[snapshot_id]
 
     def undoes(self) -> None:
-        """The last run is undone, if it can be."""
-        from spark_jobs.contract.undo import UndoRunSpec
-
+        """One of the last runs is undone, if it can be; perhaps the undo is undone at once."""
         if not self.state.commits:
             return
-        task, operation_id, files = self.state.commits[-1]
-        spec = UndoRunSpec(DAG, f"run-{operation_id}", (str(self.lake.name),), "skip")
-        result = self._done(spec)
+        at = self.random.randint(max(0, len(self.state.commits) - 3), len(self.state.commits) - 1)
+        task, operation_id, files = self.state.commits[at]
+        undo = self._undo(f"run-{operation_id}")
+        if undo is None:
+            return
+        before, others = self.state, self.state.commits[at + 1 :]
+        assert task not in [each for each, _, _ in others], "what is taken back is lost"
+        self.steps["undone"] += 1
+        commits = (*self.state.commits[:at], *others)
+        applied = {**self.state.applied, task: self.state.of(task) - files}
+        self._became(State(applied, self.state.others, commits))
+        self.require_right()
+        if self.random.random() < 0.5:
+            self.others_append()
+        if self.random.random() < 0.5 and self._undo(f"care-{undo}") is not None:
+            self.steps["undone twice"] += 1
+            self._became(State(before.applied, self.state.others, before.commits))
+        elif self.apply(task) is not None:
+            assert self._undo(f"care-{undo}") is None, "the files were applied twice"
+
+    def _undo(self, run_id: str) -> str | None:
+        """Undo a run; the operation of the undo, None: it was refused."""
+        from spark_jobs.contract.undo import UndoRunSpec
+
+        result = self._done(UndoRunSpec(DAG, run_id, (str(self.lake.name),), "skip"))
         assert result.undo is not None
-        if result.undo.tables[0].outcome == "undone":
-            self.steps["undone"] += 1
-            applied = {**self.state.applied, task: self.state.of(task) - files}
-            self._became(State(applied, self.state.others, self.state.commits[:-1]))
+        return result.operation_id if result.undo.tables[0].outcome == "undone" else None
 
     def apply(self, task: str, operation_id: str | None = None) -> str | None:
         """A run that succeeds; its operation, None: nothing was new."""

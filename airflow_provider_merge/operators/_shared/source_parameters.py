@@ -101,7 +101,7 @@ def _new_files_document(document: dict[str, Any], field: str) -> dict[str, Any]:
     try:
         new_files = codec.encode(NewFiles(**made))
     except RequestError as error:
-        raise invalid(f"{field}.{'.'.join(error.path)}", error.problem, error.remedy) from None
+        raise error.at(".".join((field, *error.places))) from None
     return {**document, "kind": "file", "new_files": new_files}
 
 

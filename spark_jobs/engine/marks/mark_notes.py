@@ -168,7 +168,8 @@ def _parsed(document: Any) -> Noted:
         NotedMark(who, dict(mark), base, at, order)
         for who, base, at, order, mark in document["marks"]
     )
-    if not all(isinstance(e.base, int) and isinstance(e.order, int | None) for e in marks):
+    orders: list[Any] = [each for mark in marks for each in (mark.base, mark.order or 0)]
+    if not all(isinstance(each, int) for each in orders):
         raise ValueError("the order of a snapshot is no number")
     flags = (bool(document[each]) for each in ("has_begun", "was_made_anew", "is_cut"))
     return Noted(str(document["identity"]), marks, *flags)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from spark_jobs.contract.marks import mark_text, recorded_mark
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.contract.undone import undone_operations
-from spark_jobs.engine.marks.mark_notes import MarkNotes, Noted, NotedMark, all_notes
+from spark_jobs.engine.marks.mark_notes import MarkNotes, Noted, NotedMark
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.marks import HistoryEntry
 from spark_jobs.spi.tables import TableHandle
@@ -154,33 +154,3 @@ class Marks:
             "Look at the table's rows. Then rename the source, or the task, which begins a new "
             "mark, and set its start to what is missing.",
         )
-
-
-def forget_undone(connector: Connector, table: TableHandle, operation_id: str) -> None:
-    """Forget the marks of operations that the undo ``operation_id`` took back.
-
-    Raises:
-        OSError: the storage refused.
-        JobError: as ``MarkNotes.read``.
-    """
-    history = connector.writes.history(table)
-    noted = all_notes(connector.storage, str(table.name), history.identity)
-    if not noted:
-        return
-    made = (e for e in history.entries if e.properties.get(OPERATION_ID) == operation_id)
-    undone = next((undone_operations(each.properties) for each in made), frozenset())
-    for notes in noted:
-        notes.remove(lambda mark: mark.operation in undone)
-        # What an undo of an undo brings back is the newest mark again.
-        Marks(connector, table).settle(notes.name)
-
-
-def forget_later(connector: Connector, table: TableHandle) -> None:
-    """Forget the marks of snapshots after the one that ``table`` was rolled back to.
-
-    Raises: as ``forget_undone``.
-    """
-    history = connector.writes.history(table)
-    newest = next((each.order for each in history.entries), 0)
-    for notes in all_notes(connector.storage, str(table.name), history.identity):
-        notes.remove(lambda each: each.order is not None and each.order > newest)
