@@ -281,7 +281,7 @@ class History:
 
     def begin(self, task: str, operation_id: str) -> Begun | None:
         """A run up to its publication; None: nothing is new."""
-        table, name = self._table(), self._mark(task)
+        table, name = self._table(), self.mark(task)
         source = FileSource(SOURCE, "/landing", "csv", new_files=self.limits)
         listed = SourceFiles(source, pafs.LocalFileSystem(), tuple(self.landed))
         marks = Marks(self.lake.connector, table)
@@ -293,18 +293,15 @@ class History:
         assert len(files) == min(len(expected), self.limits.max_files or len(expected))
         if chosen.mark is None:
             return None
-        made = self._run(task, operation_id, table, name, chosen)
-        handle = self._handle(made)
-        sink = handle.sinks.open(f"task-{operation_id}")
-        sink.store_merged_rows(self.lake.rows(table, sorted(files)))
-        fragments = [Fragment.from_json(each.to_json()) for each in sink.finish()]
-        return Begun(made, handle, fragments, files)
+        made = self.made(task, operation_id, table, name, chosen)
+        handle = self.handle(made)
+        return Begun(made, handle, self.written(handle, table, sorted(files)), files)
 
     def require_right(self) -> None:
         """Marks and rows are those of the model."""
         table = self._table()
         for task in self.tasks:
-            name = self._mark(task)
+            name = self.mark(task)
             found = Marks(self.lake.connector, table).newest(name)
             expected = [self.landed[each] for each in self.state.of(task)]
             if found is None:
@@ -316,7 +313,7 @@ class History:
             assert len(applied) == len(expected)
         assert self.lake.ids() == self.state.rows()
 
-    def _run(
+    def made(
         self, task: str, operation_id: str, table: TableHandle, name: str, chosen: ChosenFiles
     ) -> FilesRun:
         request = JobRequest(
@@ -342,7 +339,15 @@ class History:
             chosen=chosen,
         )
 
-    def _handle(self, made: FilesRun) -> MergeHandle:
+    def written(
+        self, handle: MergeHandle, table: TableHandle, ids: Sequence[int]
+    ) -> list[Fragment]:
+        """Rows with these ids, as a sink task stores them."""
+        sink = handle.sinks.open("task")
+        sink.store_merged_rows(self.lake.rows(table, ids))
+        return [Fragment.from_json(each.to_json()) for each in sink.finish()]
+
+    def handle(self, made: FilesRun) -> MergeHandle:
         write = MergeWrite(made.operation, (), ((),), (), 2**26, read_set=lambda _files: ())
         return self.lake.connector.writes.begin_merge(made.table, write)
 
@@ -369,7 +374,7 @@ class History:
     def _table(self) -> TableHandle:
         return self.lake.connector.metadata.load_table(self.lake.name)
 
-    def _mark(self, task: str) -> str:
+    def mark(self, task: str) -> str:
         return mark_name(Origin(DAG, "", task), SOURCE)
 
     def _task(self) -> str:

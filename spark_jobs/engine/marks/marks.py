@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.contract.marks import mark_text, recorded_mark
+from spark_jobs.contract.access_rights import writing_workspace
+from spark_jobs.contract.marks import recorded_mark
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.contract.undone import undone_operations
 from spark_jobs.engine.marks.mark_notes import MarkNotes, Noted, NotedMark
-from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.errors import CommitError, ErrorCode, InternalError
 from spark_jobs.spi.marks import HistoryEntry
 from spark_jobs.spi.tables import TableHandle
 
@@ -97,19 +98,29 @@ class Marks:
         """Store what a mark refers to, and note that it is about to be published.
 
         Raises:
-            OSError: the storage refused.
+            CatalogError: WORKSPACE_ACCESS_DENIED.
+            InternalError: STORAGE_UNAVAILABLE.
         """
-        mark_text(mark.document)
-        mark.store()
-        history = self.connector.writes.history(self.table)
-        base = next((each.order for each in history.entries), 0)
-        notes = self._notes(mark.name, history.identity)
-        notes.add(NotedMark(operation_id, mark.document, base))
+        try:
+            with writing_workspace():
+                mark.store()
+                history = self.connector.writes.history(self.table)
+                base = next((each.order for each in history.entries), 0)
+                notes = self._notes(mark.name, history.identity)
+                notes.add(NotedMark(operation_id, mark.document, base))
+        except OSError as error:
+            raise InternalError(
+                ErrorCode.STORAGE_UNAVAILABLE,
+                f"The mark of a source could not be stored, so nothing was published: {error}",
+                "Check the storage of the workspace.",
+            ) from error
 
     def settle(self, name: str) -> None:
         """Note under which snapshot the newest mark is, if it is in the history.
 
-        Raises: as ``newest``, and OSError: the storage refused.
+        Raises:
+            JobError: as ``newest``.
+            OSError: the storage refused.
         """
         found = self.newest(name)
         if found is not None and found.snapshot_id is not None and found.is_in_history:
@@ -119,7 +130,7 @@ class Marks:
             self._notes(name, identity).know(known)
 
     def forget(self, mark: NewMark, operation_id: str) -> None:
-        """Forget a mark that was certainly not published; raises as ``note``."""
+        """Forget a mark that was certainly not published; raises as ``settle``."""
         identity = self.connector.writes.history(self.table).identity
         notes = self._notes(mark.name, identity)
         notes.remove(lambda each: each.operation == operation_id and not each.is_known)
