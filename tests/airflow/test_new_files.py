@@ -53,7 +53,7 @@ def test_starts(start: Any) -> None:
 
 
 def test_templates() -> None:
-    fields = {each: PLACEHOLDER for each in ("start", "replaced", "max_files", "max_bytes")}
+    fields = dict.fromkeys(("start", "replaced", "max_files", "max_bytes"), PLACEHOLDER)
     assert found(new(**fields)).new_files == NewFiles("all")
 
 
@@ -81,9 +81,9 @@ def test_bad_input_is_refused_when_the_dag_is_parsed(written: dict[str, Any], sa
 
 def test_two_such_sources_and_overwrites_are_refused_by_name() -> None:
     two = sql_source("SELECT * FROM a JOIN b USING (id)", sources={"a": new(), "b": new()})
-    with pytest.raises(JobError, match="NOT_SUPPORTED.*source b: a statement has one such source"):
+    with pytest.raises(JobError, match=r"NOT_SUPPORTED.*source b: a statement has one such source"):
         MergeIntoOperator(**{**GOOD, "source": two})
-    with pytest.raises(JobError, match="NOT_SUPPORTED.*insert_overwrite does not remember"):
+    with pytest.raises(JobError, match=r"NOT_SUPPORTED.*insert_overwrite does not remember"):
         InsertOverwriteOperator(task_id="t", target="shop.orders", source=new(), mode="table")
     when = [*GOOD["when"], when_not_matched_by_source().delete()]
     with pytest.raises(JobError, match="WHEN NOT MATCHED BY SOURCE would change all rows"):
