@@ -12,6 +12,7 @@ from spark_jobs.contract.bad_rows import (
     check_on_bad_rows,
     check_quarantine,
 )
+from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.file_formats import require_format
 from spark_jobs.contract.new_files import NewFiles
 from spark_jobs.contract.table_name import TableName
@@ -74,4 +75,4 @@ class SqlSource:
     is_incremental: ClassVar[bool] = False
 
 
-Source = FileSource | TableSource | SqlSource
+Source = FileSource | TableSource | SqlSource | DeduplicatedSource

@@ -263,8 +263,10 @@ class Job(RequestJob):
             if is_dry and outcome.plan is None:
                 ticket = ticket_of(self.request, table, run, outcome.metrics)
         status: Status = "committed" if is_done else "unchanged"
+        if is_dry:
+            status = "dry_run" if outcome.plan is None else "planned"
         return replace(
-            self._result("dry_run" if is_dry else status, outcome.metrics),
+            self._result(status, outcome.metrics),
             base_snapshot_id=table.snapshot_id,
             new_snapshot_id=outcome.snapshot_id,
             partitions=outcome.partitions[:_NAMED_PARTITIONS],
@@ -272,6 +274,7 @@ class Job(RequestJob):
             schema_changes=tuple(map(str, run.table.schema_changes)),
             ticket=ticket,
             plan=outcome.plan,
+            row_preview=run.preview is not None,
         )
 
     def _result(self, status: Status, metrics: Metrics) -> JobResult:
