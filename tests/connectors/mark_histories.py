@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 from unittest.mock import patch
 
@@ -56,6 +57,7 @@ class Lake(ABC):
 
     connector: Connector
     name: TableName
+    root: Path
 
     @abstractmethod
     def rows(self, table: TableHandle, ids: Sequence[int]) -> pa.RecordBatch:
@@ -68,6 +70,10 @@ class Lake(ABC):
     @abstractmethod
     def expire(self, kept: int) -> None:
         """Expire all but the newest snapshots as another engine does that honours nobody."""
+
+    @abstractmethod
+    def make_anew(self) -> None:
+        """Drop the table, and make an empty one."""
 
     @abstractmethod
     def ids(self) -> Counter[int]:
@@ -165,10 +171,13 @@ class History:
     def land(self) -> None:
         """Files land, some of them late: they are older than those that were applied."""
         for _ in range(self.random.randint(1, 5)):
-            number, late = len(self.landed), self.random.randint(0, 5) * _HOUR
-            version = FileVersion(10, (number + 10) * _HOUR - late)
-            path = f"/landing/{number}.csv"
-            self.landed.append(LandedFile(path, path, version))
+            self.land_at(len(self.landed) + 10 - self.random.randint(0, 5))
+
+    def land_at(self, *hours: int) -> None:
+        """Files land that were modified at these hours."""
+        for each in hours:
+            path = f"/landing/{len(self.landed)}.csv"
+            self.landed.append(LandedFile(path, path, FileVersion(10, each * _HOUR)))
 
     def runs(self) -> None:
         """A run, and perhaps a retry of it that finds its commit."""
@@ -243,7 +252,7 @@ class History:
             return
         at = self.random.randint(max(0, len(self.state.commits) - 3), len(self.state.commits) - 1)
         task, operation_id, files = self.state.commits[at]
-        undo = self._undo(f"run-{operation_id}")
+        undo = self.undo(f"run-{operation_id}")
         if undo is None:
             return
         before, others = self.state, self.state.commits[at + 1 :]
@@ -255,13 +264,13 @@ class History:
         self.require_right()
         if self.random.random() < 0.5:
             self.others_append()
-        if self.random.random() < 0.5 and self._undo(f"care-{undo}") is not None:
+        if self.random.random() < 0.5 and self.undo(f"care-{undo}") is not None:
             self.steps["undone twice"] += 1
             self._became(State(before.applied, self.state.others, before.commits))
         elif self.apply(task) is not None:
-            assert self._undo(f"care-{undo}") is None, "the files were applied twice"
+            assert self.undo(f"care-{undo}") is None, "the files were applied twice"
 
-    def _undo(self, run_id: str) -> str | None:
+    def undo(self, run_id: str) -> str | None:
         """Undo a run; the operation of the undo, None: it was refused."""
         from spark_jobs.contract.undo import UndoRunSpec
 
