@@ -125,7 +125,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         metrics = guarding.before_writing(metrics, changed)
         if self.plan_only:
             return StatementOutcome(None, metrics, plan=_plan(merge, processor, files, source_rows))
-        if _nothing_to_do(merge, files, source):
+        if _nothing_to_do(merge, files, source) and (self.dry_run or self.publishes_nothing):
             checks = checking.found(self.table, planned)
             return StatementOutcome(None, guarding.before_publishing(metrics, checks))
         reads_all = self.reads_itself or checking.reads.target
@@ -248,7 +248,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             if self.dry_run:
                 self.abort(handle)
                 return StatementOutcome(None, metrics, partitions, by_partition)
-            if not fragments:
+            if not fragments and self.publishes_nothing:
                 self.abort(handle)
                 return StatementOutcome(None, metrics, partitions)
         with self.progress.phase("commit"):
