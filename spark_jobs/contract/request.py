@@ -35,6 +35,7 @@ from spark_jobs.contract.statements import (
     created_table,
 )
 from spark_jobs.contract.text_limits import TextLimits
+from spark_jobs.contract.undo import UndoRunSpec
 from spark_jobs.errors import ErrorCode, RequestError
 
 VERSION = 1
@@ -313,7 +314,7 @@ class JobRequest:
             "Leave approved or dry_run out.",
         )
         require(
-            self.approved is None or self._writes_rows,
+            self.approved is None or self._writes_rows or isinstance(self.statement, UndoRunSpec),
             "approved",
             f"{self.statement.kind} has no dry run to approve",
             "Leave approved out.",

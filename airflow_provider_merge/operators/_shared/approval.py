@@ -14,7 +14,7 @@ from spark_jobs.contract import codec
 from spark_jobs.contract.approval import Ticket
 from spark_jobs.errors import RequestError
 
-_FIELD: Final = "approved"
+APPROVED: Final = "approved"
 _REMEDY: Final = "Write approved=\"{{ ti.xcom_pull('preview') }}\", with the task of the dry run."
 
 
@@ -27,8 +27,8 @@ class ApprovableOperator(GuardedOperator):
         statement reads of the table are others by now, the task ends with APPROVAL_STALE
     """
 
-    template_fields: Sequence[str] = (*GuardedOperator.template_fields, _FIELD)
-    document_parameters: ClassVar[frozenset[str]] = frozenset({_FIELD})
+    template_fields: Sequence[str] = (*GuardedOperator.template_fields, APPROVED)
+    document_parameters: ClassVar[frozenset[str]] = frozenset({APPROVED})
 
     def __init__(self, *, approved: Mapping[str, Any] | str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -51,18 +51,26 @@ class ApprovableOperator(GuardedOperator):
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.
         """
-        if self.approved is None:
-            return None
-        found = _document(self.approved)
-        ticket = found.get("ticket", found) if isinstance(found, Mapping) else None
-        if not isinstance(ticket, Mapping) or "digests" not in ticket:
-            raise invalid(_FIELD, "is not the result of a dry run", _REMEDY)
-        try:
-            return codec.decode(Ticket, ticket, _FIELD)
-        except RequestError as error:
-            raise invalid(
-                _FIELD, f"is not a ticket of this release: {error.message}", _REMEDY
-            ) from None
+        return ticket_in(self.approved)
+
+
+def ticket_in(approved: Mapping[str, Any] | str | None) -> Ticket | None:
+    """The ticket in the rendered parameter ``approved``; None: there is none.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming the parameter.
+    """
+    if approved is None:
+        return None
+    found = _document(approved)
+    ticket = found.get("ticket", found) if isinstance(found, Mapping) else None
+    if not isinstance(ticket, Mapping) or "digests" not in ticket:
+        raise invalid(APPROVED, "is not the result of a dry run", _REMEDY)
+    try:
+        return codec.decode(Ticket, ticket, APPROVED)
+    except RequestError as error:
+        problem = f"is not a ticket of this release: {error.message}"
+        raise invalid(APPROVED, problem, _REMEDY) from None
 
 
 def _document(value: Any) -> Any:
