@@ -80,16 +80,15 @@ def test_what_was_approved_is_taken_back(catalog: CatalogSpec, connector: Connec
     assert (again.status, again.error) == ("committed", None)
 
 
+_WAS = "of the run, snapshot 2 and what is before it (3 files) would have been taken back, and"
 CHANGES: dict[str, tuple[Callable[[Connector], Any], str]] = {
     "more of the run": (
         lambda connector: write(connector, NAMES[1], "r-more", "r", {4: "b"}),
-        "shop.two: of the run, snapshot 2 and what is before it (3 files) would have been taken "
-        "back, and snapshot 3 and what is before it (4 files) would be now",
+        f"shop.two: {_WAS} snapshot 3 and what is before it (4 files) would be now",
     ),
     "less of the run": (
         lambda connector: undone(connector, NAMES[0], "r", "other"),
-        "shop.one: of the run, snapshot 2 and what is before it (3 files) would have been taken "
-        "back, and nothing would be now",
+        f"shop.one: {_WAS} nothing would be now",
     ),
     "built on": (
         lambda connector: write(connector, NAMES[1], "x", "other", {3: "x"}),

@@ -52,8 +52,9 @@ class JavaPaimonTables(PaimonTables):
         elif what == "change" and self.kind in _MARKING and chosen:
             java.delete("id", chosen)
         elif what == "change" and self.is_keyed and chosen:
-            kinds = [chance.choice(["+U", "-D"]) for _ in chosen]
-            java.append_records([(k, {"id": n, "s": "java"}) for k, n in zip(kinds, chosen)])
+            java.append_records(
+                [(chance.choice(["+U", "-D"]), {"id": n, "s": "java"}) for n in chosen]
+            )
         else:
             what = "append"
             java.append_rows([new])
