@@ -59,18 +59,26 @@ class ApprovableOperator(GuardedOperator):
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.
         """
-        if self.approved is None:
-            return None
-        found = _document(self.approved)
-        ticket = found.get("ticket", found) if isinstance(found, Mapping) else None
-        if not isinstance(ticket, Mapping) or "digests" not in ticket:
-            raise invalid(APPROVED, "is not the result of a dry run", _REMEDY)
-        try:
-            return codec.decode(Ticket, ticket, APPROVED)
-        except RequestError as error:
-            raise invalid(
-                APPROVED, f"is not a ticket of this release: {error.message}", _REMEDY
-            ) from None
+        return ticket_in(self.approved)
+
+
+def ticket_in(approved: Mapping[str, Any] | str | None) -> Ticket | None:
+    """The ticket in the rendered parameter ``approved``; None: there is none.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming the parameter.
+    """
+    if approved is None:
+        return None
+    found = _document(approved)
+    ticket = found.get("ticket", found) if isinstance(found, Mapping) else None
+    if not isinstance(ticket, Mapping) or "digests" not in ticket:
+        raise invalid(APPROVED, "is not the result of a dry run", _REMEDY)
+    try:
+        return codec.decode(Ticket, ticket, APPROVED)
+    except RequestError as error:
+        problem = f"is not a ticket of this release: {error.message}"
+        raise invalid(APPROVED, problem, _REMEDY) from None
 
 
 def _document(value: Any) -> Any:
