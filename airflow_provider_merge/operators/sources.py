@@ -43,9 +43,24 @@ def file_source(
     }
 
 
-def table_source(table: str) -> dict[str, Any]:
-    """A table of the same catalog (``db.table``), at its latest snapshot."""
-    return {"kind": "table", "table": table}
+def table_source(
+    table: str,
+    *,
+    snapshot: int | str | ArgNotSet = NOTSET,
+    tag: str | ArgNotSet = NOTSET,
+    as_of: str | ArgNotSet = NOTSET,
+) -> dict[str, Any]:
+    """A table of the same catalog (``db.table``), at its latest snapshot, or as it was.
+
+    One of ``snapshot`` (an id), ``tag`` and ``as_of`` (a time, such as ``{{ data_interval_end }}``)
+    names a former state, which is read with the columns that the table had then.
+    """
+    given = {"snapshot": snapshot, "tag": tag, "as_of": as_of}
+    return {
+        "kind": "table",
+        "table": table,
+        **{name: value for name, value in given.items() if not isinstance(value, ArgNotSet)},
+    }
 
 
 def sql_source(query: str, *, sources: Mapping[str, dict[str, Any]]) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from spark_jobs.contract.statements import (
     Statement,
     created_table,
 )
+from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.contract.text_limits import TextLimits
 from spark_jobs.errors import ErrorCode, RequestError
 
@@ -172,10 +173,11 @@ class FileSource:
 
 @dataclass(frozen=True, slots=True)
 class TableSource:
-    """A table of the same catalog, at its latest snapshot when the job starts."""
+    """A table of the same catalog, ``at`` a former state, or else as it is when the job starts."""
 
     name: str
     table: TableName
+    at: TableVersion | None = None
     kind: ClassVar[str] = "table"
 
 

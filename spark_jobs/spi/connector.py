@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.spi.alterations import ConnectorAlterations
 from spark_jobs.spi.branches import ConnectorBranches
@@ -51,6 +52,19 @@ class ConnectorMetadata(Protocol):
         With None for ``snapshot_id``: as it was before its first snapshot.
         """
         return table if table.snapshot_id == snapshot_id else None
+
+    def load_version(self, name: TableName, at: TableVersion, millis: int | None) -> TableHandle:
+        """The table at a former state, with the columns that it had then; only to be read.
+
+        ``millis``: the time that ``at`` means, since 1970, if it means one.
+
+        Raises:
+            CatalogError: as ``load_table``; SNAPSHOT_NOT_FOUND, TAG_NOT_FOUND.
+        """
+        raise NotSupportedError(
+            f"{at.field}: former states of {name} cannot be read: its connector has none.",
+            "Read the table as it is.",
+        )
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
         """Create the table and its database; return False if an equal table exists.

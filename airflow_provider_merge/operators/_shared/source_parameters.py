@@ -15,8 +15,13 @@ from airflow_provider_merge.templates import PLACEHOLDER
 from spark_jobs.contract import codec
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableSource
 from spark_jobs.contract.source_names import MERGE_SOURCE
+from spark_jobs.contract.table_versions import TableVersion
+from spark_jobs.errors import RequestError
 
 _KINDS = {"file": FileSource, "sql": SqlSource}
+# The last is what SQL text gives.
+_VERSIONS = ("snapshot", "tag", "as_of", "version")
+_FITTING_TIME = "2000-01-01"
 _ACCESS = "Give Spark access to the files through its cluster's configuration or role."
 # Beside a template: a value with which the other parameters can be checked.
 _FITTING = {"format": "csv", "quarantine": f"/{PLACEHOLDER}", "max_bad_rows": None}
@@ -95,10 +100,42 @@ def _option(field: str, name: str, value: Any) -> str:
 
 
 def _table(value: dict[str, Any], field: str, name: str) -> TableSource:
-    unknown = sorted(set(value) - {"kind", "table"})
+    known = ("kind", "table", *_VERSIONS[:3])
+    unknown = sorted(set(value) - {*known, *_VERSIONS})
     if unknown:
-        raise invalid(f"{field}.{unknown[0]}", "unknown field", "Known: kind, table.")
-    return TableSource(name, parse_table_name(value.get("table"), f"{field}.table"))
+        raise invalid(f"{field}.{unknown[0]}", "unknown field", f"Known: {', '.join(known)}.")
+    table = parse_table_name(value.get("table"), f"{field}.table")
+    return TableSource(name, table, _version(value, field))
+
+
+def _version(value: dict[str, Any], field: str) -> TableVersion | None:
+    """The former state that a table's source names, if it does."""
+    given = {each: value[each] for each in _VERSIONS if each in value}
+    if not given:
+        return None
+    if len(given) > 1:
+        (first, second, *_) = given
+        problem = f"{first} and {second} both tell which state is read"
+        raise invalid(f"{field}.{second}", problem, "Leave one out.")
+    ((what, told),) = given.items()
+    place = f"{field}.{what}"
+    if what == "snapshot":
+        made = {what: 1 if told == PLACEHOLDER else _whole(place, told)}
+    else:
+        if hasattr(told, "isoformat"):
+            told = told.isoformat()
+        made = {what: _FITTING_TIME if what == "as_of" and told == PLACEHOLDER else text(place, told)}
+    try:
+        return TableVersion(**made)
+    except RequestError as error:
+        raise invalid(place, error.problem, error.remedy) from None
+
+
+def _whole(place: str, value: Any) -> int:
+    plain = str(value).strip()
+    if isinstance(value, bool) or not (plain.isascii() and plain.isdecimal()):
+        raise invalid(place, f"{value!r} is not the id of a snapshot", "Write a whole number.")
+    return int(plain)
 
 
 def to_named_sources(value: Any, field: str = "sources") -> tuple[Source, ...]:

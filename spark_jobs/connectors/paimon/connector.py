@@ -63,7 +63,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         storage = open_warehouse(catalog.warehouse, options, is_exclusive=False)
         name = options.get(REST_WAREHOUSE, storage.location)
         opened = rest_catalog.open_rest_catalog(_library_options(options, storage, name))
-        metadata = PaimonMetadata(opened, storage)
+        metadata = PaimonMetadata(opened, storage, has_server=True)
         snapshots = CatalogServer(opened)
         maintenance = ServerMaintenance(metadata, storage, opened)
         branches = ServerBranches(metadata, storage, snapshots, opened)

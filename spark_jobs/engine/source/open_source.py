@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, StructField, StructType
 
 from spark_jobs.contract.identifiers import quote
-from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName
+from spark_jobs.contract.request import FileSource, Source, SqlSource
 from spark_jobs.contract.source_names import placed_source, source_text
 from spark_jobs.contract.text_limits import DEFAULT_LIMITS, TextLimits
 from spark_jobs.engine.analysis.analyzer import declared_types
@@ -36,6 +36,7 @@ from spark_jobs.engine.source.file_types import NANOSECONDS
 from spark_jobs.engine.source.footer_schema import footer_schema
 from spark_jobs.engine.source.landing import Landing, is_landed, landing_of
 from spark_jobs.engine.source.nanoseconds import as_stored, with_timestamps
+from spark_jobs.engine.source.pinned_tables import PinnedTables
 from spark_jobs.engine.source.source_files import SourceFiles, files_of_frame, located_files
 from spark_jobs.engine.source.type_rules import type_names
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError
@@ -85,7 +86,7 @@ def open_source(
     spark: SparkSession,
     source: Source,
     connector: Connector,
-    pinned: dict[TableName, TableHandle],
+    pinned: PinnedTables,
     limits: TextLimits = DEFAULT_LIMITS,
 ) -> OpenSource:
     """Open ``source`` and create a temporary view with its name; ``pinned`` holds each table once.
@@ -110,7 +111,7 @@ def _open(
     spark: SparkSession,
     source: Source,
     connector: Connector,
-    pinned: dict[TableName, TableHandle],
+    pinned: PinnedTables,
     limits: TextLimits,
 ) -> OpenSource:
     if isinstance(source, FileSource):
@@ -122,12 +123,10 @@ def _open(
         require_all_indexed(spark, source_text(source), indexes)
         if reads_beside_views(frame):
             leave_all_to_rows(spark)
-        if any(table.opaque_columns for table in pinned.values()):
+        if any(table.opaque_columns for table in pinned.tables.values()):
             refuse_opaque_reads(spark, view_columns(frame), f"source {source.name}")
         return OpenSource(frame, is_pinned=False)
-    if source.table not in pinned:
-        pinned[source.table] = connector.metadata.load_table(source.table)
-    table = pinned[source.table]
+    table = pinned.table(spark, connector.metadata, source)
     files = connector.metadata.plan_files(table)
     frame = connector.scan.read(spark, table, files, table.column_names)
     frame = frame.select(*map(quote, table.column_names))

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.operation_files import new_source_folder
-from spark_jobs.contract.request import FileSource, JobRequest, Source, SqlSource, TableName
+from spark_jobs.contract.request import FileSource, JobRequest, Source, SqlSource
 from spark_jobs.contract.result import SourceMetrics
 from spark_jobs.engine.analysis.char_columns import padded
 from spark_jobs.engine.analysis.statement_time import StatementTime
@@ -22,6 +22,7 @@ from spark_jobs.engine.source.landing import Landing, land
 from spark_jobs.engine.source.materialized import MaterializedSource, spilled_frame
 from spark_jobs.engine.source.open_source import OpenSource, open_source
 from spark_jobs.engine.source.orc_times import refuse_old_times
+from spark_jobs.engine.source.pinned_tables import FormerStates, PinnedTables
 from spark_jobs.engine.source.quarantine import quarantine_of
 from spark_jobs.errors import ErrorCode
 from spark_jobs.spi.connector import Connector
@@ -35,7 +36,8 @@ class Sources(Mapping[str, OpenSource]):
     A SQL source sees the sources before it. Each table is pinned once, however many sources name
     it; ``target``, of a statement that has one, is pinned already. ``scratch`` is a folder for
     temporary files, relative to the workspace; ``moment`` is the statement's current time.
-    ``metrics`` describe the file sources, once ``land`` has run.
+    ``metrics`` describe the file sources, once ``land`` has run. ``former`` keeps which former
+    states the statement reads, over its attempts.
     """
 
     spark: SparkSession
@@ -46,8 +48,9 @@ class Sources(Mapping[str, OpenSource]):
     progress: Progress
     moment: StatementTime
     metrics: dict[str, SourceMetrics] = field(default_factory=dict)
+    former: FormerStates = field(default_factory=dict)
     _opened: dict[str, OpenSource] = field(default_factory=dict)
-    _pinned: dict[TableName, TableHandle] = field(default_factory=dict)
+    _pinned: PinnedTables = field(default_factory=PinnedTables)
 
     def __getitem__(self, name: str) -> OpenSource:
         return self._opened[name]
@@ -64,7 +67,9 @@ class Sources(Mapping[str, OpenSource]):
         Raises:
             JobError: as ``open_source``.
         """
-        self._pinned = {} if self.target is None else {self.target.name: self.target}
+        self._pinned = PinnedTables(former=self.former)
+        if self.target is not None:
+            self._pinned.tables[self.target.name, None] = self.target
         for source in self.request.sources:
             self._opened[source.name] = self._open(source)
 
