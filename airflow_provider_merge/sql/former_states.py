@@ -84,5 +84,7 @@ def _no_literal(sql: SqlText, token: Token, *, is_time: bool) -> Exception:
             "Write a time as text, such as '{{ data_interval_end }}'.",
         )
     return sql.error(
-        token.start, "expected the id of a snapshot, or a name in quotes, behind VERSION AS OF"
+        token.start,
+        "expected the id of a snapshot, or a name in quotes, behind VERSION AS OF",
+        "Write VERSION AS OF 5, or VERSION AS OF 'tag'.",
     )

@@ -285,7 +285,7 @@ WRONG = {
     "time travel": (
         MergeIntoOperator,
         {"sql": MERGE.replace(" s ON", " TIMESTAMP AS OF now() s ON")},
-        "TIMESTAMP AS OF takes no expression here",
+        "sql: line 1, column 59: TIMESTAMP AS OF takes no expression here",
     ),
 }
 
