@@ -91,7 +91,8 @@ class OverwriteRun(SparkRun[InsertStatement]):
         metrics = guarding.before_writing(metrics, replaced.all)
         if self.plan_only:
             return StatementOutcome(None, metrics, plan=replaced.plan(new.source_rows))
-        if not partitions and not replaced.all:
+        is_empty = not partitions and not replaced.all
+        if is_empty and (self.dry_run or self.publishes_nothing):
             metrics = guarding.before_publishing(metrics)
             metrics = checking.checked(metrics, self.table, planned, (), ())
             return StatementOutcome(None, metrics)

@@ -11,6 +11,7 @@ from spark_jobs.contract.approval import SourceEvidence
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
 from spark_jobs.engine.analysis.spark_constants import SparkConstants
 from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.marks.marks import NewMark
 from spark_jobs.engine.runtime.stragglers import wait_for_stragglers
 from spark_jobs.engine.source.evidence import evidence_of
 from spark_jobs.engine.source.pinned_tables import read_snapshots
@@ -40,6 +41,10 @@ class SparkRun(StatementRun[Spec_co]):
         """The snapshots of the tables that sources read, by name; the base is none of them."""
         tables = [each.table for each in self.sources.values() if each.table is not None]
         return read_snapshots(tables, self.table)
+
+    def new_marks(self) -> Sequence[NewMark]:
+        """The marks of incremental sources that the snapshot is to record."""
+        return self.sources.new_marks
 
     @property
     def required_columns(self) -> tuple[str, ...]:
