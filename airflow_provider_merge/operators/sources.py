@@ -63,6 +63,39 @@ def table_source(
     }
 
 
+def changes_source(
+    table: str,
+    *,
+    start: str | int | Mapping[str, Any] | ArgNotSet = NOTSET,
+    net: bool | str | ArgNotSet = NOTSET,
+    on_gap: str | ArgNotSet = NOTSET,
+    from_snapshot: int | str | ArgNotSet = NOTSET,
+    to_snapshot: int | str | ArgNotSet = NOTSET,
+) -> dict[str, Any]:
+    """The changes of a table (``db.table``) since the last commit of this task.
+
+    Rows have ``_change_type`` (``insert``, ``update_before``, ``update_after``, ``delete``) and
+    ``_snapshot_id`` besides. ``start``: what the first run reads: ``all`` rows as inserts, nothing
+    (``now``), or what came behind a snapshot's id, ``{"tag": ...}`` or ``{"as_of": ...}``. ``net``:
+    one row for each row or key that differs in the end. ``on_gap``: ``fail``, or ``full``: where
+    the changes are not known any more, all rows are inserts. ``from_snapshot`` (the one before the
+    first change; 0: before all) and ``to_snapshot`` take the place of ``start``: then what the task
+    has done before does not matter. Guide: docs/sources.md.
+    """
+    given = {
+        "start": _plain(start),
+        "net": net,
+        "on_gap": on_gap,
+        "from_snapshot": from_snapshot,
+        "to_snapshot": to_snapshot,
+    }
+    return {
+        "kind": "changes",
+        "table": table,
+        **{name: value for name, value in given.items() if not isinstance(value, ArgNotSet)},
+    }
+
+
 def sql_source(query: str, *, sources: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     """A Spark SQL query; it uses the keys of ``sources`` like tables."""
     return {"kind": "sql", "query": query, "sources": _plain(sources)}

@@ -16,6 +16,7 @@ from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.spi.alterations import ConnectorAlterations
 from spark_jobs.spi.branches import ConnectorBranches
+from spark_jobs.spi.changes import ConnectorChanges
 from spark_jobs.spi.compaction import ConnectorCompaction
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.maintenance import ConnectorMaintenance
@@ -330,8 +331,8 @@ class Connector:
 
     A read-only connector omits ``writes``. ``storage`` is the catalog's workspace. ``locate``
     finds the files of a URI with the catalog's keys; it returns None for storage that it does not
-    know. ``maintenance``, ``compaction``, ``branches``, ``alterations`` and ``undo`` are None if
-    the connector offers none.
+    know. ``maintenance``, ``compaction``, ``branches``, ``alterations``, ``undo`` and ``changes``
+    are None if the connector offers none.
     """
 
     metadata: ConnectorMetadata
@@ -344,6 +345,7 @@ class Connector:
     branches: ConnectorBranches | None = None
     alterations: ConnectorAlterations | None = None
     undo: ConnectorUndo | None = None
+    changes: ConnectorChanges | None = None
 
 
 def find_table(metadata: ConnectorMetadata, name: TableName) -> TableHandle | None:

@@ -8,20 +8,18 @@ from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import require_no_none
+from airflow_provider_merge.operators._shared.table_sources import (
+    to_changes_source,
+    to_table_source,
+)
 from airflow_provider_merge.operators._shared.values import conf_text, number, text
 from airflow_provider_merge.secret_names import refuse_secrets
-from airflow_provider_merge.table_names import parse_table_name
 from airflow_provider_merge.templates import PLACEHOLDER
 from spark_jobs.contract import codec
-from spark_jobs.contract.request import FileSource, Source, SqlSource, TableSource
+from spark_jobs.contract.request import FileSource, Source, SqlSource
 from spark_jobs.contract.source_names import MERGE_SOURCE
-from spark_jobs.contract.table_versions import TableVersion
-from spark_jobs.errors import RequestError
 
 _KINDS = {"file": FileSource, "sql": SqlSource}
-# The last is what SQL text gives.
-_VERSIONS = ("snapshot", "tag", "as_of", "version")
-_FITTING_TIME = "2000-01-01"
 _ACCESS = "Give Spark access to the files through its cluster's configuration or role."
 # Beside a template: a value with which the other parameters can be checked.
 _FITTING = {"format": "csv", "quarantine": f"/{PLACEHOLDER}", "max_bad_rows": None}
@@ -42,9 +40,11 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
     require_no_none(value, field)
     kind = value.get("kind")
     if kind == "table":
-        return (_table(value, field, name),)
+        return (to_table_source(value, field, name),)
+    if kind == "changes":
+        return (to_changes_source(value, field, name),)
     if kind not in _KINDS:
-        raise invalid(f"{field}.kind", f"{kind!r} is not one of: file, sql, table")
+        raise invalid(f"{field}.kind", f"{kind!r} is not one of: changes, file, sql, table")
     document = {**value, "name": name}
     named = document.pop("sources", {}) if kind == "sql" else {}
     inner = to_named_sources(named, f"{field}.sources")
@@ -97,45 +97,6 @@ def _option(field: str, name: str, value: Any) -> str:
     if value == PLACEHOLDER and name.lower() == "mode":
         return "FAILFAST"
     return conf_text(f"{field}.{name}", value)
-
-
-def _table(value: dict[str, Any], field: str, name: str) -> TableSource:
-    known = ("kind", "table", *_VERSIONS[:3])
-    unknown = sorted(set(value) - {*known, *_VERSIONS})
-    if unknown:
-        raise invalid(f"{field}.{unknown[0]}", "unknown field", f"Known: {', '.join(known)}.")
-    table = parse_table_name(value.get("table"), f"{field}.table")
-    return TableSource(name, table, _version(value, field))
-
-
-def _version(value: dict[str, Any], field: str) -> TableVersion | None:
-    """The former state that a table's source names, if it does."""
-    given = {each: value[each] for each in _VERSIONS if each in value}
-    if not given:
-        return None
-    if len(given) > 1:
-        (first, second, *_) = given
-        problem = f"{first} and {second} both tell which state is read"
-        raise invalid(f"{field}.{second}", problem, "Leave one out.")
-    ((what, told),) = given.items()
-    place = f"{field}.{what}"
-    if what == "snapshot":
-        made = {what: 1 if told == PLACEHOLDER else _whole(place, told)}
-    else:
-        if hasattr(told, "isoformat"):
-            told = told.isoformat()
-        made = {what: _FITTING_TIME if what == "as_of" and told == PLACEHOLDER else text(place, told)}
-    try:
-        return TableVersion(**made)
-    except RequestError as error:
-        raise invalid(place, error.problem, error.remedy) from None
-
-
-def _whole(place: str, value: Any) -> int:
-    plain = str(value).strip()
-    if isinstance(value, bool) or not (plain.isascii() and plain.isdecimal()):
-        raise invalid(place, f"{value!r} is not the id of a snapshot", "Write a whole number.")
-    return int(plain)
 
 
 def to_named_sources(value: Any, field: str = "sources") -> tuple[Source, ...]:

@@ -14,6 +14,7 @@ from spark_jobs.engine.analysis.catalyst import reads_beside_views
 if TYPE_CHECKING:
     from spark_jobs.engine.source.open_source import OpenSource
     from spark_jobs.engine.source.source_files import SourceFiles
+    from spark_jobs.engine.source.table_changes import ChosenChanges
     from spark_jobs.spi.tables import TableHandle
 
 
@@ -27,6 +28,8 @@ def evidence_of(sources: Mapping[str, OpenSource]) -> dict[str, SourceEvidence]:
         listed = opened.landing.files if opened.landing is not None else opened.listed
         if listed is not None:
             found[name] = of_files(listed)
+        elif opened.changes is not None:
+            found[name] = of_changes(opened.changes)
         elif opened.table is not None:
             found[name] = of_table(opened.table)
         elif opened.files is not None or reads_beside_views(opened.frame):
@@ -43,6 +46,12 @@ def of_table(table: TableHandle) -> SourceEvidence:
     """The evidence of a pinned table."""
     digest = _sha256([snapshot_digest(table), columns_digest(table)])
     return SourceEvidence(table.snapshot_id, digest=digest)
+
+
+def of_changes(changes: ChosenChanges) -> SourceEvidence:
+    """The evidence of the changes of a table."""
+    digest = _sha256([of_table(changes.table).digest, changes.since, changes.is_empty])
+    return SourceEvidence(changes.table.snapshot_id, digest=digest)
 
 
 def columns_digest(table: TableHandle, *, stored: bool = True) -> str:

@@ -53,6 +53,7 @@ from spark_jobs.spi.tables import TableHandle
 
 if TYPE_CHECKING:
     from spark_jobs.engine.source.materialized import MaterializedSource
+    from spark_jobs.engine.source.table_changes import ChosenChanges
     from spark_jobs.spi.connector import Connector
 
 _NO_FORMAT = "[DATA_SOURCE_NOT_FOUND]"
@@ -73,7 +74,7 @@ class OpenSource:
 
     ``table`` is set for a table of the connector, pinned. ``files`` is set for files that are not
     landed, with ``location`` if Spark has no file system for them; ``listed`` are these files,
-    ``footers`` their Parquet or ORC footers. ``landing`` is set for landed files: their rows are
+    ``footers`` their Parquet or ORC footers. ``changes`` is set for changes of a table. ``landing`` is set for landed files: their rows are
     read later, once, and are then ``landed``. All are None for any other source.
     """
 
@@ -86,6 +87,7 @@ class OpenSource:
     footers: Footers | None = None
     landing: Landing | None = None
     landed: MaterializedSource | None = None
+    changes: ChosenChanges | None = None
 
 
 def open_source(
@@ -95,6 +97,7 @@ def open_source(
     pinned: PinnedTables,
     limits: TextLimits = DEFAULT_LIMITS,
     chosen: SourceFiles | None = None,
+    changes: ChosenChanges | None = None,
 ) -> OpenSource:
     """Open ``source`` and create a temporary view with its name; ``pinned`` holds each table once.
 
@@ -108,7 +111,7 @@ def open_source(
         NotSupportedError: a query uses a column of a type that Spark does not have.
     """
     try:
-        opened = _open(spark, source, connector, pinned, limits, chosen)
+        opened = _open(spark, source, connector, pinned, limits, chosen, changes)
     except (*_REFUSED, *_OTHER) as error:
         raise _unreadable(source, error) from None
     opened.frame.createOrReplaceTempView(source.name)
@@ -134,9 +137,12 @@ def _open(
     pinned: PinnedTables,
     limits: TextLimits,
     chosen: SourceFiles | None,
+    changes: ChosenChanges | None,
 ) -> OpenSource:
     if isinstance(source, FileSource):
         return _open_files(spark, source, connector, chosen)
+    if changes is not None:
+        return _open_changes(spark, connector, changes)
     if isinstance(source, SqlSource):
         frame = spark.sql(source.query)
         indexes = FileIndex.all_of(frame)
@@ -153,6 +159,14 @@ def _open(
     frame = frame.select(*map(quote, table.column_names))
     frame = padded(frame, char_lengths(declared_types(table)))
     return OpenSource(with_opaque_columns(frame, table), is_pinned=True, table=table)
+
+
+def _open_changes(
+    spark: SparkSession, connector: Connector, changes: ChosenChanges
+) -> OpenSource:
+    frame, table = changes.frame(spark, connector), changes.table
+    frame = padded(frame, char_lengths(declared_types(table)))
+    return OpenSource(with_opaque_columns(frame, table), is_pinned=False, changes=changes)
 
 
 def _open_files(

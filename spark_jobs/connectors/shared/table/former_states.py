@@ -46,6 +46,18 @@ def before_history(name: TableName, asked: int, first: int | None) -> CatalogErr
     )
 
 
+def no_history(name: TableName, snapshot_id: int, branch: str) -> CatalogError:
+    """The error for a snapshot that does not lead to the state of ``name`` that is read."""
+    return CatalogError(
+        ErrorCode.SNAPSHOT_NOT_FOUND,
+        f"{name}: its history on the branch {branch} does not lead back to snapshot {snapshot_id}: "
+        "snapshots have expired, or it was rolled back, made anew, or another branch was read",
+        "Begin at a snapshot of its history; keep the snapshots until all that read the changes "
+        "have done so.",
+        ("changes",),
+    )
+
+
 def _text(millis: int) -> str:
     moment = datetime.fromtimestamp(millis / 1000, UTC)
     return moment.isoformat(sep=" ", timespec="milliseconds")
