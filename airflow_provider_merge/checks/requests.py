@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from airflow_provider_merge.checks.former_states import former_columns
 from airflow_provider_merge.checks.files import file_columns, require_files
+from airflow_provider_merge.checks.former_states import former_columns
 from airflow_provider_merge.checks.queries import check_query, query_columns
 from airflow_provider_merge.checks.relations import Relation
 from airflow_provider_merge.checks.statements import StatementCheck
@@ -100,9 +100,7 @@ class MetadataCheck:
         require_files(source, label)
         return Relation(source.name, label, file_columns(source))
 
-    def _former_columns(
-        self, source: TableSource, at: TableVersion
-    ) -> Mapping[str, str] | None:
+    def _former_columns(self, source: TableSource, at: TableVersion) -> Mapping[str, str] | None:
         """The columns of a table's former state, which must be there, if it can be told."""
         try:
             return former_columns(self.hook.table(source.table), at)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from airflow_provider_merge.sql.later import RENDERED_LATER
 from airflow_provider_merge.sql.lexer import Token
 from airflow_provider_merge.sql.text import SqlText
-from airflow_provider_merge.templates import is_known_name
 from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.errors import ErrorCode, RequestError
 
@@ -55,10 +55,11 @@ def read_former_state(sql: SqlText, index: int) -> tuple[TableVersion | None, in
     behind = tokens[index + 1]
     if text is None or (behind.kind == "symbol" and not behind.is_symbol(*_ENDS)):
         raise _no_literal(sql, token, is_time=is_time)
-    if not is_known_name(text):
+    if RENDERED_LATER in text:
         text = _FITTING[field]
     try:
-        return TableVersion(**{field: text}), index + 1
+        found = TableVersion(as_of=text) if is_time else TableVersion(version=text)
+        return found, index + 1
     except RequestError as error:
         raise sql.error(
             token.start, error.problem, error.remedy, ErrorCode.REQUEST_INVALID
@@ -70,7 +71,7 @@ def _text(token: Token, *, is_time: bool) -> str | None:
     if token.kind == "string":
         found = _LITERAL.fullmatch(token.text)
         return None if found is None else found[1] if found[1] is not None else found[2]
-    is_later = token.kind == "word" and not is_known_name(token.text)
+    is_later = token.kind == "word" and RENDERED_LATER in token.text
     if is_later or (not is_time and _WHOLE.fullmatch(token.text)):
         return token.text
     return None

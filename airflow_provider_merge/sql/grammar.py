@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from airflow_provider_merge.sql.create_table import is_created_as
 from airflow_provider_merge.sql.cursor import Cursor
-from airflow_provider_merge.sql.inserts import PartitionStatementReader
 from airflow_provider_merge.sql.former_states import read_former_state
+from airflow_provider_merge.sql.inserts import PartitionStatementReader
 from airflow_provider_merge.sql.lexer import Token
 from airflow_provider_merge.sql.queries import NO_ALIAS, QueryText
 from airflow_provider_merge.sql.settings import OverwritePolicy, read_settings

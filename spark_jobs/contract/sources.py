@@ -71,9 +71,7 @@ class TableSource:
     kind: ClassVar[str] = "table"
 
     def __post_init__(self) -> None:
-        require(
-            self.at is None or self.changes is None, "at", "changes are between two states", ""
-        )
+        require(self.at is None or self.changes is None, "at", "changes are between two states", "")
 
     @property
     def is_incremental(self) -> bool:

@@ -59,6 +59,7 @@ class ConnectorChanges(Protocol):
         Raises:
             NotSupportedError: some are told later that its rows show already.
         """
+        del table
 
     def changes(self, table: TableHandle, since: int, *, net: bool) -> TableChanges:
         """The changes behind the snapshot ``since`` of the history of ``table``.

@@ -148,6 +148,14 @@ def random_statement(chance: random.Random, number: int) -> str | CompactSpec:
     """The next statement of a history."""
     some = ", ".join(str(chance.randrange(12)) for _ in range(3))
     values = ", ".join(_values(chance) for _ in range(chance.randrange(1, 5)))
+    merged = (
+        f"MERGE INTO db.t t USING (SELECT * FROM VALUES {values} AS s (id, v, f, m, p)) s "
+        "ON t.id = s.id + 20 WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *"
+    )
+    overwritten = (
+        f"INSERT OVERWRITE db.t PARTITION (p = 1) SELECT id, v, f, m FROM VALUES {values} "
+        "AS s (id, v, f, m, p)"
+    )
     return chance.choice(
         [
             f"INSERT INTO db.t VALUES {values}",
@@ -156,10 +164,8 @@ def random_statement(chance: random.Random, number: int) -> str | CompactSpec:
             f"UPDATE db.t SET v = 'u{number}' WHERE id IN ({some})",
             f"UPDATE db.t SET f = -0.0 WHERE id IN ({some}) AND f = 0.0",
             f"UPDATE db.t SET v = v WHERE id IN ({some})",
-            f"MERGE INTO db.t t USING (SELECT * FROM VALUES {values} AS s (id, v, f, m, p)) s "
-            "ON t.id = s.id + 20 WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *",
-            f"INSERT OVERWRITE db.t PARTITION (p = 1) SELECT id, v, f, m FROM VALUES {values} "
-            "AS s (id, v, f, m, p)",
+            merged,
+            overwritten,
             CompactSpec(mode="full"),
         ]
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def test_random_histories(spark: SparkSession, tmp_path: Path, kind: str) -> Non
     ids = table.ids()
     states = {each: table.rows(each) for each in ids}
     single = {}
-    for before, after in zip(ids, ids[1:], strict=False):
+    for before, after in itertools.pairwise(ids):
         found = table.changes(before, after)
         assert applied(states[before], found) == states[after], (table.statements, before, after)
         assert {each.snapshot for each in found} <= {after}

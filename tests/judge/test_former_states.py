@@ -111,7 +111,9 @@ def test_tags_outlive_snapshots_and_branches_have_their_own(spark, warehouse):
     side = TableName("d", "t$branch_side")
     own = branch_ids(warehouse)
     for number in own:
-        java = sorted(read_with_java(warehouse.path, "d.t", branch="side", snapshot=number), key=repr)
+        java = sorted(
+            read_with_java(warehouse.path, "d.t", branch="side", snapshot=number), key=repr
+        )
         assert rows_then(spark, warehouse, TableVersion(snapshot=number), name=side) == java
 
     metadata = open_connector(catalog(warehouse), {}).metadata

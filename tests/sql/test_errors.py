@@ -124,7 +124,8 @@ NOT_SUPPORTED = {
     "version of the target": "MERGE INTO d.t VERSION AS OF 1 USING d.s ON a "
     "WHEN MATCHED THEN DELETE",
     "time of a query": "WITH x AS (SELECT 1) INSERT INTO d.t TABLE x TIMESTAMP AS OF '2024-01-01'",
-    "time by a function": "DELETE FROM d.t WHERE a IN (SELECT 1 FROM d.s FOR TIMESTAMP AS OF now())",
+    "time by a function": "DELETE FROM d.t WHERE a IN "
+    "(SELECT 1 FROM d.s FOR TIMESTAMP AS OF now())",
     "time by a sum": "DELETE FROM d.t WHERE a IN (SELECT 1 FROM d.s "
     "TIMESTAMP AS OF '2024-01-01' - INTERVAL 1 DAY)",
     "identifier": "DELETE FROM d.t WHERE a IN (SELECT 1 FROM IDENTIFIER('d.s'))",

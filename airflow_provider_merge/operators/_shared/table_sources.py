@@ -20,9 +20,7 @@ _VERSION: Final = "version"
 _RANGE: Final = ("start", "from_snapshot", "to_snapshot", "net", "on_gap")
 # Beside a template: a value with which the other parameters can be checked.
 _FITTING_TIME: Final = "2000-01-01"
-_START: Final = (
-    "Set start to 'all', 'now', the id of a snapshot, {'tag': ...} or {'as_of': ...}."
-)
+_START: Final = "Set start to 'all', 'now', the id of a snapshot, {'tag': ...} or {'as_of': ...}."
 
 
 def to_table_source(value: dict[str, Any], field: str, name: str) -> TableSource:

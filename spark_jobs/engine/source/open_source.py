@@ -161,9 +161,7 @@ def _open(
     return OpenSource(with_opaque_columns(frame, table), is_pinned=True, table=table)
 
 
-def _open_changes(
-    spark: SparkSession, connector: Connector, changes: ChosenChanges
-) -> OpenSource:
+def _open_changes(spark: SparkSession, connector: Connector, changes: ChosenChanges) -> OpenSource:
     frame, table = changes.frame(spark, connector), changes.table
     frame = padded(frame, char_lengths(declared_types(table)))
     return OpenSource(with_opaque_columns(frame, table), is_pinned=False, changes=changes)

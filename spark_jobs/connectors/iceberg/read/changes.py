@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.connectors.iceberg.commit.gap import commit_of, summary_of
 from spark_jobs.connectors.iceberg.read.changed_scan import ChangedPart, ChangedScan
 from spark_jobs.connectors.iceberg.read.scan import arrow_scan
 from spark_jobs.connectors.iceberg.read.scanned_files import scanned
+from spark_jobs.connectors.iceberg.table.commits import commit_of, summary_of
 from spark_jobs.connectors.iceberg.table.live_files import LiveFile
 from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows of a file: those that are live under ``file``, or that its deletes mark but not ``but``'s."""
+    """Rows of a file: the live ones, or those that its deletes mark, but not those of ``but``."""
 
     file: LiveFile
     but: LiveFile | None = None
@@ -87,7 +88,7 @@ def _steps(name: TableName, table: PinnedTable, since: int) -> list[_Step]:
         history.append(each)
         if each.snapshot_id == since:
             history.reverse()
-            return list(zip(history, history[1:], strict=False))
+            return list(pairwise(history))
     raise no_history(name, since, table.branch)
 
 

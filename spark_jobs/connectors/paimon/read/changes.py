@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows of a file: the live ones, or (``marks``) those that ``vector`` marks, but not ``but``."""
+    """Rows of a file: live ones, or (``marks``) those that ``vector`` marks, and ``but`` not."""
 
     path: str
     entry: Any
@@ -240,7 +240,9 @@ def _changelog(table: TableHandle, pinned: PinnedTable, since: int) -> Iterator[
         if listed is None:
             raise no_history(table.name, since, table.name.branch)
         entries = [
-            entry for each in listed for entry in manifest_files.manifest_entries(pinned.table, each)
+            entry
+            for each in listed
+            for entry in manifest_files.manifest_entries(pinned.table, each)
         ]
         for path, entry in _files(pinned, snapshot).located(entries):
             yield _changed(snapshot, CAME, _Rows(path, entry))
@@ -268,9 +270,7 @@ def _run(pinned: PinnedTable, rows: _Rows) -> RunFile:
     return RunFile(rows.path, 0, (), rows.entry.file.row_count, None, None, schema_id)
 
 
-def _mappings(
-    pinned: PinnedTable, entries: Sequence[Any]
-) -> dict[int, tuple[FieldMapping, ...]]:
+def _mappings(pinned: PinnedTable, entries: Sequence[Any]) -> dict[int, tuple[FieldMapping, ...]]:
     """How the columns are found in files that need it, by the files' schemas."""
     found = {int(each.file.schema_id): pinned.columns.mapping_of(each) for each in entries}
     return {number: each for number, each in found.items() if each is not None}

@@ -202,7 +202,9 @@ def require_avro_reader(spark: SparkSession) -> None:
     map_tasks(spark, count, check, "nothing int").collect()
 
 
-def spark_types(spark: SparkSession, table: TableHandle, columns: Sequence[str]) -> dict[str, DataType]:
+def spark_types(
+    spark: SparkSession, table: TableHandle, columns: Sequence[str]
+) -> dict[str, DataType]:
     """The Spark types of ``columns`` in a frame, in order."""
     schema = spark.createDataFrame([], spark_schema(table)).schema
     return {name: schema[name].dataType for name in columns}
