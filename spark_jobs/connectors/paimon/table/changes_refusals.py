@@ -15,8 +15,8 @@ def refuse_untold(name: TableName, table: PinnedTable) -> None:
     """
     if table.evolves_columns:
         raise NotSupportedError(
-            f"changes of {name}: with data evolution (option data-evolution.enabled), an UPDATE adds "
-            "files of some columns, which do not tell the rows before.",
+            f"changes of {name}: with data evolution (option data-evolution.enabled), an UPDATE "
+            "adds files of some columns, which do not tell the rows before.",
             "Compare two states of the table: table_source(..., snapshot=...).",
         )
     if table.keyed is not None and table.keyed.producer == "none":
