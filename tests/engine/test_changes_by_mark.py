@@ -36,6 +36,7 @@ class Task:
 
     table: ChangedTable
     asked: ChangeRange
+    name: str = "load"
 
     def make(self) -> None:
         self.table.make()
@@ -48,7 +49,7 @@ class Task:
         made = JobRequest(
             *(str(uuid.uuid4()), parsed.target, self.table.catalog, parsed.statement),
             sources=(source, *parsed.sources),
-            origin=Origin("d", "r", "load"),
+            origin=Origin("d", str(uuid.uuid4()), self.name),
         )
         return replace(made, **more)
 
@@ -132,11 +133,11 @@ def test_where_the_first_run_begins(spark: SparkSession, tmp_path: Path, kind: s
     assert [(each.kind, each.row[0]) for each in now.log()] == [("insert", "3")]
 
     at = ChangeRange("at", TableVersion(snapshot=begun))
-    other = replace(now, asked=at)
-    other.done(origin=Origin("d", "r", "another"))
+    other = replace(now, asked=at, name="another")
+    other.done()
     assert [each.row[0] for each in other.log()] == ["3", "3"]
-    gone = replace(now, asked=ChangeRange("at", TableVersion(snapshot=99)))
-    failed = gone.run(origin=Origin("d", "r", "third"))
+    gone = replace(now, asked=ChangeRange("at", TableVersion(snapshot=99)), name="third")
+    failed = gone.run()
     assert failed.error is not None
     assert failed.error.code == "SNAPSHOT_NOT_FOUND"
 
