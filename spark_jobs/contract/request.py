@@ -11,6 +11,7 @@ from typing import Literal, get_args
 from spark_jobs.contract import codec
 from spark_jobs.contract.approval import Ticket
 from spark_jobs.contract.checks import require
+from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.digests import digest_of, part_digests
 from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.incremental import require_incremental
@@ -156,6 +157,9 @@ class JobRequest:
             )
             lowered = [each.lower() for each in names]
             require(lowered.count(name.lower()) == 1, "sources", f"{name} occurs more than once")
+        for index, source in enumerate(self.sources):
+            is_behind = not isinstance(source, DeduplicatedSource) or source.source in names[:index]
+            require(is_behind, f"sources.{source.name}", "stands before the source that it reads")
         made = created_table(self.statement)
         require(
             not (self.dry_run and made is not None),

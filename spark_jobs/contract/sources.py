@@ -14,6 +14,7 @@ from spark_jobs.contract.bad_rows import (
 )
 from spark_jobs.contract.change_ranges import ChangeRange
 from spark_jobs.contract.checks import require
+from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.file_formats import require_format
 from spark_jobs.contract.new_files import NewFiles
 from spark_jobs.contract.table_name import TableName
@@ -89,4 +90,4 @@ class SqlSource:
     is_incremental: ClassVar[bool] = False
 
 
-Source = FileSource | TableSource | SqlSource
+Source = FileSource | TableSource | SqlSource | DeduplicatedSource

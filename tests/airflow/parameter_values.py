@@ -204,6 +204,7 @@ _VALUES: dict[str, Any] = {
     "partition_keys": ["id"],
     "partitions": [{"day": "1"}],
     "plan": {"tables": [{"catalog": "lake", "table": "a.b"}]},
+    "preview_rows": 5,
     "primary_key": ["id"],
     "properties": {"a": "b"},
     "retain_max": 8,

@@ -25,9 +25,7 @@ from tests.engine.changed_tables import NAME, Change, ChangedTable, applied, pla
 
 LOG = TableName("db", "log")
 COLUMNS = ("id BIGINT", "v STRING", "f DOUBLE", "kind STRING", "snapshot BIGINT")
-APPEND = (
-    "INSERT INTO db.log SELECT id, v, f, _change_type AS kind, _snapshot_id AS snapshot FROM s"
-)
+APPEND = "INSERT INTO db.log SELECT id, v, f, _change_type AS kind, _snapshot_id AS snapshot FROM s"
 
 
 @dataclass
@@ -77,9 +75,7 @@ class Task:
         return found
 
 
-def task(
-    spark: SparkSession, folder: Path, kind: str, asked: ChangeRange | None = None
-) -> Task:
+def task(spark: SparkSession, folder: Path, kind: str, asked: ChangeRange | None = None) -> Task:
     made = Task(ChangedTable(spark, folder, kind), asked or ChangeRange("all"))
     made.make()
     made.table.do("INSERT INTO db.t VALUES (1L, 'x', 0.0D, NULL, 0), (2L, 'y', NULL, NULL, 1)")

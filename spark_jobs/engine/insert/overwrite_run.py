@@ -24,6 +24,7 @@ from spark_jobs.engine.source.materialized import materialize
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
 from spark_jobs.engine.write.clustering import clusters_of, distribute, with_layout_columns
 from spark_jobs.engine.write.derivation import by_position
+from spark_jobs.engine.write.guarding import Guarding
 from spark_jobs.engine.write.new_partitions import require_few_new
 from spark_jobs.engine.write.partition_counts import placement
 from spark_jobs.engine.write.recorder import Recording
@@ -93,10 +94,9 @@ class OverwriteRun(SparkRun[InsertStatement]):
             return StatementOutcome(None, metrics, plan=replaced.plan(new.source_rows))
         is_empty = not partitions and not replaced.all
         if is_empty and (self.dry_run or self.publishes_nothing):
-            metrics = guarding.before_publishing(metrics)
-            metrics = checking.checked(metrics, self.table, planned, (), ())
-            return StatementOutcome(None, metrics)
-        return self._write(insert, new, replacement, planned, replaced, metrics, checking)
+            checks = checking.found(self.table, planned)
+            return StatementOutcome(None, guarding.before_publishing(metrics, checks))
+        return self._write(insert, new, replacement, guarding, replaced, metrics, checking)
 
     def _replacement(self) -> Replacement:
         self.connector.metadata.require_writable(self.table)
@@ -110,11 +110,13 @@ class OverwriteRun(SparkRun[InsertStatement]):
         return analyze_insert(self.spark, self.spec, self.table, schema, partition)
 
     def _checking(self, replacement: Replacement) -> RowChecking:
-        if self.guards.checks and replacement.appends and self.table.key_columns:
+        reads_changes = bool(self.guards.checks) or self.preview is not None
+        if reads_changes and replacement.appends and self.table.key_columns:
+            name = "checks" if self.guards.checks else "preview_rows"
             raise NotSupportedError(
-                f"checks: an INSERT INTO {self.table.name} replaces rows with equal keys as the "
+                f"{name}: an INSERT INTO {self.table.name} replaces rows with equal keys as the "
                 "table's primary key says, so that it is not known which rows change.",
-                "Write it as a MERGE on the key, whose checks know.",
+                "Write it as a MERGE on the key, which knows them.",
             )
         return RowChecking.of(self, self.spark, ChangeShape(self.table), self.sources)
 
@@ -160,7 +162,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
         insert: AnalyzedInsert,
         new: NewRows,
         replacement: Replacement,
-        planned: Sequence[PlannedFile],
+        guarding: Guarding,
         replaced: ReplacedFiles,
         metrics: Metrics,
         checking: RowChecking,
@@ -180,7 +182,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
         added = [each for report in reports for each in report.fragments]
         self.progress.say(f"{len(added)} files written")
         commit = OverwriteCommit(self, handle, replacement, partitions, reports, metrics, checking)
-        return commit.outcome(planned, replaced)
+        return commit.outcome(guarding, replaced)
 
     def _stored(
         self,

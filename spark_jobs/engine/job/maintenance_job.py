@@ -18,7 +18,7 @@ from spark_jobs.contract.maintenance import (
 from spark_jobs.contract.result import JobResult, Metrics, Status
 from spark_jobs.engine.job.branch_changes import changed_branches
 from spark_jobs.engine.job.noted_job import NotedJob
-from spark_jobs.engine.marks.marks import forget_later
+from spark_jobs.engine.marks.undone_marks import forget_later
 from spark_jobs.engine.runtime.leftovers import leftovers_of
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import NotSupportedError

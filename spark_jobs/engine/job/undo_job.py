@@ -10,7 +10,7 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult, Metrics, Status
 from spark_jobs.contract.undo import TableUndo, UndoReport, UndoRunSpec
 from spark_jobs.engine.job.request_job import RequestJob
-from spark_jobs.engine.marks.marks import forget_undone
+from spark_jobs.engine.marks.undone_marks import forget_undone, require_newest_marks
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import ErrorCode, JobError, NotSupportedError, error_of
@@ -91,6 +91,8 @@ class UndoJob(RequestJob):
                 earlier = self._undo.earlier(name, undoing)
                 if earlier is not None:
                     return earlier
+            table = self.connector.metadata.load_table(name)
+            require_newest_marks(self.connector, table, undoing.dag_id, undoing.run_id)
             return self._undo.planned(name, undoing)
         except JobError as error:
             if error.code not in _REFUSALS:

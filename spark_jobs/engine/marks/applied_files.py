@@ -9,8 +9,9 @@ writes little. A part is named by the hash of its content, so writing it again c
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.contract import codec
@@ -31,16 +32,21 @@ _DIGITS: Final = 32
 _Entries = Mapping[bytes, bytes]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Part:
     """Some of the files: ``entries`` maps hashes of names to those of versions."""
 
     entries: _Entries
 
-    @property
+    @cached_property
     def content(self) -> bytes:
         """The part as it is stored."""
         return b"".join(name + self.entries[name] for name in sorted(self.entries))
+
+    @cached_property
+    def digest(self) -> str:
+        """The hash of the content, which names it."""
+        return _digest(self.content)
 
     @classmethod
     def of(cls, content: bytes) -> Part:
@@ -110,7 +116,7 @@ class AppliedFiles:
 
     def document(self) -> dict[str, Any]:
         """The mark that stands for these files."""
-        digests = [_digest(each.content) for each in self.parts]
+        digests = [each.digest for each in self.parts]
         return {"kind": KIND, "version": _VERSION, "files": len(self), "parts": digests}
 
     def store(self, storage: WarehouseStorage, name: str) -> None:
@@ -119,13 +125,10 @@ class AppliedFiles:
         Raises:
             OSError: the storage refused.
         """
-        for content in self._contents():
-            digest = _digest(content)
-            if digest not in self.stored:
-                replace_file(storage.filesystem, _path(storage, name, digest), content)
-
-    def _contents(self) -> Iterator[bytes]:
-        return (each.content for each in self.parts)
+        for each in self.parts:
+            if each.digest not in self.stored:
+                path = _path(storage, name, each.digest)
+                replace_file(storage.filesystem, path, each.content)
 
 
 def _content(storage: WarehouseStorage, name: str, digest: str) -> bytes:

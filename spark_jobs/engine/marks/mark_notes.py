@@ -30,11 +30,13 @@ _MOST: Final = 10
 class NotedMark:
     """A mark that ``operation`` was about to publish; ``order`` is that of its snapshot, if known.
 
-    ``snapshot_id`` and ``order`` are None until it is known that the snapshot is there.
+    ``base`` is the order of the snapshot that it builds on; 0: of none. ``snapshot_id`` and
+    ``order`` are None until it is known that the snapshot is there.
     """
 
     operation: str
     mark: Mapping[str, Any]
+    base: int
     snapshot_id: int | None = None
     order: int | None = None
 
@@ -49,19 +51,38 @@ class Noted:
     """The notes of a mark, oldest first.
 
     ``has_begun``: the table once had it, in a snapshot that need not be in its history any more.
-    ``was_made_anew``: so had an earlier table of its name.
+    ``was_made_anew``: so had an earlier table of its name. ``is_cut``: older ones are not noted any
+    more.
     """
 
     identity: str
     marks: tuple[NotedMark, ...] = ()
     has_begun: bool = False
     was_made_anew: bool = False
+    is_cut: bool = False
 
     def with_mark(self, noted: NotedMark) -> Noted:
         """With ``noted`` as the newest one, instead of what its operation noted before."""
         marks = [*(each for each in self.marks if each.operation != noted.operation), noted]
-        has_begun = self.has_begun or noted.is_known
-        return replace(self, marks=tuple(marks[-_MOST:]), has_begun=has_begun)
+        return replace(
+            self,
+            marks=tuple(marks[-_MOST:]),
+            has_begun=self.has_begun or noted.is_known,
+            is_cut=self.is_cut or len(marks) > _MOST,
+        )
+
+    def knowing(self, noted: NotedMark) -> Noted:
+        """With ``noted``, of which it is known now that a snapshot has it, where it was noted.
+
+        What was noted before it and is not known now was never published, and never will be:
+        ``noted`` was built on another mark, and is in the way.
+        """
+        operations = [each.operation for each in self.marks]
+        if noted.operation not in operations:
+            return self.with_mark(noted)
+        at = operations.index(noted.operation)
+        before = (each for each in self.marks[:at] if each.is_known)
+        return replace(self, marks=(*before, noted, *self.marks[at + 1 :]), has_begun=True)
 
     def without(self, is_gone: Callable[[NotedMark], bool]) -> Noted:
         """Without the marks that are gone."""
@@ -100,6 +121,13 @@ class MarkNotes:
         """Note a mark as the newest one; raises as ``read``."""
         self._write(self.read().with_mark(noted))
 
+    def know(self, noted: NotedMark) -> None:
+        """Note that a snapshot has a mark; raises as ``read``."""
+        before = self.read()
+        after = before.knowing(noted)
+        if after != before:
+            self._write(after)
+
     def remove(self, is_gone: Callable[[NotedMark], bool]) -> None:
         """Remove the notes of marks that are gone; raises as ``read``."""
         noted = self.read()
@@ -108,11 +136,12 @@ class MarkNotes:
             self._write(kept)
 
     def _write(self, noted: Noted) -> None:
-        marks = [[e.operation, e.snapshot_id, e.order, dict(e.mark)] for e in noted.marks]
+        marks = [[e.operation, e.base, e.snapshot_id, e.order, dict(e.mark)] for e in noted.marks]
         document = {
             "identity": noted.identity,
             "has_begun": noted.has_begun,
             "was_made_anew": noted.was_made_anew,
+            "is_cut": noted.is_cut,
             "marks": marks,
         }
         replace_file(self.storage.filesystem, self._path, json.dumps(document).encode())
@@ -136,9 +165,11 @@ def all_notes(storage: WarehouseStorage, table: str, identity: str) -> list[Mark
 
 def _parsed(document: Any) -> Noted:
     marks = tuple(
-        NotedMark(who, dict(mark), at, order) for who, at, order, mark in document["marks"]
+        NotedMark(who, dict(mark), base, at, order)
+        for who, base, at, order, mark in document["marks"]
     )
-    if not all(isinstance(each.order, int | None) for each in marks):
+    orders: list[Any] = [each for mark in marks for each in (mark.base, mark.order or 0)]
+    if not all(isinstance(each, int) for each in orders):
         raise ValueError("the order of a snapshot is no number")
-    flags = bool(document["has_begun"]), bool(document["was_made_anew"])
+    flags = (bool(document[each]) for each in ("has_begun", "was_made_anew", "is_cut"))
     return Noted(str(document["identity"]), marks, *flags)

@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.contract.marks import mark_text, recorded_mark
+from spark_jobs.contract.access_rights import writing_workspace
+from spark_jobs.contract.marks import recorded_mark
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.contract.undone import undone_operations
-from spark_jobs.engine.marks.mark_notes import MarkNotes, Noted, NotedMark, all_notes
-from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.engine.marks.mark_notes import MarkNotes, Noted, NotedMark
+from spark_jobs.errors import CommitError, ErrorCode, InternalError
 from spark_jobs.spi.marks import HistoryEntry
-from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+from spark_jobs.spi.tables import TableHandle
 
 if TYPE_CHECKING:
     from spark_jobs.spi.connector import Connector
@@ -42,14 +43,16 @@ class NewMark:
 
 @dataclass(frozen=True, slots=True)
 class FoundMark:
-    """A mark of the target: ``document`` as it was recorded, in ``snapshot_id``.
+    """A mark of the target: ``document`` as ``operation_id`` recorded it in ``snapshot_id``.
 
-    ``operation_id`` is of the operation that recorded it.
+    ``order`` is that of the snapshot. ``is_in_history``: it has not expired.
     """
 
     document: Mapping[str, Any]
     snapshot_id: int | None
+    order: int
     operation_id: str
+    is_in_history: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class Marks:
             mark = recorded_mark(each.properties, name) if each.counts else None
             if mark is not None:
                 maker = each.properties.get(OPERATION_ID, "")
-                return FoundMark(mark, each.snapshot_id, maker)
+                return FoundMark(mark, each.snapshot_id, each.order, maker)
         if oldest is None or oldest.is_first:
             return None
         noted = self._notes(name, history.identity).read()
@@ -95,25 +98,39 @@ class Marks:
         """Store what a mark refers to, and note that it is about to be published.
 
         Raises:
+            CatalogError: WORKSPACE_ACCESS_DENIED.
+            InternalError: STORAGE_UNAVAILABLE.
+        """
+        try:
+            with writing_workspace():
+                mark.store()
+                history = self.connector.writes.history(self.table)
+                base = next((each.order for each in history.entries), 0)
+                notes = self._notes(mark.name, history.identity)
+                notes.add(NotedMark(operation_id, mark.document, base))
+        except OSError as error:
+            raise InternalError(
+                ErrorCode.STORAGE_UNAVAILABLE,
+                f"The mark of a source could not be stored, so nothing was published: {error}",
+                "Check the storage of the workspace.",
+            ) from error
+
+    def settle(self, name: str) -> None:
+        """Note under which snapshot the newest mark is, if it is in the history.
+
+        Raises:
+            JobError: as ``newest``.
             OSError: the storage refused.
         """
-        mark_text(mark.document)
-        mark.store()
-        notes = self._notes(mark.name, self.connector.writes.history(self.table).identity)
-        notes.add(NotedMark(operation_id, mark.document))
-
-    def confirm(self, mark: NewMark, operation_id: str, snapshot: CommittedSnapshot) -> None:
-        """Note that a mark is in a snapshot; raises as ``note``, and what the catalog raises."""
-        latest = self.connector.metadata.load_table(self.table.name)
-        history = self.connector.writes.history(latest)
-        for each in history.entries:
-            if each.snapshot_id == snapshot.snapshot_id:
-                noted = NotedMark(operation_id, mark.document, each.snapshot_id, each.order)
-                self._notes(mark.name, history.identity).add(noted)
-                return
+        found = self.newest(name)
+        if found is not None and found.snapshot_id is not None and found.is_in_history:
+            identity = self.connector.writes.history(self.table).identity
+            at = found.snapshot_id, found.order
+            known = NotedMark(found.operation_id, found.document, found.order, *at)
+            self._notes(name, identity).know(known)
 
     def forget(self, mark: NewMark, operation_id: str) -> None:
-        """Forget a mark that was certainly not published; raises as ``note``."""
+        """Forget a mark that was certainly not published; raises as ``settle``."""
         identity = self.connector.writes.history(self.table).identity
         notes = self._notes(mark.name, identity)
         notes.remove(lambda each: each.operation == operation_id and not each.is_known)
@@ -128,11 +145,15 @@ class Marks:
             CommitError: MARK_LOST.
         """
         for each in reversed(noted.marks):
+            if each.order is None and oldest.order <= each.base:
+                # It would be among the snapshots that have not expired.
+                continue
             if each.order is None:
                 raise self._lost(oldest, f"whether operation {each.operation} moved it")
             if each.order < oldest.order:
-                return FoundMark(each.mark, each.snapshot_id, each.operation)
-        if noted.has_begun:
+                found = each.mark, each.snapshot_id, each.order, each.operation
+                return FoundMark(*found, is_in_history=False)
+        if noted.is_cut:
             raise self._lost(oldest, "which one it had before it was rolled back")
         return None
 
@@ -144,31 +165,3 @@ class Marks:
             "Look at the table's rows. Then rename the source, or the task, which begins a new "
             "mark, and set its start to what is missing.",
         )
-
-
-def forget_undone(connector: Connector, table: TableHandle, operation_id: str) -> None:
-    """Forget the marks of operations that the undo ``operation_id`` took back.
-
-    Raises:
-        OSError: the storage refused.
-        JobError: as ``MarkNotes.read``.
-    """
-    history = connector.writes.history(table)
-    noted = all_notes(connector.storage, str(table.name), history.identity)
-    if not noted:
-        return
-    made = (e for e in history.entries if e.properties.get(OPERATION_ID) == operation_id)
-    undone = next((undone_operations(each.properties) for each in made), frozenset())
-    for notes in noted:
-        notes.remove(lambda mark: mark.operation in undone)
-
-
-def forget_later(connector: Connector, table: TableHandle) -> None:
-    """Forget the marks of snapshots after the one that ``table`` was rolled back to.
-
-    Raises: as ``forget_undone``.
-    """
-    history = connector.writes.history(table)
-    newest = next((each.order for each in history.entries), 0)
-    for notes in all_notes(connector.storage, str(table.name), history.identity):
-        notes.remove(lambda each: each.order is not None and each.order > newest)

@@ -10,6 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.marks import mark_name
 from spark_jobs.contract.operation_files import new_source_folder
 from spark_jobs.contract.request import FileSource, JobRequest, Source, SqlSource, TableSource
@@ -38,11 +39,12 @@ from spark_jobs.spi.tables import TableHandle
 class Sources(Mapping[str, OpenSource]):
     """The sources of ``request`` by name, with a temporary view of each.
 
-    A SQL source sees the sources before it. Each table is pinned once, however many sources name
-    it; ``target``, of a statement that has one, is pinned already. ``scratch`` is a folder for
-    temporary files, relative to the workspace; ``moment`` is the statement's current time.
-    ``metrics`` describe the file sources, once ``land`` has run. ``former`` keeps which former
-    states the statement reads, over its attempts. ``new_marks`` are those of incremental sources.
+    A query, or a source that is deduplicated, sees the sources before it. Each table is pinned
+    once, however many sources name it; ``target``, of a statement that has one, is pinned already.
+    ``scratch`` is a folder for temporary files, relative to the workspace; ``moment`` is the
+    statement's current time. ``metrics`` describe the file sources, once ``land`` has run.
+    ``former`` keeps which former states the statement reads, over its attempts. ``new_marks`` are
+    those of incremental sources.
     """
 
     spark: SparkSession
@@ -96,6 +98,8 @@ class Sources(Mapping[str, OpenSource]):
         for source in self.request.sources:
             name = mark_name(self.request.origin, source.name)
             chosen: ChosenFiles | ChosenChanges
+            if marks and source.is_incremental and not self.request.dry_run:
+                marks.settle(name)
             if isinstance(source, FileSource) and source.new_files is not None and marks:
                 chosen = new_files_of(self.spark, source, self.connector, marks, name)
                 self._chosen[source.name] = chosen
@@ -149,7 +153,7 @@ class Sources(Mapping[str, OpenSource]):
                         records=opened.footers.row_count if opened.footers else 0,
                     )
                     self.metrics[source.name] = self._with_rest(source.name, read)
-            elif isinstance(source, SqlSource) and has_landed:
+            elif isinstance(source, SqlSource | DeduplicatedSource) and has_landed:
                 opened = self._open(source)
             self._opened[source.name] = opened
 

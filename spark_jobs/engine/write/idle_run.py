@@ -9,6 +9,7 @@ from typing import Any
 from spark_jobs.contract.approval import SourceEvidence
 from spark_jobs.contract.result import Metrics, PlanReport
 from spark_jobs.engine.source.evidence import of_changes, of_files
+from spark_jobs.engine.write.guarding import NO_CHECKS
 from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.engine.write.statement_run import StatementOutcome, with_publication
 from spark_jobs.errors import JobError
@@ -46,7 +47,7 @@ class IdleRun(SparkRun[Any]):
             files_total=len(planned), attempts=self.attempt, sources=self.sources.metrics
         )
         guarding = self.guarding(planned)
-        metrics = guarding.before_publishing(guarding.before_writing(metrics, ()))
+        metrics = guarding.before_publishing(guarding.before_writing(metrics, ()), NO_CHECKS)
         if self.plan_only:
             return StatementOutcome(None, metrics, plan=PlanReport())
         if self.dry_run or self.publishes_nothing:

@@ -17,6 +17,7 @@ from spark_jobs.contract.properties import (
     sources_property,
 )
 from spark_jobs.contract.result import Metrics, PartitionMetrics, PlanReport
+from spark_jobs.contract.row_preview import PreviewPlace
 from spark_jobs.engine.marks.marks import Marks, NewMark
 from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.runtime.fence import Fence
@@ -59,7 +60,7 @@ class StatementRun(Generic[Spec_co]):
     ``scratch`` is the folder for this run's temporary files, relative to the workspace. ``attempt``
     counts from 1. ``dry_run``: the run ends before the commit and stores nothing. ``guards``: what
     must hold before it publishes. ``approved``: what the changes must be.
-    ``plan_only``: a dry run ends with its plan.
+    ``plan_only``: a dry run ends with its plan. ``preview``: what a dry run keeps of changed rows.
     """
 
     connector: Connector
@@ -76,6 +77,7 @@ class StatementRun(Generic[Spec_co]):
     guards: Guards = field(default_factory=Guards)
     approved: Ticket | None = None
     plan_only: bool = False
+    preview: PreviewPlace | None = None
 
     @property
     def counts_by_partition(self) -> bool:
@@ -157,11 +159,7 @@ class StatementRun(Generic[Spec_co]):
         known = Marks(self.connector, table)
         for each in marks:
             known.note(each, operation_id)
-        snapshot = self.connector.writes.finish_merge(table, handle, fragments, properties)
-        for each in marks:
-            with self.cleaning_up():
-                known.confirm(each, operation_id, snapshot)
-        return snapshot
+        return self.connector.writes.finish_merge(table, handle, fragments, properties)
 
     def abort_unpublished(self, handle: MergeHandle, error: JobError) -> None:
         """Clean up after ``error``, which the caller raises, unless it may have left a snapshot."""
