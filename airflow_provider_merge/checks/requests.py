@@ -13,6 +13,7 @@ from airflow_provider_merge.checks.queries import check_query, query_columns
 from airflow_provider_merge.checks.relations import Relation
 from airflow_provider_merge.checks.row_checks import check_row_checks
 from airflow_provider_merge.checks.statements import StatementCheck
+from spark_jobs.contract.change_ranges import CHANGE_TYPE, SNAPSHOT_ID
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.inserts import PartitionStatement
@@ -98,6 +99,9 @@ class MetadataCheck:
             found.refuse_source()
             if source.at is not None:
                 return Relation(source.name, label, self._former_columns(source, source.at))
+            if source.changes is not None:
+                told = {CHANGE_TYPE: "STRING", SNAPSHOT_ID: "BIGINT"}
+                return Relation(source.name, label, {**found.columns, **told})
             return Relation(source.name, label, found.columns)
         if isinstance(source, DeduplicatedSource):
             found_columns = views[source.source.lower()].columns

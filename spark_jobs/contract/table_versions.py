@@ -11,9 +11,10 @@ from spark_jobs.contract.checks import LONGEST_NAME, require
 
 _LARGEST: Final = 2**63 - 1
 _TIME: Final = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-    r"(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?: ?(?:Z|UTC|[+-][0-9]{2}:[0-9]{2}))?)?",
-    re.ASCII,
+    r"""[0-9]{4}-[0-9]{2}-[0-9]{2}
+        (?: [T\ ] [0-9]{2}:[0-9]{2} (?: :[0-9]{2} (?:\.[0-9]{1,6})? )?
+            (?: \ ?(?:Z|UTC|[+-][0-9]{2}:[0-9]{2}) )? )?""",
+    re.ASCII | re.VERBOSE,
 )
 _NO_TEXT: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 

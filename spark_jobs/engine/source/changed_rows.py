@@ -1,8 +1,8 @@
 """The rows that changed between two snapshots of a table, as a frame. Driver only.
 
 Where files came and went, the same rows of both are no change: the rows are counted, those that
-came as 1 and those that went as -1, within each snapshot. Spark's aggregation spills, so that memory
-is bounded.
+came as 1 and those that went as -1, within each snapshot. Spark's aggregation spills, so that
+memory is bounded.
 """
 
 from __future__ import annotations

@@ -76,8 +76,9 @@ class OpenSource:
 
     ``table`` is set for a table of the connector, pinned. ``files`` is set for files that are not
     landed, with ``location`` if Spark has no file system for them; ``listed`` are these files,
-    ``footers`` their Parquet or ORC footers. ``changes`` is set for changes of a table. ``landing`` is set for landed files: their rows are
-    read later, once, and are then ``landed``. All are None for any other source.
+    ``footers`` their Parquet or ORC footers. ``landing`` is set for landed files: their rows are
+    read later, once, and are then ``landed``. ``changes`` is set for changes of a table. All are
+    None for any other source.
     """
 
     frame: DataFrame

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class ChosenChanges:
     """The changes of ``source`` behind the snapshot ``since`` up to that of the pinned ``table``.
 
-    ``changes`` None: all rows of the table, as inserts, or nothing (``is_empty``). ``mark``: that of
-    the source once they are applied; None: it stays as it is.
+    ``changes`` None: all rows of the table, as inserts, or nothing (``is_empty``). ``mark``: that
+    of the source once they are applied; None: it stays as it is.
     """
 
     source: TableSource
