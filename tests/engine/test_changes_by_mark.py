@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import uuid
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.run import run
 from tests.engine.changed_tables import NAME, Change, ChangedTable, applied, plain
 
+DOCS = Path(__file__).parents[2] / "docs" / "sources.md"
 LOG = TableName("db", "log")
 COLUMNS = ("id BIGINT", "v STRING", "f DOUBLE", "kind STRING", "snapshot BIGINT")
 APPEND = "INSERT INTO db.log SELECT id, v, f, _change_type AS kind, _snapshot_id AS snapshot FROM s"
@@ -174,3 +176,40 @@ def test_gaps(spark: SparkSession, tmp_path: Path, kind: str, gap: Any) -> None:
     assert {each.kind for each in after} <= {"insert"}
     assert len(full.log()) == len(before) + sum(loaded.rows().values())
     assert loaded.done().status == "unchanged"
+
+
+@pytest.mark.slow
+@pytest.mark.by_turns(2)
+@pytest.mark.parametrize("kind", ["vectors", "iceberg-cow"])
+def test_the_example_of_the_documentation(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    (text,) = re.findall(r"```sql\n(MERGE INTO shop\.silver.*?)```", DOCS.read_text(), re.DOTALL)
+    loaded = task(spark, tmp_path, kind, ChangeRange("all", net=True))
+    columns = (ColumnSpec("id", "BIGINT"), ColumnSpec("v", "STRING"))
+    silver = TableName("db", "silver")
+    loaded.table.connector.metadata.create_table(silver, CreateTableSpec(columns))
+    parsed = parse_statement(text.replace("shop.", "db."), ["changes"])
+    source = TableSource("changes", NAME, changes=loaded.asked)
+    steps = (
+        "UPDATE db.t SET v = 'u' WHERE id = 1",
+        "DELETE FROM db.t WHERE id = 2",
+        "INSERT INTO db.t VALUES (3L, 'z', 1.5D, NULL, 0)",
+        "UPDATE db.t SET v = 'w' WHERE id IN (1, 3)",
+    )
+    for number, step in enumerate(("", *steps)):
+        if step:
+            loaded.table.do(step)
+        if number == 2:
+            continue  # two steps in one run
+        request = JobRequest(
+            *(str(uuid.uuid4()), silver, loaded.table.catalog, parsed.statement),
+            sources=(source, *parsed.sources),
+            origin=Origin("d", str(uuid.uuid4()), "silver"),
+        )
+        result = run(request, spark)
+        assert result.error is None, result.error
+        connector = loaded.table.connector
+        table = connector.metadata.load_table(silver)
+        files = connector.metadata.plan_files(table)
+        rows = connector.scan.read(spark, table, files, ("id", "v")).collect()
+        found = sorted(plain(row[:2]) for row in rows)
+        assert found == sorted(row[:2] for row in loaded.rows())
