@@ -53,6 +53,14 @@ class TableChanges:
 class ConnectorChanges(Protocol):
     """Finds and reads the files that differ. Driver only."""
 
+    def require_told(self, table: TableHandle) -> None:
+        """Check that the files of such a table tell what changed.
+
+        Raises:
+            NotSupportedError: they do not; gives the reason.
+        """
+        del table
+
     def require_start(self, table: TableHandle) -> None:
         """Check that all changes behind the pinned snapshot, and no other, will be told later.
 
@@ -68,7 +76,7 @@ class ConnectorChanges(Protocol):
 
         Raises:
             CatalogError: SNAPSHOT_NOT_FOUND: ``since`` is not in the history, or there is a gap.
-            NotSupportedError: the changes of such a table cannot be told; gives the reason.
+            NotSupportedError: as ``require_told``; a file cannot be read correctly here.
         """
         ...
 

@@ -119,6 +119,14 @@ class PaimonChanges(ConnectorChanges):
         files = tuple(_changelog(table, pinned, since))
         return TableChanges(table, files, "changelog", tuple(pinned.schema.primary_keys))
 
+    def require_told(self, table: TableHandle) -> None:
+        """Refuse tables with a primary key without a changelog, and those with data evolution.
+
+        Raises:
+            NotSupportedError: gives the reason.
+        """
+        refuse_untold(table.name, pinned_table(table))
+
     def require_start(self, table: TableHandle) -> None:
         """Refuse to begin at a snapshot whose changes a later changelog tells again.
 
