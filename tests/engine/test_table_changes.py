@@ -80,11 +80,11 @@ def test_only_changed_files_are_read(spark: SparkSession, tmp_path: Path, kind: 
     table.make()
     table.do(
         "INSERT INTO db.t SELECT id, concat(uuid(), uuid()), rand(), NULL, CAST(id % 5 AS INT) "
-        "FROM range(100000)"
+        "FROM range(500000)"
     )
     since = table.ids()[-1]
-    table.do("DELETE FROM db.t WHERE p = 2 AND id < 5000")
-    table.do("INSERT INTO db.t SELECT id, uuid(), 0.5D, NULL, 9 FROM range(20000)")
+    table.do("DELETE FROM db.t WHERE p = 2 AND id < 25000")
+    table.do("INSERT INTO db.t SELECT id, uuid(), rand(), NULL, 9 FROM range(100000)")
 
     connector = table.connector
     changes = table.chosen(since).changes
@@ -102,7 +102,8 @@ def test_only_changed_files_are_read(spark: SparkSession, tmp_path: Path, kind: 
     sizes = {each: Path(each).stat().st_size for each in changed}
     deletes = {each: n for each, n in CountedFile.counts.items() if each not in changed}
     all_files = [each for each in tmp_path.rglob("*.parquet") if "merge" not in str(each)]
-    assert found <= 20_000 * 3
+    assert found <= 100_000 * 3
     assert len(changed) < len(all_files)
+    # Readers take 64 KB for the footer of each file, which is part of that.
     assert sum(CountedFile.counts.values()) <= 1.1 * (sum(sizes.values()) + sum(deletes.values()))
     assert sum(deletes.values()) < sum(sizes.values()) / 10
