@@ -135,7 +135,7 @@ class JobError(Exception):
     ``problem`` says what is wrong and names the column, clause or value; ``remedy`` says what the
     reader can do. Neither ever holds a secret; long ones lose their middle. ``places``: where it
     is, the outermost first, such as a task, a parameter and a field of it. ``name``: the column
-    that the statement's text names wrongly, if it is one.
+    that the statement's text names wrongly, or the parameter of a guard that does not hold.
     """
 
     def __init__(
