@@ -24,12 +24,13 @@ Kind = Literal["rows", "changelog"]
 class ChangedFile:
     """Rows of one data file that a snapshot brought (``CAME``) or took away (``GONE``).
 
-    ``rows`` is the same text only for the same rows of the same file. ``size`` is in bytes.
-    ``native`` is the connector's own.
+    ``rows`` is the same text only for the same rows of the same file, which is at ``path``.
+    ``size`` is in bytes. ``native`` is the connector's own.
     """
 
     snapshot_id: int
     sign: int
+    path: str
     rows: str
     size: int
     native: Any = field(repr=False, compare=False)

@@ -98,7 +98,7 @@ def test_only_changed_files_are_read(spark: SparkSession, tmp_path: Path, kind: 
     numbers = pa.RecordBatch.from_pydict({"task": [*range(len(rows.files))]})
     found = sum(batch.num_rows for batch in function([numbers]))
 
-    changed = {each.rows.partition(" ")[0] for each in changes.files}
+    changed = {each.path for each in changes.files}
     sizes = {each: Path(each).stat().st_size for each in changed}
     deletes = {each: n for each, n in CountedFile.counts.items() if each not in changed}
     all_files = [each for each in tmp_path.rglob("*.parquet") if "merge" not in str(each)]

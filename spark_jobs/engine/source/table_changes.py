@@ -57,7 +57,7 @@ class ChosenChanges:
         """The files in which the snapshots differ."""
         if self.changes is None:
             return SourceMetrics(files=0, bytes=0)
-        sizes = {each.rows.partition(" ")[0]: each.size for each in self.changes.files}
+        sizes = {each.path: each.size for each in self.changes.files}
         return SourceMetrics(files=len(sizes), bytes=sum(sizes.values()))
 
     def frame(self, spark: SparkSession, connector: Connector) -> DataFrame:

@@ -151,7 +151,8 @@ def _keeps_rows(snapshot: Any) -> bool:
 
 
 def _changed(snapshot: Any, sign: int, rows: _Rows) -> ChangedFile:
-    return ChangedFile(int(snapshot.snapshot_id), sign, str(rows), rows.file.entry.size, rows)
+    file = rows.file
+    return ChangedFile(int(snapshot.snapshot_id), sign, file.path, str(rows), file.entry.size, rows)
 
 
 def _deletes(file: LiveFile) -> list[str]:

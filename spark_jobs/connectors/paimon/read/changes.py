@@ -257,7 +257,8 @@ def _changelog(table: TableHandle, pinned: PinnedTable, since: int) -> Iterator[
 
 
 def _changed(snapshot: Any, sign: int, rows: _Rows) -> ChangedFile:
-    return ChangedFile(int(snapshot.id), sign, str(rows), int(rows.entry.file.file_size), rows)
+    size = int(rows.entry.file.file_size)
+    return ChangedFile(int(snapshot.id), sign, rows.path, str(rows), size, rows)
 
 
 def _planned(number: int, file: ChangedFile) -> PlannedFile:
