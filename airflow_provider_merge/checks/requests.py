@@ -8,17 +8,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from airflow_provider_merge.checks.files import file_columns, require_files
+from airflow_provider_merge.checks.former_states import former_columns
 from airflow_provider_merge.checks.queries import check_query, query_columns
 from airflow_provider_merge.checks.relations import Relation
 from airflow_provider_merge.checks.row_checks import check_row_checks
 from airflow_provider_merge.checks.statements import StatementCheck
+from spark_jobs.contract.change_ranges import CHANGE_TYPE, SNAPSHOT_ID
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
 from spark_jobs.contract.row_checks import RowCheck
-from spark_jobs.contract.source_names import source_text
+from spark_jobs.contract.source_names import called, source_text
 from spark_jobs.contract.statements import RowStatement
+from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.errors import ErrorCode, JobError
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _NOT_FOUND: Final = (ErrorCode.TABLE_NOT_FOUND, ErrorCode.WAREHOUSE_NOT_FOUND)
+_NO_STATE: Final = (ErrorCode.SNAPSHOT_NOT_FOUND, ErrorCode.TAG_NOT_FOUND)
 # A driver elsewhere may have another user, or a role of its own.
 _DENIED: Final = ErrorCode.WAREHOUSE_ACCESS_DENIED
 
@@ -93,6 +97,11 @@ class MetadataCheck:
             if found is None:
                 return Relation(source.name, label, None)
             found.refuse_source()
+            if source.at is not None:
+                return Relation(source.name, label, self._former_columns(source, source.at))
+            if source.changes is not None:
+                told = {CHANGE_TYPE: "STRING", SNAPSHOT_ID: "BIGINT"}
+                return Relation(source.name, label, {**found.columns, **told})
             return Relation(source.name, label, found.columns)
         if isinstance(source, DeduplicatedSource):
             found_columns = views[source.source.lower()].columns
@@ -108,6 +117,18 @@ class MetadataCheck:
             return Relation(source.name, label, None)
         require_files(source, label)
         return Relation(source.name, label, file_columns(source))
+
+    def _former_columns(self, source: TableSource, at: TableVersion) -> Mapping[str, str] | None:
+        """The columns of a table's former state, which must be there, if it can be told."""
+        try:
+            return former_columns(self.hook.table(source.table), at)
+        except JobError as error:
+            if error.code in _NO_STATE:
+                raise error.within(called(source.name)) from None
+            log.info("%s is not checked before the job starts: %s", source.table, error)
+        except OSError as error:
+            log.info("%s is not checked before the job starts: %s", source.table, error)
+        return None
 
     def _definition(self, table: TableName) -> TableDefinition | None:
         if table not in self._read:

@@ -32,6 +32,7 @@ from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.source.pinned_tables import FormerStates
 from spark_jobs.engine.source.sources import Sources
 from spark_jobs.engine.write.idle_run import IdleRun
 from spark_jobs.spi.tables import TableHandle
@@ -99,7 +100,16 @@ class StatementRuns:
             return
         assert self.spark is not None  # noqa: S101 - see spark_jobs.run
         request, progress, moment = self.request, self.progress, self._moment
-        sources = Sources(self.spark, self.connector, request, table, scratch, progress, moment)
+        sources = Sources(
+            self.spark,
+            self.connector,
+            request,
+            table,
+            scratch,
+            progress,
+            moment,
+            former=self._former,
+        )
         try:
             reading = _Reading(
                 spark=self.spark,
@@ -141,6 +151,10 @@ class StatementRuns:
         metadata.require_writable(table)
         self.progress.say(f"schema: {', '.join(map(str, changes))}")
         return metadata.evolved(table, changes)
+
+    @cached_property
+    def _former(self) -> FormerStates:
+        return {}
 
     @cached_property
     def _moment(self) -> StatementTime:

@@ -94,8 +94,8 @@ class StatementRun(Generic[Spec_co]):
         """What the sources are; of a statement without sources, nothing."""
         return {}
 
-    def read_tables(self) -> Mapping[str, int | None]:
-        """The snapshots of the tables that sources read, by name; the target is none of them."""
+    def read_tables(self) -> Mapping[str, Sequence[int]]:
+        """The snapshots of the tables that sources read, by name; the base is none of them."""
         return {}
 
     def new_marks(self) -> Sequence[NewMark]:
