@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -165,6 +165,22 @@ def default_parameters() -> frozenset[str]:
     return statement_parameters() - {"sql"}
 
 
+def require_of_task(parameters: Iterable[str], known: Iterable[str]) -> None:
+    """Check that a task of statements is given no parameter of one of them.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming the parameter.
+    """
+    for name in parameters:
+        if name in statement_parameters().difference(known):
+            raise invalid(
+                name,
+                "belongs to a statement",
+                f"Give it to one of the list: sql_statement('orders', 'sql/orders.sql', {name}=...)"
+                "; those that default_args has belong to all statements which know them.",
+            )
+
+
 def listed_statement(statement: Any, index: int) -> ListedStatement:
     """One item of a list: a dict as it is; the path of a ``.sql`` file by the name of the file.
 
@@ -189,6 +205,16 @@ def listed_statement(statement: Any, index: int) -> ListedStatement:
         known = ", ".join((*_OPERATORS, _ANY_TEXT))
         raise invalid(f"{place}.operation", f"{operation!r} is not one of: {known}")
     return dict(statement)
+
+
+def as_dicts(statements: Any) -> Any:
+    """The statements of a list that are known, as dicts."""
+    if not isinstance(statements, list | tuple):
+        return statements
+    return [
+        each if is_template(each) and not names_sql_file(each) else listed_statement(each, at)
+        for at, each in enumerate(statements)
+    ]
 
 
 def operator_of(

@@ -11,10 +11,12 @@ from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
 from airflow_provider_merge.links import TABLE_PAGE
+from airflow_provider_merge.operators._shared.approval import APPROVED, PLAN
 from airflow_provider_merge.operators._shared.asset_events import TableChange, emit_events
 from airflow_provider_merge.operators._shared.batch_outcome import BatchOutcome, batch_outcome
 from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
 from airflow_provider_merge.operators._shared.measured import measuring
+from airflow_provider_merge.operators._shared.misspelt import refuse_misspelt
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id
 from airflow_provider_merge.operators._shared.outcome import settle_task
 from airflow_provider_merge.operators._shared.pages import pages_of_result
@@ -30,10 +32,12 @@ from airflow_provider_merge.operators._shared.timeouts import telling_timeouts
 from airflow_provider_merge.operators._shared.values import flag, whole_number
 from airflow_provider_merge.operators.statement_list import (
     ListedStatement,
+    as_dicts,
     default_parameters,
     listed_statement,
     of_statement,
     operator_of,
+    require_of_task,
 )
 from airflow_provider_merge.submit.surroundings import shares_local_files
 from airflow_provider_merge.table_pages import page_before, page_of_result
@@ -92,6 +96,7 @@ class StatementsOperator(SqlScriptsOperator):
         "statements": "json",
     }
     rendered_like: ClassVar[Mapping[str, str]] = {"statement_defaults": "default_args"}
+    nested_documents: ClassVar[frozenset[str]] = frozenset({APPROVED})
 
     def __init__(
         self,
@@ -103,6 +108,8 @@ class StatementsOperator(SqlScriptsOperator):
         after_ended_try: str = "skip",
         **kwargs: Any,
     ) -> None:
+        require_of_task(kwargs, self.template_fields)
+        refuse_misspelt(kwargs.get("default_args"), default_parameters())
         super().__init__(**kwargs)
         # Those of the DAG, its task groups and the task that belong to statements.
         self.statement_defaults = {
@@ -110,7 +117,7 @@ class StatementsOperator(SqlScriptsOperator):
             for name, value in (kwargs.get("default_args") or {}).items()
             if name in default_parameters()
         }
-        self.statements: Any = _as_dicts(statements)
+        self.statements: Any = as_dicts(statements)
         # The places of those that other tasks return.
         self._returned: set[int] | None = set()
         self.max_parallel = max_parallel
@@ -136,7 +143,7 @@ class StatementsOperator(SqlScriptsOperator):
             self._returned = None
         else:
             # What the DAG file gives to a mapped group is a list only now.
-            self.statements = _as_dicts(self.statements)
+            self.statements = as_dicts(self.statements)
             self._read_files()
             later = {at for at, each in enumerate(self.statements) if is_template(each)}
             self._returned = later
@@ -368,7 +375,11 @@ class StatementsOperator(SqlScriptsOperator):
         return whole_number("max_parallel", self.max_parallel) or 1
 
     def _is_dry_run(self) -> bool:
-        return flag("dry_run", cast("bool | str", self.dry_run))
+        value = cast("bool | str", self.dry_run)
+        if str(value).strip().lower() == PLAN:
+            problem = f"{value!r} is for the operator of one statement"
+            raise invalid("dry_run", problem, "Write True, or plan each statement in its own task.")
+        return flag("dry_run", value)
 
 
 def _changes(
@@ -387,13 +398,3 @@ class _Given(NamedTuple):
     listed: ListedStatement
     file: str = ""
     is_written: bool = True
-
-
-def _as_dicts(statements: Any) -> Any:
-    """The statements of a list that are known, as dicts."""
-    if not isinstance(statements, list | tuple):
-        return statements
-    return [
-        each if is_template(each) and not names_sql_file(each) else listed_statement(each, at)
-        for at, each in enumerate(statements)
-    ]

@@ -19,7 +19,7 @@ from spark_jobs.errors import JobError
 
 VERSION = 1
 
-Status = Literal["committed", "unchanged", "failed", "dry_run"]
+Status = Literal["committed", "unchanged", "failed", "dry_run", "planned"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ class SourceMetrics:
     counts their records, bad ones included, header lines excluded. ``lost_values`` counts values
     that the source's own options turned into NULL, ``lost_records`` records that its options
     dropped or emptied. ``quarantined`` counts records that were set aside in the file
-    ``quarantine`` (path or URI; None if there is no such file).
+    ``quarantine`` (path or URI; None if there is no such file). ``left_files`` and ``left_bytes``
+    are new files that the limits of a source of new files left to the next run.
     """
 
     files: int = 0
@@ -61,6 +62,8 @@ class SourceMetrics:
     lost_records: int = 0
     quarantined: int = 0
     quarantine: str | None = None
+    left_files: int = 0
+    left_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +179,9 @@ class JobResult:
     """The outcome of one job.
 
     ``status``: ``committed`` (a new snapshot), ``unchanged`` (nothing to do, no snapshot),
-    ``dry_run`` (``metrics`` are those that a real run would have, no snapshot) or ``failed``
-    (``error`` is set). Snapshot ids are the table's own; None if there is no snapshot.
+    ``dry_run`` (``metrics`` are those that a real run would have, no snapshot), ``planned`` (the
+    same of a dry run that ends with its ``plan``) or ``failed`` (``error`` is set). Snapshot ids
+    are the table's own; None if there is no snapshot.
     ``partitions`` are the names (``day=2026-01-31/hour=7``) of the first 100 partitions that
     changed, or would change, sorted; empty if the result is reconstructed from a snapshot.
     ``partition_metrics`` says what a dry run would change in each of them.
@@ -221,6 +225,11 @@ class JobResult:
     undo: UndoReport | None = None
     row_preview: bool = False
     version: int = VERSION
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether nothing was changed because that was asked for."""
+        return self.status in ("dry_run", "planned")
 
     @property
     def made_table(self) -> bool:

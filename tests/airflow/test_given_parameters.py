@@ -66,10 +66,8 @@ def _problem(case: Case, server: Server) -> str | None:
     means_none = case.name in MAY_BE_EMPTY and arrived in ({}, [])
     if case.place == "default_args" and not means_none and _is_refused(case, server):
         return None if arrived is None else "a default of no use is not ignored"
-    expected = way.expected(given)
-    if case.name in getattr(case.kind, "document_parameters", ()) and expected == str(given):
-        # An expression in them may be a document, whose text is JSON.
-        expected = json.dumps(given)
+    is_document = way.expected is str and case.name in case.kind.document_parameters
+    expected = json.dumps(given) if is_document else way.expected(given)
     if arrived != expected:
         return f"{arrived!r} arrived for {expected!r}"
     if way.is_nothing and case.name not in MAY_BE_EMPTY:

@@ -1,4 +1,4 @@
-"""Random changes between a preview and its approved run: it publishes what was previewed, or nothing.
+"""Random changes between a preview and its approved run: what was previewed is done, or nothing.
 
 What was previewed are the rows that the dry run kept for its page, old and new.
 """
@@ -209,9 +209,7 @@ def _text(value: Any) -> str | None:
 
 
 def _values(rows: list[dict[str, Any]]) -> str:
-    texts = [
-        f"({r['id']}, {r['k']}, '{r['v']}', {r['n']}, '{r['req']}', '{r['p']}')" for r in rows
-    ]
+    texts = [f"({r['id']}, {r['k']}, '{r['v']}', {r['n']}, '{r['req']}', '{r['p']}')" for r in rows]
     return f"VALUES {', '.join(texts)} AS s(id, k, v, n, req, p)"
 
 

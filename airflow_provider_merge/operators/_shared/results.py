@@ -37,6 +37,7 @@ _REMOVED = (
 _CLEANED = ("schemas", "partition_specs")
 _COMPACTED = ("rows", "vectors_removed", "indexes_lost", "changelog_files")
 _READ = ("files", "bytes", "records")
+_LEFT = ("left_files", "left_bytes")
 _NOT_STORED = ("lost_values", "lost_records", "quarantined")
 _UNDONE = ("files_removed", "files_restored", "deletes_restored", "bytes_copied")
 _SHOWN_PARTITIONS = 20
@@ -114,7 +115,7 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
         "partitions": list(result.partitions),
         "schema_changes": list(result.schema_changes),
     }
-    if result.status == "dry_run":
+    if result.is_dry:
         value["partition_metrics"] = codec.encode(result.partition_metrics)
         value["ticket"] = codec.encode(result.ticket)
         value["plan"] = codec.encode(result.plan)
@@ -197,7 +198,7 @@ def result_table(result: JobResult) -> str:
     if result.partitions:
         lines.append("  partitions: " + " | ".join(result.partitions))
     if result.schema_changes:
-        schema = "schema would change" if result.status == "dry_run" else "schema"
+        schema = "schema would change" if result.is_dry else "schema"
         lines.append(f"  {schema}: " + " | ".join(result.schema_changes))
     return "\n".join([*lines, *_seconds(result.metrics)])
 
@@ -238,7 +239,8 @@ def _source_lines(metrics: Metrics) -> list[str]:
     """What was read of each file source and, where there is any, what the table did not get."""
     lines = []
     for name, source in metrics.sources.items():
-        lines.append(f"  {called(name)}: {_cells(source, _READ)}")
+        read = (*_READ, *_LEFT) if source.left_files else _READ
+        lines.append(f"  {called(name)}: {_cells(source, read)}")
         not_stored = [each for each in _NOT_STORED if getattr(source, each)]
         if not_stored:
             place = f", in {source.quarantine}" if source.quarantine else ""
@@ -251,7 +253,7 @@ def _cells(counts: object, names: Sequence[str]) -> str:
 
 
 def _maintenance_table(result: JobResult, report: MaintenanceReport) -> str:
-    is_dry = result.status == "dry_run"
+    is_dry = result.is_dry
     removed = f"{_cells(report, _REMOVED)} | bytes {report.bytes_removed:,}"
     cleaned = [each for each in _CLEANED if getattr(report, each)]
     if cleaned:
@@ -297,7 +299,7 @@ def _why(table: TableUndo) -> str:
 
 
 def _alteration_table(result: JobResult, report: AlterTableReport) -> str:
-    verb = "would change" if result.status == "dry_run" else "changed"
+    verb = "would change" if result.is_dry else "changed"
     lines = [f"{result.target}: {result.status}"]
     lines += [
         f"  {verb} {each.what}: {_part(each.before)} -> {_part(each.after)}"
@@ -313,7 +315,7 @@ def _part(text: str | None) -> str:
 
 
 def _compaction_table(result: JobResult, report: CompactionReport) -> str:
-    is_dry = result.status == "dry_run"
+    is_dry = result.is_dry
     snapshots = ", ".join(map(str, report.snapshots)) or "none"
     rounds = f", in {result.metrics.attempts:,} rounds" if result.metrics.attempts > 1 else ""
     lines = [f"{result.target}: {result.status}, snapshots {snapshots}{rounds}"]

@@ -136,7 +136,10 @@ class TableOperator(TableRequestOperator):
                 request.approved.require_same(request.part_digests(), str(request.table))
             require_plain(request)
             widens = bool(request.options.type_widening)
-            check.require_valid(request.table, request.statement, request.sources, widens=widens)
+            checks = request.guards.checks if request.guards else ()
+            check.require_valid(
+                request.table, request.statement, request.sources, widens=widens, checks=checks
+            )
         except JobError as error:
             if not _may_be_done(request, check.hook):
                 raise self.located(error) from None

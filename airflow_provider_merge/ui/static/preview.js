@@ -75,7 +75,7 @@ function careOfTables(result) {
 
 function outcome(name, told, instance) {
   if (told.error) return failure(told.error, instance.rendered_fields ?? {});
-  const isDry = told.status === "dry_run";
+  const isDry = ["dry_run", "planned"].includes(told.status);
   return [
     el("div", { class: "title" },
       name ? el("p", { class: "muted long" }, `Statement ${name}`) : null,

@@ -19,6 +19,7 @@ from spark_jobs.contract.row_checks import (
     OLD,
     TARGET,
     RowCheck,
+    always_returns_a_row,
 )
 from spark_jobs.engine.analysis.catalyst import reads_beside_views, view_columns
 from spark_jobs.engine.analysis.catalyst_nodes import class_name, items, subquery_plans
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 2_000
 _PATTERNS: Final = "org.apache.spark.sql.catalyst.trees.TreePattern"
+# Nodes that return a row for each row of their child.
+_SAME_COUNT: Final = ("Project", "Sort", "SubqueryAlias")
 _NOT_FOUND: Final = ("UNRESOLVED_COLUMN", "FIELD_NOT_FOUND", "UNRESOLVED_USING_COLUMN")
 
 
@@ -134,6 +137,8 @@ class _Analysis:
             raise _translated(error, check, where) from None
         plan = frame._jdf.queryExecution().analyzed()
         self._require_repeatable(plan, where)
+        if _is_one_row(plan):
+            raise always_returns_a_row(where)
         if reads_beside_views(frame):
             raise NotSupportedError(
                 f"{where}: it reads something else than changes, new_rows, target and the sources",
@@ -173,6 +178,13 @@ class _Analysis:
                 "Leave out random values, samples and the current time; compare with a column or "
                 "a constant.",
             )
+
+
+def _is_one_row(plan: Any) -> bool:
+    """Whether a query computes one row of all rows, whatever these are."""
+    while (name := class_name(plan)) in _SAME_COUNT or name == "WithCTE":
+        plan = plan.plan() if name == "WithCTE" else plan.child()
+    return name == "Aggregate" and bool(plan.groupingExpressions().isEmpty())
 
 
 def _nodes(plan: Any) -> set[str]:

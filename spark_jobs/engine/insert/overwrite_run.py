@@ -24,6 +24,7 @@ from spark_jobs.engine.source.materialized import materialize
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
 from spark_jobs.engine.write.clustering import clusters_of, distribute, with_layout_columns
 from spark_jobs.engine.write.derivation import by_position
+from spark_jobs.engine.write.guarding import Guarding
 from spark_jobs.engine.write.new_partitions import require_few_new
 from spark_jobs.engine.write.partition_counts import placement
 from spark_jobs.engine.write.recorder import Recording
@@ -91,11 +92,11 @@ class OverwriteRun(SparkRun[InsertStatement]):
         metrics = guarding.before_writing(metrics, replaced.all)
         if self.plan_only:
             return StatementOutcome(None, metrics, plan=replaced.plan(new.source_rows))
-        if not partitions and not replaced.all:
-            metrics = guarding.before_publishing(metrics)
-            metrics = checking.checked(metrics, self.table, planned, (), ())
-            return StatementOutcome(None, metrics)
-        return self._write(insert, new, replacement, planned, replaced, metrics, checking)
+        is_empty = not partitions and not replaced.all
+        if is_empty and (self.dry_run or self.publishes_nothing):
+            checks = checking.found(self.table, planned)
+            return StatementOutcome(None, guarding.before_publishing(metrics, checks))
+        return self._write(insert, new, replacement, guarding, replaced, metrics, checking)
 
     def _replacement(self) -> Replacement:
         self.connector.metadata.require_writable(self.table)
@@ -161,7 +162,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
         insert: AnalyzedInsert,
         new: NewRows,
         replacement: Replacement,
-        planned: Sequence[PlannedFile],
+        guarding: Guarding,
         replaced: ReplacedFiles,
         metrics: Metrics,
         checking: RowChecking,
@@ -181,7 +182,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
         added = [each for report in reports for each in report.fragments]
         self.progress.say(f"{len(added)} files written")
         commit = OverwriteCommit(self, handle, replacement, partitions, reports, metrics, checking)
-        return commit.outcome(planned, replaced)
+        return commit.outcome(guarding, replaced)
 
     def _stored(
         self,

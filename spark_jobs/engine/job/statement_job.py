@@ -12,6 +12,7 @@ from spark_jobs.contract.inserts import (
     InsertStatement,
     PartitionStatement,
 )
+from spark_jobs.contract.marks import mark_names
 from spark_jobs.contract.operation_files import dry_run_folder, new_scratch_folder
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.result import JobResult, Metrics, Status
@@ -22,6 +23,7 @@ from spark_jobs.engine.job.ended_tries import EndedTries, warnings_of
 from spark_jobs.engine.job.new_target import NewTarget
 from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.job.statement_runs import StatementRuns
+from spark_jobs.engine.marks.marks import Marks
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.runtime.file_names import require_utf8_names
 from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
@@ -196,6 +198,8 @@ class Job(RequestJob):
             return
         try:
             table = self.connector.metadata.load_table(self.request.table)
+            for name in mark_names(self.request):
+                Marks(self.connector, table).settle(name)
             self.connector.writes.release_guard(table, self.request.operation_id)
         except (OSError, JobError) as error:
             # The statement is done; the next one on the table removes guards that are too old.
@@ -259,8 +263,10 @@ class Job(RequestJob):
             if is_dry and outcome.plan is None:
                 ticket = ticket_of(self.request, table, run, outcome.metrics)
         status: Status = "committed" if is_done else "unchanged"
+        if is_dry:
+            status = "dry_run" if outcome.plan is None else "planned"
         return replace(
-            self._result("dry_run" if is_dry else status, outcome.metrics),
+            self._result(status, outcome.metrics),
             base_snapshot_id=table.snapshot_id,
             new_snapshot_id=outcome.snapshot_id,
             partitions=outcome.partitions[:_NAMED_PARTITIONS],
