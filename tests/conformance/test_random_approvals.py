@@ -114,7 +114,8 @@ class Play:
 
     def _fill(self, base: JobRequest) -> None:
         rows = SqlSource("s", f"SELECT * FROM {_values(self._rows())}")
-        self._run(replace(base, target=_SOURCE, sources=(rows,), statement=InsertIntoSpec("s")))
+        fill = replace(base, target=_SOURCE, sources=(rows,), statement=InsertIntoSpec("s"))
+        self._run(replace(fill, approved=None, guards=None))
 
     def change(self, request: JobRequest) -> JobRequest:
         """Change something; returns the request as it is then."""
@@ -169,7 +170,9 @@ class Play:
 
     def _columns(self, request: JobRequest) -> JobRequest:
         spec = AlterTableSpec((AddColumn("added", "INT"),))
-        alter = replace(request, operation_id=self._id(), sources=(), statement=spec)
+        alter = replace(
+            request, operation_id=self._id(), sources=(), statement=spec, approved=None, guards=None
+        )
         job = AlterTableJob(alter, self.harness.spark, self.harness.open())
         assert job.run().error is None
         return request
