@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, get_args
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.inserts import PartitionSpec, require_expected
 from spark_jobs.contract.row_checks import RowCheck, require_checkable
+from spark_jobs.contract.side_outputs import SideKind, require_side_table
 
 OutsidePartitions = Literal["fail", "keep"]
 
@@ -20,6 +21,8 @@ _INSERTS: Final = frozenset({"merge", "insert_into", "insert_overwrite"})
 _UPDATES: Final = frozenset({"merge", "update"})
 _PLACES: Final = frozenset({"merge", "delete", "update", "insert_into"})
 _REWRITES: Final = frozenset({"merge", "delete", "update", "insert_overwrite"})
+# The kinds of statements that may have checks: all that change rows.
+CHECKED_KINDS: Final = _DELETES | _UPDATES | _INSERTS
 # The kinds of statements for which a guard means anything.
 MEANT_FOR: Final[Mapping[str, frozenset[str]]] = {
     "min_deleted_rows": _DELETES,
@@ -40,9 +43,8 @@ MEANT_FOR: Final[Mapping[str, frozenset[str]]] = {
     "expected_partitions": _PLACES,
     "outside_partitions": _PLACES,
     "same_columns": _INSERTS,
+    "audit_table": CHECKED_KINDS,
 }
-# The kinds of statements that may have checks: all that change rows.
-CHECKED_KINDS: Final = _DELETES | _UPDATES | _INSERTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,8 @@ class Guards:
     ``expected_partitions`` are specs of all partitions that may change: what the statement changes
     outside of them fails it, or is kept, and reported, by ``outside_partitions``. ``same_columns``:
     the source has no column that the table lacks, and stores none of a wider type.
+
+    ``audit_table`` (``database.table``) gets a row for each row that the statement changes.
     """
 
     min_deleted_rows: Limit | None = None
@@ -101,6 +105,7 @@ class Guards:
     outside_partitions: OutsidePartitions | None = None
     same_columns: bool | None = None
     checks: tuple[RowCheck, ...] = ()
+    audit_table: str | None = None
 
     def __post_init__(self) -> None:
         for name, value in self.given():
@@ -129,13 +134,17 @@ class Guards:
             if value is not None and each.name != "checks":
                 yield each.name, value
 
-    def require_meant(self, kind: str, source_names: Sequence[str] = ()) -> None:
+    def require_meant(self, kind: str, source_names: Sequence[str] = (), target: str = "") -> None:
         """Refuse guards that mean nothing for statements of a ``kind`` with these sources.
+
+        ``target``: the statement's, as ``TableName.folded``.
 
         Raises:
             RequestError: REQUEST_INVALID, naming the guard, or the source.
         """
         require_checkable(self.checks, source_names)
+        if self.audit_table is not None:
+            require_side_table("audit_table", self.audit_table, target)
         meant = {name: MEANT_FOR[name] for name, _ in self.given()}
         if self.checks:
             meant["checks"] = CHECKED_KINDS
@@ -146,6 +155,16 @@ class Guards:
                 f"means nothing for {kind.upper().replace('_', ' ')}",
                 "Leave it out.",
             )
+
+    @property
+    def side_tables(self) -> dict[SideKind, str]:
+        """The tables, other than its target, in which the statement leaves rows."""
+        return {} if self.audit_table is None else {"audit": self.audit_table}
+
+    @property
+    def reads_changes(self) -> bool:
+        """Whether the changed rows are read, for which there has to be a Spark session."""
+        return bool(self.checks) or self.audit_table is not None
 
     @property
     def counts_by_partition(self) -> bool:

@@ -25,6 +25,7 @@ _RUNNING: Final = ".running"
 _FENCE: Final = ".fence"
 _CLOCK: Final = ".clock"
 _PLAN: Final = ".plan"
+_SIDE: Final = ".rows"
 _RUN: Final = "[0-9a-f]{32}"
 _SCRATCH: Final = re.compile(f".+-{_RUN}")
 _KINDS: Final = (_RESULT, _REFUSED, _NOTE, _BASE, _CHANGE, _RUNNING, _FENCE, _CLOCK, _PLAN)
@@ -113,6 +114,25 @@ def new_source_folder(scratch: str) -> str:
 def new_changes_folder(scratch: str) -> str:
     """A folder in a run's scratch folder for the rows that it changes."""
     return f"{scratch}/changes-{uuid.uuid4().hex}"
+
+
+def new_side_folder(operation_id: str) -> str:
+    """A folder for rows that one run of an operation leaves in other tables than its target.
+
+    It is none of the run's scratch folders: it is there until these rows are.
+    """
+    return f"{FOLDER}/{operation_id}.{uuid.uuid4().hex}{_SIDE}"
+
+
+def new_side_part(folder: str, kind: str) -> str:
+    """A folder in ``folder`` for the rows of one kind, of one attempt to publish."""
+    return f"{folder}/{kind}-{uuid.uuid4().hex}"
+
+
+def operation_of_side_folder(name: str) -> str | None:
+    """The operation whose rows for other tables a folder in ``FOLDER`` has; None: it has none."""
+    found = re.fullmatch(rf"(.+)\.{_RUN}{re.escape(_SIDE)}", name)
+    return found[1] if found else None
 
 
 def new_lookup_folder(scratch: str) -> str:

@@ -13,6 +13,7 @@ from spark_jobs.contract.approval import Ticket
 from spark_jobs.contract.compaction import CompactionReport
 from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.contract.query import QueryReport
+from spark_jobs.contract.side_outputs import SideOutput
 from spark_jobs.contract.statements import When
 from spark_jobs.contract.undo import UndoReport
 from spark_jobs.errors import JobError
@@ -191,7 +192,8 @@ class JobResult:
     ``settings`` are the Spark settings that affect results, as fixed by the job. ``warnings`` are
     texts for people. ``phases`` are the first 200 that ended, by the driver's clock; of a job that
     failed, ``metrics`` have the seconds and the attempts. ``ticket``: of a dry run, what can be
-    approved. ``plan``: of a dry run that only plans, instead of counts.
+    approved. ``plan``: of a dry run that only plans, instead of counts. ``side_outputs``: the rows
+    that the statement leaves in other tables.
     """
 
     operation_id: str
@@ -218,6 +220,7 @@ class JobResult:
     ticket: Ticket | None = None
     plan: PlanReport | None = None
     undo: UndoReport | None = None
+    side_outputs: tuple[SideOutput, ...] = ()
     version: int = VERSION
 
     @property

@@ -1,4 +1,4 @@
-"""The checks of a run: analysed before it reads data, evaluated before it publishes."""
+"""The checks and the audit of a run: analysed before it reads data, ready before it publishes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from spark_jobs.contract.operation_files import new_changes_folder
+from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import GuardReport, Metrics
 from spark_jobs.contract.row_checks import CHANGES, NEW_ROWS, TARGET, RowCheck
+from spark_jobs.contract.side_outputs import SideOutput
+from spark_jobs.engine.changes.audit_rows import audit_rows, require_audit_table
 from spark_jobs.engine.changes.changed_rows import ChangedRows, ChangeShape
 from spark_jobs.engine.changes.check_analysis import (
     NOTHING_READ,
@@ -20,6 +23,7 @@ from spark_jobs.engine.changes.check_analysis import (
     analyzed_checks,
     checked_views,
 )
+from spark_jobs.engine.changes.kept_rows import keep
 from spark_jobs.engine.query.json_values import json_frame, json_value
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.source.subqueries import with_all_columns
@@ -46,7 +50,8 @@ _LONGEST: Final = 4_000
 class RowChecking:
     """The checks of one ``run``, which read ``reads``; ``folder`` has what is recorded for them.
 
-    Without ``checks``, nothing is recorded, and nothing is done.
+    ``audits``: all changes are kept for another table, too. Without ``checks`` and audit, nothing
+    is recorded, and nothing is done.
     """
 
     run: StatementRun[Any]
@@ -56,6 +61,7 @@ class RowChecking:
     reads: CheckedReads
     sources: Mapping[str, OpenSource]
     folder: str
+    audits: bool = False
 
     @classmethod
     def of(
@@ -66,18 +72,27 @@ class RowChecking:
         sources: Mapping[str, OpenSource],
         evaluated: Iterable[str] = (),
     ) -> RowChecking:
-        """The checks of a run, analysed.
+        """The checks of a run, analysed, and the table of its audit, looked at.
 
         ``evaluated`` are sources whose rows the run keeps for them, as it has read them.
 
         Raises:
-            JobError: a check is wrong; names it. No data was read.
+            JobError: a check is wrong; names it. The audit's table does not fit. No data was read.
         """
         checks, folder = run.guards.checks, new_changes_folder(run.scratch)
-        found = cls(run, spark, checks, shape, NOTHING_READ, sources, folder)
+        audit = run.guards.audit_table
+        if audit is not None:
+            require_audit_table(run.connector, TableName.parse(audit))
+        audits = audit is not None and not run.dry_run
+        reads = NOTHING_READ
+        if audits:
+            columns = {name: number for number, name in enumerate(shape.types)}
+            reads = replace(reads, old=columns, new=columns)
+        found = cls(run, spark, checks, shape, reads, sources, folder, audits)
         if not checks:
             return found
-        reads = analyzed_checks(found.session, checks, shape, sources)
+        read = analyzed_checks(found.session, checks, shape, sources)
+        reads = read if not audits else replace(read, old=reads.old, new=reads.new)
         for name in set(reads.sources) - set(evaluated):
             opened = sources[name]
             if not (opened.is_pinned or opened.landing or opened.files):
@@ -96,7 +111,7 @@ class RowChecking:
 
     def recording(self) -> Recording | None:
         """What tasks record, and where: the folder is there; None: nothing."""
-        if not self.checks:
+        if not self.checks and not self.audits:
             return None
         storage = self.run.connector.storage
         path = f"{storage.root}/{self.folder}"
@@ -141,15 +156,7 @@ class RowChecking:
         """
         if not self.checks:
             return metrics
-        changed = ChangedRows(
-            self.session,
-            self.run.connector,
-            replace(self.shape, table=table),
-            self.folder,
-            tuple(name for report in reports for name in report.recorded),
-            planned,
-            removed,
-        )
+        changed = self._changed(table, planned, removed, reports)
         frames = {CHANGES: changed.changes(), NEW_ROWS: changed.new_rows()}
         if self.reads.target:
             frames[TARGET] = changed.target()
@@ -163,6 +170,46 @@ class RowChecking:
                 if listed is not None:
                     listed.require_unchanged()
         return replace(metrics, guards=(*metrics.guards, *found))
+
+    def kept(
+        self,
+        table: TableHandle,
+        planned: Sequence[PlannedFile],
+        removed: Sequence[PlannedFile],
+        reports: Sequence[TaskReport],
+    ) -> tuple[SideOutput, ...]:
+        """Keep the changes for the audit, if there is one; arguments as of ``checked``.
+
+        Raises:
+            CommitError: RUN_GIVEN_UP.
+            InternalError: STORAGE_UNAVAILABLE.
+        """
+        audit, run = self.run.guards.audit_table, self.run
+        if audit is None or not self.audits:
+            return ()
+        shape = self.shape
+        keys = table.key_columns or shape.matched_by
+        changes = self._changed(table, planned, removed, reports).changes()
+        with run.progress.phase("audit"):
+            frame = audit_rows(changes, shape.types, keys, are_unique=bool(table.key_columns))
+            return (keep(run, self.session, "audit", audit, frame),)
+
+    def _changed(
+        self,
+        table: TableHandle,
+        planned: Sequence[PlannedFile],
+        removed: Sequence[PlannedFile],
+        reports: Sequence[TaskReport],
+    ) -> ChangedRows:
+        return ChangedRows(
+            self.session,
+            self.run.connector,
+            replace(self.shape, table=table),
+            self.folder,
+            tuple(name for report in reports for name in report.recorded),
+            planned,
+            removed,
+        )
 
     def _evaluated(self, check: RowCheck) -> GuardReport:
         try:

@@ -176,7 +176,8 @@ class OverwriteCommit:
     ) -> StatementOutcome:
         with self.run.writing(self.handle):
             change = self._change(table, planned, replaced)
-        snapshot = self.run.publish(table, self.handle, change.fragments, change.metrics)
+            side = self.checking.kept(table, planned, replaced.whole, self.reports)
+        snapshot = self.run.publish(table, self.handle, change.fragments, change.metrics, side)
         metrics = with_publication(change.metrics, snapshot)
         return StatementOutcome(snapshot.snapshot_id, metrics, change.partitions)
 

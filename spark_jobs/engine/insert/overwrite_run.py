@@ -109,11 +109,12 @@ class OverwriteRun(SparkRun[InsertStatement]):
         return analyze_insert(self.spark, self.spec, self.table, schema, partition)
 
     def _checking(self, replacement: Replacement) -> RowChecking:
-        if self.guards.checks and replacement.appends and self.table.key_columns:
+        if self.guards.reads_changes and replacement.appends and self.table.key_columns:
+            parameter = "checks" if self.guards.checks else "audit_table"
             raise NotSupportedError(
-                f"checks: an INSERT INTO {self.table.name} replaces rows with equal keys as the "
-                "table's primary key says, so that it is not known which rows change.",
-                "Write it as a MERGE on the key, whose checks know.",
+                f"{parameter}: an INSERT INTO {self.table.name} replaces rows with equal keys as "
+                "the table's primary key says, so that it is not known which rows change.",
+                "Write it as a MERGE on the key, which knows.",
             )
         return RowChecking.of(self, self.spark, ChangeShape(self.table), self.sources)
 

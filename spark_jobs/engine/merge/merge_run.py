@@ -10,6 +10,7 @@ from pyarrow.fs import LocalFileSystem
 
 from spark_jobs.contract.operation_files import new_lookup_folder
 from spark_jobs.contract.result import ClauseMetrics, Metrics, PartitionMetrics, PlanReport
+from spark_jobs.contract.side_outputs import SideOutput
 from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.analyzer import analyze_filtered, analyze_merge
@@ -242,16 +243,21 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             if not fragments:
                 self.abort(handle)
                 return StatementOutcome(None, metrics, partitions)
+            side = checking.kept(self.table, planned, files.dropped, reports)
         with self.progress.phase("commit"):
-            snapshot = self._published(handle, fragments, metrics)
+            snapshot = self._published(handle, fragments, metrics, side)
         metrics = with_publication(metrics, snapshot)
         return StatementOutcome(snapshot.snapshot_id, metrics, partitions)
 
     def _published(
-        self, handle: MergeHandle, fragments: Sequence[Fragment], metrics: Metrics
+        self,
+        handle: MergeHandle,
+        fragments: Sequence[Fragment],
+        metrics: Metrics,
+        side: Sequence[SideOutput],
     ) -> CommittedSnapshot:
         try:
-            return self.publish(self.table, handle, fragments, metrics)
+            return self.publish(self.table, handle, fragments, metrics, side)
         except JobError as error:
             self.abort_unpublished(handle, error)
             raise

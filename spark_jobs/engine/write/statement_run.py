@@ -16,6 +16,7 @@ from spark_jobs.contract.properties import (
     sources_property,
 )
 from spark_jobs.contract.result import Metrics, PartitionMetrics, PlanReport
+from spark_jobs.contract.side_outputs import SideOutput, side_property
 from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.last_look import LastLook
@@ -57,7 +58,8 @@ class StatementRun(Generic[Spec_co]):
     ``scratch`` is the folder for this run's temporary files, relative to the workspace. ``attempt``
     counts from 1. ``dry_run``: the run ends before the commit and stores nothing. ``guards``: what
     must hold before it publishes. ``approved``: what the changes must be.
-    ``plan_only``: a dry run ends with its plan.
+    ``plan_only``: a dry run ends with its plan. ``side_folder``, relative to the workspace, has
+    what the statement leaves for other tables.
     """
 
     connector: Connector
@@ -74,6 +76,7 @@ class StatementRun(Generic[Spec_co]):
     guards: Guards = field(default_factory=Guards)
     approved: Ticket | None = None
     plan_only: bool = False
+    side_folder: str = ""
 
     @property
     def counts_by_partition(self) -> bool:
@@ -131,8 +134,11 @@ class StatementRun(Generic[Spec_co]):
         handle: MergeHandle,
         fragments: Sequence[Fragment],
         metrics: Metrics,
+        side: Sequence[SideOutput] = (),
     ) -> CommittedSnapshot:
         """Commit the snapshot; ``table`` is as it was when ``fragments`` were made.
+
+        ``side``: what is left for other tables, and kept already.
 
         Raises:
             CommitError: COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN or RUN_GIVEN_UP.
@@ -141,6 +147,7 @@ class StatementRun(Generic[Spec_co]):
         timed = replace(metrics, seconds=self.progress.seconds)
         read = sources_property(self.read_tables())
         properties = {**self.operation.properties, **metrics_property(timed), **read}
+        properties |= side_property(side)
         return self.connector.writes.finish_merge(table, handle, fragments, properties)
 
     def abort_unpublished(self, handle: MergeHandle, error: JobError) -> None:
