@@ -14,13 +14,15 @@ from airflow_provider_merge.checks.statements import StatementCheck
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
+from spark_jobs.contract.side_outputs import AUDIT_COLUMNS, table_text
 from spark_jobs.contract.source_names import source_text
 from spark_jobs.contract.statements import RowStatement
-from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.errors import AnalysisError, CatalogError, ErrorCode, JobError
 
 if TYPE_CHECKING:
     from airflow_provider_merge.hooks.catalog import CatalogHook
     from airflow_provider_merge.metadata.definition import TableDefinition
+    from spark_jobs.contract.guards import Guards
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +80,34 @@ class MetadataCheck:
         for source in sources:
             views[source.name.lower()] = self._relation(source, views)
         return views
+
+    def require_side_tables(self, guards: Guards) -> None:
+        """Check that tables that get rows beside the target are there.
+
+        Raises:
+            CatalogError: TABLE_NOT_FOUND, with the statement that makes an audit table.
+            AnalysisError: COLUMN_NOT_FOUND.
+            NotSupportedError: no job changes rows of such a table.
+        """
+        if guards.audit_table is None:
+            return
+        text = table_text(guards.audit_table, AUDIT_COLUMNS)
+        try:
+            found = self._definition(TableName.parse(guards.audit_table))
+        except JobError as error:
+            if error.code is not ErrorCode.TABLE_NOT_FOUND:
+                raise
+            problem = f"audit_table: {error.problem}"
+            raise CatalogError(error.code, problem, f"Make it: {text}") from None
+        if found is None:
+            return
+        found.refuse_target()
+        columns = {name.lower() for name in found.columns}
+        for name in AUDIT_COLUMNS:
+            if name not in columns:
+                problem = f"audit_table: {guards.audit_table} has no column {name}."
+                remedy = f"An audit table is one of: {text}"
+                raise AnalysisError(ErrorCode.COLUMN_NOT_FOUND, problem, remedy)
 
     def _relation(self, source: Source, views: Mapping[str, Relation]) -> Relation:
         label = _label(source)

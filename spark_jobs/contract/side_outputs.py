@@ -51,7 +51,7 @@ class SideOutput:
     rows: int
 
 
-def require_side_table(parameter: str, table: str, target: str) -> None:
+def require_side_table(parameter: str, table: str, target: str = "") -> None:
     """Refuse a name that is none of a table beside the target, which is given folded.
 
     Raises:

@@ -125,6 +125,7 @@ _VALUES: dict[str, Any] = {
     "allow_empty": True,
     "approved": {"ticket": TICKET},
     "archives": "a.zip",
+    "audit_table": "a.audit",
     "branch": "audit",
     "by_name": True,
     "cardinality": "strict",

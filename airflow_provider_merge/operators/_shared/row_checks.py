@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators._shared.approval import ApprovableOperator
+from airflow_provider_merge.operators._shared.audit import AuditedOperator
 from airflow_provider_merge.operators._shared.column_checks import (
     COLUMN,
     ROW_COUNT,
@@ -27,7 +27,7 @@ _REMEDY: Final = (
 )
 
 
-class CheckedOperator(ApprovableOperator):
+class CheckedOperator(AuditedOperator):
     """Publishes what a statement changes only if its checks of rows find no wrong row.
 
     :param checks: queries that must return no row, over ``changes``, ``new_rows``, ``target`` and
@@ -35,7 +35,7 @@ class CheckedOperator(ApprovableOperator):
         ``{"column": "id", "not_null": True}``
     """
 
-    template_fields: Sequence[str] = (*ApprovableOperator.template_fields, CHECKS)
+    template_fields: Sequence[str] = (*AuditedOperator.template_fields, CHECKS)
 
     def __init__(self, *, checks: Sequence[Any] | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)

@@ -1,0 +1,50 @@
+"""The parameter ``audit_table``: a row there for each row that a statement changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.approval import ApprovableOperator
+from airflow_provider_merge.templates import is_template
+from spark_jobs.contract.guards import Guards
+from spark_jobs.contract.side_outputs import require_side_table
+
+AUDIT_TABLE: Final = "audit_table"
+
+
+class AuditedOperator(ApprovableOperator):
+    """Keeps what a statement changes, row by row.
+
+    :param audit_table: ``database.table`` on the same connection, which gets a row for each changed
+        row: who changed it, and its old and new values
+    """
+
+    template_fields: Sequence[str] = (*ApprovableOperator.template_fields, AUDIT_TABLE)
+
+    def __init__(self, *, audit_table: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.audit_table = audit_table
+        if audit_table is not None and not is_template(audit_table):
+            side_table(AUDIT_TABLE, audit_table)
+
+    def guards(self) -> Guards | None:
+        """With the audit table."""
+        found = super().guards()
+        if self.audit_table is None:
+            return found
+        return replace(found or Guards(), audit_table=side_table(AUDIT_TABLE, self.audit_table))
+
+
+def side_table(parameter: str, name: Any) -> str:
+    """The name of a table on the connection of the statement.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming the parameter.
+    """
+    if not isinstance(name, str):
+        raise invalid(parameter, f"expected database.table, found {type(name).__name__}")
+    require_side_table(parameter, name)
+    return name
