@@ -116,12 +116,13 @@ def new_changes_folder(scratch: str) -> str:
     return f"{scratch}/changes-{uuid.uuid4().hex}"
 
 
-def new_side_folder(operation_id: str) -> str:
+def new_side_folder(operation_id: str, catalog: str) -> str:
     """A folder for rows that one run of an operation leaves in other tables than its target.
 
-    It is none of the run's scratch folders: it is there until these rows are.
+    It is none of the run's scratch folders: it is there until these rows are. ``catalog`` is the
+    mark of the catalog, as others may have the same workspace.
     """
-    return f"{FOLDER}/{operation_id}.{uuid.uuid4().hex}{_SIDE}"
+    return f"{FOLDER}/{operation_id}.{catalog}.{uuid.uuid4().hex}{_SIDE}"
 
 
 def new_side_part(folder: str, kind: str) -> str:
@@ -129,9 +130,9 @@ def new_side_part(folder: str, kind: str) -> str:
     return f"{folder}/{kind}-{uuid.uuid4().hex}"
 
 
-def operation_of_side_folder(name: str) -> str | None:
-    """The operation whose rows for other tables a folder in ``FOLDER`` has; None: it has none."""
-    found = re.fullmatch(rf"(.+)\.{_RUN}{re.escape(_SIDE)}", name)
+def operation_of_side_folder(name: str, catalog: str) -> str | None:
+    """The operation on a catalog whose rows for other tables a folder has; None: it has none."""
+    found = re.fullmatch(rf"(.+)\.{re.escape(catalog)}\.{_RUN}{re.escape(_SIDE)}", name)
     return found[1] if found else None
 
 

@@ -98,15 +98,20 @@ def kept_rows(storage: WarehouseStorage, folder: str) -> KeptRows | None:
         ) from error
 
 
-def side_folders(storage: WarehouseStorage, operation_id: str | None = None) -> list[str]:
-    """The folders in the workspace of rows for other tables, of one operation or of all."""
+def side_folders(
+    storage: WarehouseStorage, catalog: str, operation_id: str | None = None
+) -> list[str]:
+    """The folders in the workspace of rows for other tables, of one operation or of all.
+
+    ``catalog``: its mark.
+    """
     selector = pafs.FileSelector(f"{storage.root}/{FOLDER}", allow_not_found=True)
     found = (
         info.base_name
         for info in storage.filesystem.get_file_info(selector)
         if info.type == pafs.FileType.Directory
     )
-    operations = {name: operation_of_side_folder(name) for name in found}
+    operations = {name: operation_of_side_folder(name, catalog) for name in found}
     return [
         f"{FOLDER}/{name}"
         for name, of in operations.items()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.contract.inserts import InsertIntoSpec
 from spark_jobs.contract.options import JobOptions
+from spark_jobs.contract.progress_note import catalog_mark
 from spark_jobs.contract.request import FileSource, JobRequest, TableName
 from spark_jobs.contract.side_outputs import (
     SIDE_OF,
@@ -79,7 +80,9 @@ class SideJob:
         for output in outputs:
             table = self.connector.metadata.load_table(TableName.parse(output.table))
             writes.release_guard(table, side_operation(operation_id, output.kind))
-        for folder in side_folders(self.connector.storage, operation_id):
+        for folder in side_folders(
+            self.connector.storage, catalog_mark(self.request.catalog), operation_id
+        ):
             remove_side_folder(self.connector.storage, folder)
 
     def _insert(

@@ -14,6 +14,7 @@ from spark_jobs.contract.inserts import (
     PartitionStatement,
 )
 from spark_jobs.contract.operation_files import dry_run_folder, new_scratch_folder, new_side_folder
+from spark_jobs.contract.progress_note import catalog_mark
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.result import JobResult, Metrics, Status
 from spark_jobs.contract.side_outputs import recorded_side_outputs
@@ -256,7 +257,7 @@ class Job(RequestJob):
     ) -> JobResult:
         require_utf8_names(self.spark)
         require_plain_texts(self.spark, self.request)
-        side_folder = new_side_folder(self.request.operation_id)
+        side_folder = new_side_folder(self.request.operation_id, catalog_mark(self.request.catalog))
         with (
             self._not_left_behind(side_folder),
             runs.opened(table, scratch, attempt, ended, side_folder) as run,
