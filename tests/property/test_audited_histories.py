@@ -14,7 +14,7 @@ from tests.support.killed_jobs import Steps
 
 _OPERATIONS = 6
 # More than the steps of any statement, so that some are not killed.
-_STEPS = 50
+_STEPS = 27
 
 
 @pytest.mark.slow
@@ -46,7 +46,7 @@ def test_a_kill_at_each_step(
     last: int, behind: bool, kind: str, spark: SparkSession, tmp_path: Path
 ) -> None:
     table = AuditedTable(spark, kind, tmp_path)
-    spec = MergeSpec("s", "t.id = s.id", _MERGE)
+    spec = MergeSpec("s", "t.id = s.id", _MERGE, "t", "s")
     first = table.tried(table.request("first", spec, "(1, 'a', 1), (2, 'a', 1), (3, 'a', 1)"), 1)
     assert first is not None
     before, had = table.rows(), table.audit()

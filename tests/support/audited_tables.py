@@ -25,9 +25,10 @@ from spark_jobs.contract.statements import (
     UpdateSpec,
 )
 from spark_jobs.engine.job.statement_job import Job
-from tests.support.audits import AUDIT, Row, make_audit_table, replayed, table_rows
-from tests.support.iceberg_files import catalog_spec
+from tests.support.audits import AUDIT, Row, make_audit_table, replayed
+from tests.support.iceberg_files import catalog_spec, open_catalog, rows_of
 from tests.support.killed_jobs import Steps, dying
+from tests.support.paimon_tables import read
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,6 +65,8 @@ class AuditedTable:
     steps: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        if self.kind.startswith("iceberg"):
+            open_catalog(self.warehouse)
         connector = self.open()
         has_key = self.kind == "primary-key"
         options = {"bucket": "1"} if has_key else {}
@@ -90,12 +93,19 @@ class AuditedTable:
 
     def rows(self) -> list[Row]:
         """The rows of the table."""
-        return table_rows(self.spark, self.open(), TARGET)
+        return self._read(TARGET)
 
     def audit(self) -> list[Row]:
         """The rows of the audit, deletes first where one statement also inserts."""
-        found = table_rows(self.spark, self.open(), AUDIT)
+        found = self._read(AUDIT)
         return sorted(found, key=lambda row: str(row["operation"]))
+
+    def _read(self, name: TableName) -> list[Row]:
+        """The rows as other libraries read them."""
+        if self.kind.startswith("iceberg"):
+            catalog = open_catalog(self.warehouse)
+            return rows_of(catalog.load_table((name.database, name.table)))
+        return read(self.open(), name)
 
     def request(self, operation_id: str, statement: Any, source: str = "") -> JobRequest:
         """A statement of a task; ``source``: rows of id, v and n, as VALUES has them."""
@@ -109,7 +119,7 @@ class AuditedTable:
             catalog=self.catalog,
             statement=statement,
             sources=sources,
-            origin=Origin("dag", "run", "task", retries=9),
+            origin=Origin("dag", "run", operation_id, retries=9),
             guards=Guards(audit_table=str(AUDIT)),
         )
 
@@ -119,8 +129,8 @@ class AuditedTable:
         values = ", ".join(f"({i}, '{operation_id}', {chance.randrange(3)})" for i in ids)
         low = chance.randrange(12)
         statements: list[tuple[Any, str]] = [
-            (MergeSpec("s", "t.id = s.id", _MERGE), values),
-            (MergeSpec("s", "t.id = s.id", _MERGE), values),
+            (MergeSpec("s", "t.id = s.id", _MERGE, "t", "s"), values),
+            (MergeSpec("s", "t.id = s.id", _MERGE, "t", "s"), values),
             (UpdateSpec("t", (Assignment("n", "n + 1"),), f"id > {low}"), ""),
             (DeleteSpec("t", f"id = {low}"), ""),
             (InsertOverwriteSpec("s", "table"), values),
