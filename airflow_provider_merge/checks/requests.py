@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -85,20 +86,20 @@ class MetadataCheck:
         """Check that tables that get rows beside the target are there.
 
         Raises:
-            CatalogError: TABLE_NOT_FOUND, with the statement that makes an audit table.
+            CatalogError: TABLE_NOT_FOUND, for an audit table with the statement that makes it.
             AnalysisError: COLUMN_NOT_FOUND.
             NotSupportedError: no job changes rows of such a table.
         """
+        if guards.quarantine_table is not None:
+            with _of_parameter("quarantine_table", "Make it, with the columns of the source."):
+                late = self._definition(TableName.parse(guards.quarantine_table))
+            if late is not None:
+                late.refuse_target()
         if guards.audit_table is None:
             return
         text = table_text(guards.audit_table, AUDIT_COLUMNS)
-        try:
+        with _of_parameter("audit_table", f"Make it: {text}"):
             found = self._definition(TableName.parse(guards.audit_table))
-        except JobError as error:
-            if error.code is not ErrorCode.TABLE_NOT_FOUND:
-                raise
-            problem = f"audit_table: {error.problem}"
-            raise CatalogError(error.code, problem, f"Make it: {text}") from None
         if found is None:
             return
         found.refuse_target()
@@ -142,6 +143,16 @@ class MetadataCheck:
         except OSError as error:
             log.info("%s is not checked before the job starts: %s", table, error)
         return None
+
+
+@contextmanager
+def _of_parameter(name: str, remedy: str) -> Iterator[None]:
+    try:
+        yield
+    except JobError as error:
+        if error.code is not ErrorCode.TABLE_NOT_FOUND:
+            raise
+        raise CatalogError(error.code, f"{name}: {error.problem}", remedy) from None
 
 
 def _label(source: Source) -> str:

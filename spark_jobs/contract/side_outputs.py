@@ -18,9 +18,11 @@ from spark_jobs.contract.identifiers import name_parts, quote
 
 SideKind = Literal["audit", "quarantine"]
 
-# The snapshot's properties: what the target's leaves elsewhere, and whose rows another one has.
+# The snapshot's properties: what the target's leaves elsewhere, and whose rows another one has, or,
+# of the request with this digest, all that it did.
 SIDE_OUTPUTS: Final = "merge.side-outputs"
 SIDE_OF: Final = "merge.side-of"
+SIDE_ALONE: Final = "merge.side-alone"
 # The columns of an audit table, with their types.
 AUDIT_COLUMNS: Final[Mapping[str, str]] = {
     "operation_id": "STRING",
@@ -64,8 +66,12 @@ def require_side_table(parameter: str, table: str, target: str = "") -> None:
         f"{table!r} is not database.table",
         "Name a table of the statement's own connection, as database.table.",
     )
-    folded = ".".join(parts).lower().removesuffix(f"{BRANCH_MARK}{MAIN_BRANCH}")
-    require(folded != target, parameter, "is the table that the statement changes")
+    require(folded_name(table) != target, parameter, "is the table that the statement changes")
+
+
+def folded_name(table: str) -> str:
+    """The same text for all names that may be the same table, as ``TableName.folded``."""
+    return ".".join(name_parts(table)).lower().removesuffix(f"{BRANCH_MARK}{MAIN_BRANCH}")
 
 
 def side_operation(operation_id: str, kind: SideKind) -> str:

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.approval import ApprovableOperator
+from airflow_provider_merge.operators._shared.values import side_table
 from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.guards import Guards
-from spark_jobs.contract.side_outputs import require_side_table
 
 AUDIT_TABLE: Final = "audit_table"
 
@@ -36,15 +35,3 @@ class AuditedOperator(ApprovableOperator):
         if self.audit_table is None:
             return found
         return replace(found or Guards(), audit_table=side_table(AUDIT_TABLE, self.audit_table))
-
-
-def side_table(parameter: str, name: Any) -> str:
-    """The name of a table on the connection of the statement.
-
-    Raises:
-        RequestError: REQUEST_INVALID, naming the parameter.
-    """
-    if not isinstance(name, str):
-        raise invalid(parameter, f"expected database.table, found {type(name).__name__}")
-    require_side_table(parameter, name)
-    return name

@@ -50,8 +50,8 @@ _LONGEST: Final = 4_000
 class RowChecking:
     """The checks of one ``run``, which read ``reads``; ``folder`` has what is recorded for them.
 
-    ``audits``: all changes are kept for another table, too. Without ``checks`` and audit, nothing
-    is recorded, and nothing is done.
+    ``audits``: all changes are kept for another table, too; ``late``: what is kept already. Without
+    ``checks`` and audit, nothing is recorded, and nothing is done.
     """
 
     run: StatementRun[Any]
@@ -62,6 +62,7 @@ class RowChecking:
     sources: Mapping[str, OpenSource]
     folder: str
     audits: bool = False
+    late: tuple[SideOutput, ...] = ()
 
     @classmethod
     def of(
@@ -178,7 +179,7 @@ class RowChecking:
         removed: Sequence[PlannedFile],
         reports: Sequence[TaskReport],
     ) -> tuple[SideOutput, ...]:
-        """Keep the changes for the audit, if there is one; arguments as of ``checked``.
+        """What is kept for other tables, with the changes for the audit; arguments as ``checked``.
 
         Raises:
             CommitError: RUN_GIVEN_UP.
@@ -186,13 +187,16 @@ class RowChecking:
         """
         audit, run = self.run.guards.audit_table, self.run
         if audit is None or not self.audits:
-            return ()
+            return self.late
         shape = self.shape
         keys = table.key_columns or shape.matched_by
         changes = self._changed(table, planned, removed, reports).changes()
         with run.progress.phase("audit"):
             frame = audit_rows(changes, shape.types, keys, are_unique=bool(table.key_columns))
-            return (keep(run, self.session, "audit", audit, frame),)
+            return (
+                *self.late,
+                keep(run, self.session, "audit", audit, frame),
+            )
 
     def _changed(
         self,

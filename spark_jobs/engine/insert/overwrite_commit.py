@@ -103,7 +103,8 @@ class OverwriteCommit:
                 self.run.abort(self.handle)
             metrics = counted(self.metrics, self.reports)
             metrics = self.run.guarding(planned).before_publishing(metrics)
-            return StatementOutcome(None, self._checked(metrics, self.run.table, planned, ()))
+            metrics = self._checked(metrics, self.run.table, planned, ())
+            return StatementOutcome(None, metrics, side=self.checking.late)
         with self.run.progress.phase("commit"):
             try:
                 return self._published(planned, replaced)

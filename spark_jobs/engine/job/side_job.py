@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +17,7 @@ from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.progress_note import catalog_mark
 from spark_jobs.contract.request import FileSource, JobRequest, TableName
 from spark_jobs.contract.side_outputs import (
+    SIDE_ALONE,
     SIDE_OF,
     SideOutput,
     recorded_side_outputs,
@@ -24,7 +25,6 @@ from spark_jobs.contract.side_outputs import (
 )
 from spark_jobs.engine.changes.audit_rows import of_snapshot
 from spark_jobs.engine.changes.kept_rows import (
-    KeptRows,
     kept_rows,
     remove_side_folder,
     side_folders,
@@ -33,6 +33,7 @@ from spark_jobs.engine.job.statement_runs import StatementRuns
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import CommitError, ErrorCode, JobError, NotSupportedError, error_of
+from spark_jobs.spi.connector import find_table
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 
 if TYPE_CHECKING:
@@ -66,9 +67,40 @@ class SideJob:
         for output in recorded_side_outputs(commit.properties):
             with self.progress.phase(output.kind):
                 try:
-                    self._insert(operation_id, table, commit, output)
+                    self._insert(operation_id, output, {}, table, commit)
                 except JobError as error:
                     raise _unfinished(error, table, commit, output) from error
+
+    def publish_alone(self, outputs: Iterable[SideOutput]) -> None:
+        """Insert what the request left, which did nothing else; raises as ``publish``."""
+        digest = {SIDE_ALONE: self.request.digest()}
+        for output in outputs:
+            with self.progress.phase(output.kind):
+                self._insert(self.request.operation_id, output, digest)
+
+    def was_alone(self) -> bool:
+        """Whether an earlier try of the request has done nothing but ``publish_alone``.
+
+        Raises:
+            CommitError: OPERATION_ID_REUSED: that was other work; COMMIT_HISTORY_EXPIRED.
+        """
+        guards = self.request.guards
+        if guards is None or guards.quarantine_table is None:
+            return False
+        side = find_table(self.connector.metadata, TableName.parse(guards.quarantine_table))
+        if side is None:
+            return False
+        own = side_operation(self.request.operation_id, "quarantine")
+        found = self.connector.writes.find_commit(side, own)
+        digest = None if found is None else found.properties.get(SIDE_ALONE)
+        if digest not in (None, self.request.digest()):
+            raise CommitError(
+                ErrorCode.OPERATION_ID_REUSED,
+                f"operation {self.request.operation_id} has already set rows aside in {side.name}, "
+                "but its statement or sources differ",
+                "Use a new operation id for new work; in Airflow, clear the task.",
+            )
+        return digest is not None
 
     def clear(self, operation_id: str, outputs: Iterable[SideOutput]) -> None:
         """Remove what is kept for an operation whose result is stored: nobody asks for it again.
@@ -86,7 +118,12 @@ class SideJob:
             remove_side_folder(self.connector.storage, folder)
 
     def _insert(
-        self, operation_id: str, table: str, commit: CommittedSnapshot, output: SideOutput
+        self,
+        operation_id: str,
+        output: SideOutput,
+        more: Mapping[str, str],
+        table: str = "",
+        commit: CommittedSnapshot | None = None,
     ) -> None:
         own = side_operation(operation_id, output.kind)
         OperationLog(self.connector.storage).clear_leftovers(own, None)
@@ -96,11 +133,15 @@ class SideJob:
                 return
             kept = kept_rows(self.connector.storage, output.folder)
             if kept is None:
-                raise _lost(table, commit, output)
+                raise _lost(output)
             if not kept.rows:
                 return
             try:
-                self._attempted(own, table, commit, output, kept, side, attempt)
+                rows = kept.frame(self._session(), self.connector.storage, output.folder)
+                if output.kind == "audit" and commit is not None:
+                    rows = of_snapshot(rows, table, commit)
+                named = {SIDE_OF: output.folder, **more}
+                self._attempted(self._request(own, output), rows, side, named, attempt)
             except CommitError as error:
                 if error.code is not ErrorCode.COMMIT_CONFLICT or attempt == _ATTEMPTS:
                     raise
@@ -112,27 +153,22 @@ class SideJob:
 
     def _attempted(
         self,
-        own: str,
-        table: str,
-        commit: CommittedSnapshot,
-        output: SideOutput,
-        kept: KeptRows,
+        request: JobRequest,
+        rows: DataFrame,
         side: TableHandle,
+        named: Mapping[str, str],
         attempt: int,
     ) -> None:
-        session, storage = self._session(), self.connector.storage
-        log = OperationLog(storage)
-        rows = kept.frame(session, storage, output.folder)
-        request = self._request(own, output)
-        runs = StatementRuns(request, session, self.connector, self.progress, None, PlanLimits())
-        scratch = log.begin(own, request.origin.try_number)
+        log = OperationLog(self.connector.storage)
+        runs = StatementRuns(
+            request, self._session(), self.connector, self.progress, None, PlanLimits()
+        )
+        scratch = log.begin(request.operation_id, request.origin.try_number)
         try:
-            named = {SIDE_OF: output.folder}
-            run = runs.inserting(side, scratch, _told(rows, table, commit, output), named, attempt)
-            run.run()
+            runs.inserting(side, scratch, rows, named, attempt).run()
         finally:
             log.end(scratch)
-            log.forget_running(own)
+            log.forget_running(request.operation_id)
 
     def _request(self, own: str, output: SideOutput) -> JobRequest:
         """The request that would insert the kept rows; of its task, so that an undo finds it."""
@@ -169,18 +205,14 @@ def has_rows_of(connector: Connector, side: TableHandle, own: str, folder: str) 
     return found is not None and found.properties.get(SIDE_OF) == folder
 
 
-def _told(rows: DataFrame, table: str, commit: CommittedSnapshot, output: SideOutput) -> DataFrame:
-    return of_snapshot(rows, table, commit) if output.kind == "audit" else rows
-
-
-def _lost(table: str, commit: CommittedSnapshot, output: SideOutput) -> CommitError:
+def _lost(output: SideOutput) -> CommitError:
     return CommitError(
         ErrorCode.SIDE_ROWS_LOST,
         f"{output.rows:,} rows for {output.table} are gone: they were kept in {output.folder} of "
         "the workspace.",
-        f"Compare snapshot {commit.snapshot_id} of {table} with the one before, and insert what is "
-        f"missing in {output.table}; then mark the task as success. See who removes files there, "
-        "and whether the connection has another workspace now.",
+        f"Compare the snapshot with the one before, and insert what is missing in {output.table}; "
+        "then mark the task as success. See who removes files there, and whether the connection "
+        "has another workspace now.",
     )
 
 
@@ -191,6 +223,8 @@ def _unfinished(
         error.code,
         f"{table} is published, as snapshot {commit.snapshot_id}, and its {output.kind} in "
         f"{output.table} is not: {error.problem}",
-        f"{error.remedy} The next try of the task, also after a clear, goes on there.",
+        error.remedy
+        if error.code is ErrorCode.SIDE_ROWS_LOST
+        else f"{error.remedy} The next try of the task, also after a clear, goes on there.",
         error.places,
     )

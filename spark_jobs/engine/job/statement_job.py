@@ -17,7 +17,7 @@ from spark_jobs.contract.operation_files import dry_run_folder, new_scratch_fold
 from spark_jobs.contract.progress_note import catalog_mark
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.result import JobResult, Metrics, Status
-from spark_jobs.contract.side_outputs import recorded_side_outputs
+from spark_jobs.contract.side_outputs import SideOutput, recorded_side_outputs
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.engine.analysis.text_rules import require_plain_texts
 from spark_jobs.engine.changes.kept_rows import remove_side_folder
@@ -124,6 +124,8 @@ class Job(RequestJob):
                 require_same_work(self.request, earlier)
                 self._settle(table, earlier)
                 return earlier
+            if self._side.was_alone():
+                return self._result("unchanged", Metrics())
             ended = EndedTries.of(self.request, self.connector)
             commits = ended.commits(table)
             for each in commits:
@@ -274,24 +276,29 @@ class Job(RequestJob):
             if is_dry and outcome.plan is None:
                 ticket = ticket_of(self.request, table, run, outcome.metrics)
         status: Status = "committed" if is_done else "unchanged"
-        return self._with_side_rows(
-            replace(
-                self._result("dry_run" if is_dry else status, outcome.metrics),
-                base_snapshot_id=table.snapshot_id,
-                new_snapshot_id=outcome.snapshot_id,
-                partitions=outcome.partitions[:_NAMED_PARTITIONS],
-                partition_metrics=outcome.by_partition[:_NAMED_PARTITIONS],
-                schema_changes=tuple(map(str, run.table.schema_changes)),
-                ticket=ticket,
-                plan=outcome.plan,
-            )
+        result = replace(
+            self._result("dry_run" if is_dry else status, outcome.metrics),
+            base_snapshot_id=table.snapshot_id,
+            new_snapshot_id=outcome.snapshot_id,
+            partitions=outcome.partitions[:_NAMED_PARTITIONS],
+            partition_metrics=outcome.by_partition[:_NAMED_PARTITIONS],
+            schema_changes=tuple(map(str, run.table.schema_changes)),
+            ticket=ticket,
+            plan=outcome.plan,
         )
+        return self._with_side_rows(result, outcome.side)
 
-    def _with_side_rows(self, result: JobResult) -> JobResult:
-        """``result`` of a run, when other tables have what it left for them."""
+    def _with_side_rows(self, result: JobResult, alone: tuple[SideOutput, ...]) -> JobResult:
+        """``result`` of a run, when other tables have what it left for them.
+
+        ``alone``: what no snapshot names.
+        """
         snapshot_id, guards = result.new_snapshot_id, self.request.guards
-        if guards is None or not guards.side_tables or snapshot_id is None:
+        if guards is None or not guards.side_tables:
             return result
+        if snapshot_id is None:
+            self._side.publish_alone(alone)
+            return replace(result, side_outputs=alone)
         commit = self._published(
             self.connector.metadata.load_table(self.request.table), snapshot_id
         )

@@ -41,7 +41,8 @@ class StatementOutcome:
     """What a statement did, or would do; ``snapshot_id`` is None if nothing was committed.
 
     ``partitions`` are the names of the changed partitions; ``by_partition`` says what a dry run
-    would change in each. ``plan``: what it would do at most, if it was only planned.
+    would change in each. ``plan``: what it would do at most, if it was only planned. ``side``: what
+    it leaves for other tables without a snapshot that names it.
     """
 
     snapshot_id: int | None
@@ -49,6 +50,7 @@ class StatementOutcome:
     partitions: tuple[str, ...] = ()
     by_partition: tuple[PartitionMetrics, ...] = ()
     plan: PlanReport | None = None
+    side: tuple[SideOutput, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
