@@ -15,12 +15,12 @@ from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.engine.job.statement_job import Job
 from tests.conformance.behaviour import (
     Behaviour,
+    by_source,
     delete,
     insert,
     insert_all,
     matched,
     not_matched,
-    by_source,
     update_all,
 )
 from tests.conformance.check import readable, request_of

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contract.statements import MergeSpec
-from tests.support.audited_tables import _MERGE, KINDS, AuditedTable
+from tests.support.audited_tables import KINDS, AuditedTable
 from tests.support.killed_jobs import Steps
 
 _OPERATIONS = 6
@@ -46,12 +45,11 @@ def test_a_kill_at_each_step(
     last: int, behind: bool, kind: str, spark: SparkSession, tmp_path: Path
 ) -> None:
     table = AuditedTable(spark, kind, tmp_path)
-    spec = MergeSpec("s", "t.id = s.id", _MERGE, "t", "s")
-    first = table.tried(table.request("first", spec, "(1, 'a', 1), (2, 'a', 1), (3, 'a', 1)"), 1)
+    first = table.tried(table.merge("first", "(1, 'a', 1), (2, 'a', 1), (3, 'a', 1)"), 1)
     assert first is not None
     before, had = table.rows(), table.audit()
     assert len(had) == 3
-    request = table.request("op", spec, "(1, 'b', 0), (2, 'b', 1), (4, 'b', 1)")
+    request = table.merge("op", "(1, 'b', 0), (2, 'b', 1), (4, 'b', 1)")
 
     steps = Steps(last, behind=behind)
     result = table.tried(request, 1, steps)

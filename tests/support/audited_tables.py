@@ -107,6 +107,12 @@ class AuditedTable:
             return rows_of(catalog.load_table((name.database, name.table)))
         return read(self.open(), name)
 
+    def merge(self, operation_id: str, source: str, task: str = "") -> JobRequest:
+        """A MERGE that deletes, updates and inserts."""
+        spec = MergeSpec("s", "t.id = s.id", _MERGE, "t", "s")
+        request = self.request(operation_id, spec, source)
+        return replace(request, origin=replace(request.origin, task_id=task or operation_id))
+
     def request(self, operation_id: str, statement: Any, source: str = "") -> JobRequest:
         """A statement of a task; ``source``: rows of id, v and n, as VALUES has them."""
         sources = ()

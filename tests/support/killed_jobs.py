@@ -37,10 +37,14 @@ class Killed(BaseException):
 
 @dataclass
 class Steps:
-    """Counts steps; the driver dies at number ``last``: before it, or ``behind`` it."""
+    """Counts steps; the driver dies at number ``last``: before it, or ``behind`` it.
+
+    ``only``: of the steps of this name.
+    """
 
     last: int
     behind: bool = False
+    only: str = ""
     count: int = 0
     names: list[str] = field(default_factory=list)
     is_dead: bool = False
@@ -53,7 +57,8 @@ class Steps:
                 raise Killed
             self.count += 1
             self.names.append(name)
-            is_last = self.count == self.last
+            count = self.names.count(self.only) if self.only else self.count
+            is_last = count == self.last and name.endswith(self.only)
             if is_last and not self.behind:
                 self._die()
             found = do(*args, **kwargs)
