@@ -29,7 +29,7 @@ setup: ## Make both environments from the locks (done by the other commands too)
 	.ci/environment $(SPARK_VENV) requirements/spark.txt $$(.ci/java)
 
 .PHONY: demo
-demo: setup setup-classes ## Run real merges through Airflow and Spark into a real table
+demo: setup ## Run real merges through Airflow and Spark into a real table
 	@$(VENV)/bin/python -m dags_examples.demo
 
 # Not part of setup: only the cluster tests need it.

@@ -174,6 +174,7 @@ def environment_variables(suite: Suite, work: Path) -> dict[str, str]:
     }
     classes = ENVIRONMENTS["spark"] / ".class-archive"
     variables["AIRFLOW__MERGE__CLASS_ARCHIVE_FOLDER"] = str(classes)
+    variables["AIRFLOW__MERGE__MAKE_CLASS_ARCHIVE"] = "False"
     if suite.environment == "spark":
         variables["PYSPARK_PYTHON"] = str(bin_folder / "python")
         if (classes / "path").exists():

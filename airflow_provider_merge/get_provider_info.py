@@ -180,13 +180,23 @@ def _config() -> dict[str, Any]:
             "class_archive_folder": {
                 "description": (
                     "Folder of archives of Spark's classes. With an archive, a driver on this "
-                    "machine starts some seconds sooner. `python -m airflow_provider_merge "
-                    "class-archive` creates one. Empty: none is used."
+                    "machine starts some seconds sooner. Empty: none is used."
                 ),
                 "version_added": "0.1.0",
                 "type": "string",
                 "example": "/opt/class-archives",
                 "default": "~/.cache/airflow-provider-merge",
+            },
+            "make_class_archive": {
+                "description": (
+                    "Whether the first job of a Spark environment leaves a process of low "
+                    "priority that makes the archive of Spark's classes for the next ones. With "
+                    "False, `python -m airflow_provider_merge class-archive` makes it."
+                ),
+                "version_added": "0.1.0",
+                "type": "boolean",
+                "example": "False",
+                "default": "True",
             },
             "allow_code_in_sql": {
                 "description": (

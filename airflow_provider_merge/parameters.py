@@ -55,7 +55,7 @@ class ParameterOperator(NamesItsTask, BaseOperator):
     changes every row. ``unusable_defaults``: which values of ``default_args`` mean something to
     other operators only, and are ignored. ``rendered_like``: template fields that hold parameters,
     with the name that errors give them. ``document_parameters``: an expression in them may be a
-    dict or a list.
+    dict or a list; ``nested_documents``: the same of what parameters have below such a name.
     """
 
     parameter_names: ClassVar[frozenset[str]] = frozenset()
@@ -65,6 +65,7 @@ class ParameterOperator(NamesItsTask, BaseOperator):
     unusable_defaults: ClassVar[Mapping[str, Callable[[Any], bool]]] = {}
     rendered_like: ClassVar[Mapping[str, str]] = {}
     document_parameters: ClassVar[frozenset[str]] = frozenset()
+    nested_documents: ClassVar[frozenset[str]] = frozenset()
 
     given: set[str]
     from_defaults: set[str]
@@ -75,6 +76,8 @@ class ParameterOperator(NamesItsTask, BaseOperator):
         self.render_template_as_native_obj = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
+        for base in reversed(cls.__bases__):
+            cls.remedies = {**getattr(base, "remedies", {}), **cls.remedies}
         for kind in ("parameter_names", "text_parameters"):
             inherited = (getattr(base, kind, ()) for base in cls.__bases__)
             setattr(cls, kind, frozenset().union(*inherited))
@@ -121,7 +124,14 @@ class ParameterOperator(NamesItsTask, BaseOperator):
             self.render_template, context=context, jinja_env=jinja_env, seen_oids=seen_oids
         )
         if isinstance(content, dict):
-            return {key: rendered_part(render, each, f".{key}") for key, each in content.items()}
+            own = jinja_env and with_documents(jinja_env)
+            of_document = functools.partial(render, jinja_env=own)
+            return {
+                key: rendered_part(
+                    of_document if key in self.nested_documents else render, each, f".{key}"
+                )
+                for key, each in content.items()
+            }
         if content.__class__ in (list, tuple):
             parts = enumerate(content)
             return [rendered_part(render, each, f"[{index}]") for index, each in parts]

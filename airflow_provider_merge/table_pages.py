@@ -27,7 +27,7 @@ def page_before(conn_id: str, table: TableName) -> str:
 def page_of_result(conn_id: str, request: JobRequest, result: JobResult) -> str:
     """What the task did: the table at its snapshot, or what a dry run would do."""
     table = request.table
-    if result.status == "dry_run":
+    if result.is_dry:
         return page_of_preview(request)
     if result.maintenance is not None:
         return _table(conn_id, table, tab="care")

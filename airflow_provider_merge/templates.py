@@ -120,4 +120,6 @@ def chosen_later(value: Any) -> bool:
         parts.append(action.get("kind"))
     named = value.get("sources")
     inner = list(named.values()) if isinstance(named, dict) else [named]
+    if isinstance(value.get("source"), dict):
+        inner.append(value["source"])
     return any(is_template(part) for part in parts) or any(chosen_later(each) for each in inner)

@@ -44,7 +44,7 @@ with DAG(
         "max_deleted_rows": 100,
     },
 ) as dag:
-    preview = MergeIntoOperator(task_id="preview", dry_run=True)
+    preview = MergeIntoOperator(task_id="preview", dry_run=True, preview_rows=20)
     approval = ApprovalOperator(
         task_id="approval",
         subject="Merge into shop.orders?",

@@ -118,7 +118,7 @@ def airflow_environment(places: Places) -> dict[str, str]:
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(spark),
         "AIRFLOW_VAR_FLIGHTS_CSV": str(places.csv),
         "AIRFLOW__MERGE__SPARK_ENV": str(places.spark_env),
-        # `make demo` has made one there.
+        # The first job leaves one there.
         "AIRFLOW__MERGE__CLASS_ARCHIVE_FOLDER": str(places.spark_env / ".class-archive"),
         "NO_COLOR": "1",
         "PYTHONPATH": str(PROJECT),

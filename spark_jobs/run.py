@@ -26,6 +26,7 @@ from spark_jobs.engine.job.maintenance_job import MaintenanceJob
 from spark_jobs.engine.job.query_job import QueryJob
 from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.job.statement_runs import preview_place
 from spark_jobs.engine.job.undo_job import UndoJob
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.operations import OperationLog
@@ -87,6 +88,7 @@ def _job(
     statement = request.statement
     kind = next(each for each in _JOBS if isinstance(statement, each.statements))
     reads_changes = request.guards is not None and request.guards.reads_changes
+    reads_changes |= preview_place(request) is not None
     if spark is None and (reads_changes or not isinstance(statement, kind.without_session)):
         problem, remedy = "needs a Spark session", f"Start the job without {NO_SESSION}."
         refusal = RequestError(ErrorCode.REQUEST_INVALID, problem, remedy, (statement.kind,))

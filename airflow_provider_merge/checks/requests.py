@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Final
 from airflow_provider_merge.checks.files import file_columns, require_files
 from airflow_provider_merge.checks.queries import check_query, query_columns
 from airflow_provider_merge.checks.relations import Relation
+from airflow_provider_merge.checks.row_checks import check_row_checks
 from airflow_provider_merge.checks.statements import StatementCheck
 from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
+from spark_jobs.contract.row_checks import RowCheck
 from spark_jobs.contract.side_outputs import AUDIT_COLUMNS, table_text
 from spark_jobs.contract.source_names import source_text
 from spark_jobs.contract.statements import RowStatement
@@ -52,8 +55,9 @@ class MetadataCheck:
         sources: Sequence[Source],
         *,
         widens: bool = False,
+        checks: Sequence[RowCheck] = (),
     ) -> None:
-        """Check one statement; ``widens``: it has type widening.
+        """Check one statement, and its ``checks`` of rows; ``widens``: it has type widening.
 
         Raises:
             CatalogError: TABLE_NOT_FOUND, WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED,
@@ -74,6 +78,9 @@ class MetadataCheck:
         keys = None if found is None else found.partition_columns
         fixed = () if found is None or not widens else found.key_columns
         StatementCheck(relation, by_name, keys, self.hook.is_reserved, fixed).statement(spec)
+        # What a source adds to the columns is not known here.
+        changed = None if getattr(spec, "schema_evolution", False) else relation.columns
+        check_row_checks(checks, changed, views)
 
     def require_sources(self, sources: Sequence[Source]) -> Mapping[str, Relation]:
         """Check what is read; the sources by lower-case name. Raises as ``require_valid``."""
@@ -118,6 +125,13 @@ class MetadataCheck:
                 return Relation(source.name, label, None)
             found.refuse_source()
             return Relation(source.name, label, found.columns)
+        if isinstance(source, DeduplicatedSource):
+            found_columns = views[source.source.lower()].columns
+            relation = Relation(source.name, label, found_columns)
+            for name in (*source.by, *source.order_by):
+                if found_columns is not None and not relation.find(name):
+                    raise relation.not_found(name, "deduplicate")
+            return relation
         if isinstance(source, SqlSource):
             check_query(source.query, views, f"query of {label}")
             return Relation(source.name, label, query_columns(source.query, views))

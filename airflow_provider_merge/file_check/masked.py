@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-_EXPRESSION: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _BLOCK: Final = re.compile(r"\{[%#]")
 
 
@@ -29,10 +28,11 @@ def masked(text: str) -> MaskedText | None:
     if _BLOCK.search(text):
         return None
     templates: dict[str, str] = {}
-
-    def word(found: re.Match[str]) -> str:
-        name = f"t{len(templates):x}".ljust(len(found[0]), "_")
-        templates[name] = found[0]
-        return name
-
-    return MaskedText(_EXPRESSION.sub(word, text), templates)
+    parts, end = [], 0
+    while (start := text.find("{{", end)) >= 0 and (close := text.find("}}", start + 2)) >= 0:
+        template = text[start : close + 2]
+        word = f"t{len(templates):x}".ljust(len(template), "_")
+        templates[word] = template
+        parts += [text[end:start], word]
+        end = close + 2
+    return MaskedText("".join((*parts, text[end:])), templates)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -61,7 +60,7 @@ def _told(verdict: Verdict, *, is_query: bool) -> Iterator[str]:
 
 
 def _refusal(error: JobError) -> Iterator[str]:
-    message = re.sub(r"\s*\n\s*", " ", error.message)
+    message = " ".join(filter(None, map(str.strip, error.message.split("\n"))))
     yield f"    {error.code.name}: {message}"
     if error.remedy:
         yield f"    Remedy: {error.remedy}"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_merge.sql.schemas import columns_of_schema
+from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.request import FileSource, Source, SqlSource
@@ -57,7 +58,9 @@ class Relations:
 
     def queries(self) -> dict[str, str]:
         """The sources that are queries, by name."""
-        return {each.name: each.query for each in self.sources if isinstance(each, SqlSource)}
+        found = {each.name: each.query for each in self.sources if isinstance(each, SqlSource)}
+        narrowed = (each for each in self.sources if isinstance(each, DeduplicatedSource))
+        return found | {each.name: f"SELECT * FROM {each.source}" for each in narrowed}
 
     def spelling(self, text: str) -> dict[str, str]:
         """How names are written, by their lower case: in the schemas, else in the statement."""

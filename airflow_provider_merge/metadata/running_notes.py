@@ -15,12 +15,14 @@ from spark_jobs.contract.lifetimes import ABANDONED_AFTER
 from spark_jobs.contract.operation_files import (
     FOLDER,
     operation_of_running,
+    preview_path,
     result_path,
     running_path,
 )
 from spark_jobs.contract.progress_note import SILENT_AFTER, ProgressNote, catalog_mark
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.row_preview import RowPreview
 from spark_jobs.errors import JobError
 
 # For so many seconds, the notes are read once for all tables, and the folder is listed once: or for
@@ -101,6 +103,23 @@ class RunningNotes:
             if result is not None and result.target.lower() == str(table).lower():
                 return result
         return None
+
+    def row_preview(self, operation_id: str, table: TableName) -> RowPreview | None:
+        """The rows that a dry run on a table has kept; None: there are none.
+
+        Raises:
+            JobError: as ``of_table``, or they cannot be understood.
+        """
+        path = f"{self._workspace}/{preview_path(operation_id)}"
+        with reaching(self._workspace, "workspace"):
+            text = read_text(path, self.options)
+        if text is None:
+            return None
+        found = RowPreview.from_json(text)
+        is_of_table = found.table.lower() == str(table).lower()
+        # Catalogs may share a workspace.
+        is_own = is_of_table and found.catalog == catalog_mark(self.catalog)
+        return found if is_own else None
 
     def _is_at_work(self, running: Running, table: TableName) -> bool:
         """Whether a statement is one on the table, and has left no result."""

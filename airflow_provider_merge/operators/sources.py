@@ -6,7 +6,7 @@ write the dicts yourself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from airflow.sdk.definitions._internal.types import NOTSET, ArgNotSet
@@ -51,6 +51,28 @@ def table_source(table: str) -> dict[str, Any]:
 def sql_source(query: str, *, sources: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     """A Spark SQL query; it uses the keys of ``sources`` like tables."""
     return {"kind": "sql", "query": query, "sources": _plain(sources)}
+
+
+def deduplicate(
+    source: Mapping[str, Any],
+    *,
+    by: Sequence[str],
+    order_by: Sequence[str] | ArgNotSet = NOTSET,
+    tie: str | ArgNotSet = NOTSET,
+) -> dict[str, Any]:
+    """One row for each key of a source: of several, the last.
+
+    ``by`` are the columns of the key; the row with the greatest values in ``order_by`` is kept.
+    ``tie``, of different rows with equal values there: ``fail`` (the default), or keep ``any``.
+    NULL in any of these columns is an error. Guide: docs/sources.md.
+    """
+    given = {"order_by": order_by, "tie": tie}
+    return {
+        "kind": "deduplicated",
+        "source": _plain(source),
+        "by": by,
+        **{name: value for name, value in given.items() if not isinstance(value, ArgNotSet)},
+    }
 
 
 def _plain(value: Any) -> Any:

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -163,6 +163,22 @@ def statement_parameters() -> frozenset[str]:
 def default_parameters() -> frozenset[str]:
     """Those of which ``default_args`` may have a value: one text is not that of all statements."""
     return statement_parameters() - {"sql"}
+
+
+def require_of_task(parameters: Iterable[str], known: Iterable[str]) -> None:
+    """Check that a task of statements is given no parameter of one of them.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming the parameter.
+    """
+    for name in parameters:
+        if name in statement_parameters().difference(known):
+            raise invalid(
+                name,
+                "belongs to a statement",
+                f"Give it to one of the list: sql_statement('orders', 'sql/orders.sql', {name}=...)"
+                "; those that default_args has belong to all statements which know them.",
+            )
 
 
 def listed_statement(statement: Any, index: int) -> ListedStatement:

@@ -11,10 +11,12 @@ from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
 from airflow_provider_merge.links import TABLE_PAGE
+from airflow_provider_merge.operators._shared.approval import APPROVED, PLAN
 from airflow_provider_merge.operators._shared.asset_events import TableChange, emit_events
 from airflow_provider_merge.operators._shared.batch_outcome import BatchOutcome, batch_outcome
 from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
 from airflow_provider_merge.operators._shared.measured import measuring
+from airflow_provider_merge.operators._shared.misspelt import refuse_misspelt
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id
 from airflow_provider_merge.operators._shared.outcome import settle_task
 from airflow_provider_merge.operators._shared.pages import pages_of_result
@@ -34,6 +36,7 @@ from airflow_provider_merge.operators.statement_list import (
     listed_statement,
     of_statement,
     operator_of,
+    require_of_task,
 )
 from airflow_provider_merge.submit.surroundings import shares_local_files
 from airflow_provider_merge.table_pages import page_before, page_of_result
@@ -92,6 +95,7 @@ class StatementsOperator(SqlScriptsOperator):
         "statements": "json",
     }
     rendered_like: ClassVar[Mapping[str, str]] = {"statement_defaults": "default_args"}
+    nested_documents: ClassVar[frozenset[str]] = frozenset({APPROVED})
 
     def __init__(
         self,
@@ -103,6 +107,8 @@ class StatementsOperator(SqlScriptsOperator):
         after_ended_try: str = "skip",
         **kwargs: Any,
     ) -> None:
+        require_of_task(kwargs, self.template_fields)
+        refuse_misspelt(kwargs.get("default_args"), default_parameters())
         super().__init__(**kwargs)
         # Those of the DAG, its task groups and the task that belong to statements.
         self.statement_defaults = {
@@ -368,7 +374,11 @@ class StatementsOperator(SqlScriptsOperator):
         return whole_number("max_parallel", self.max_parallel) or 1
 
     def _is_dry_run(self) -> bool:
-        return flag("dry_run", cast("bool | str", self.dry_run))
+        value = cast("bool | str", self.dry_run)
+        if str(value).strip().lower() == PLAN:
+            problem = f"{value!r} is for the operator of one statement"
+            raise invalid("dry_run", problem, "Write True, or plan each statement in its own task.")
+        return flag("dry_run", value)
 
 
 def _changes(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from airflow.sdk import TaskGroup
@@ -14,16 +15,21 @@ from airflow_provider_merge.operators._groups.branch_tasks import (
     BranchStatementsOperator,
     PublishOperator,
 )
-from airflow_provider_merge.operators._shared.sql_parameter import names_sql_file
+from airflow_provider_merge.operators._shared.sql_parameter import names_sql_file, of_parameter
 from airflow_provider_merge.operators.branches import (
     CreateBranchOperator,
     DeleteBranchOperator,
     FastForwardOperator,
 )
-from airflow_provider_merge.operators.statement_list import ListedStatement, listed_statement
-from airflow_provider_merge.sql.parser import parse_statement
+from airflow_provider_merge.operators.query import QueryOperator
+from airflow_provider_merge.operators.statement_list import (
+    ListedStatement,
+    listed_statement,
+    require_of_task,
+)
+from airflow_provider_merge.sql.parser import ParsedStatement, parse_statement
 from airflow_provider_merge.table_names import parse_table_name
-from airflow_provider_merge.task_errors import naming_task
+from airflow_provider_merge.task_errors import naming_task, place_of_task
 from airflow_provider_merge.templates import (
     PLACEHOLDER,
     has_template,
@@ -34,6 +40,7 @@ from airflow_provider_merge.templates import (
 from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.statements import created_table
 from spark_jobs.errors import JobError
 
 Check = str | Mapping[str, Any]
@@ -100,13 +107,14 @@ class WriteAuditPublish(TaskGroup):
                     problem = "is not for the tasks of the group, which belong together"
                     raise invalid(name, problem, "Give it to a task in front of the group.")
             _require_branch(branch)
+            require_of_task(parameters, (*_OF_STATEMENTS, *QueryOperator.template_fields))
             named = _checks(checks)
             tables = _targets(statements, targets)
         common = {name: each for name, each in parameters.items() if name not in _OF_STATEMENTS}
         # Nothing is published behind a check that failed, whatever default_args say.
         common["trigger_rule"] = "all_success"
         own = {name: each for name, each in parameters.items() if name in _OF_STATEMENTS}
-        with self:
+        with self, _naming_group(group_id):
             begun = [_Line(table, branch, len(tables) > 1, common) for table in tables]
             write = BranchStatementsOperator(
                 task_id="write",
@@ -117,10 +125,11 @@ class WriteAuditPublish(TaskGroup):
                 **common,
                 **own,
             )
-            audits = [
-                BranchQueryOperator(task_id=name, branch=branch, targets=tables, **query, **common)
-                for name, query in named.items()
-            ]
+            audits = []
+            for name, (place, query) in named.items():
+                of_check: dict[str, Any] = {"branch": branch, "targets": tables, **query, **common}
+                with _naming_check(place):
+                    audits.append(BranchQueryOperator(task_id=name, **of_check))
             for line in begun:
                 line.create >> write
             write >> audits
@@ -181,6 +190,24 @@ class _Line:
             self.delete.as_teardown(setups=[self.create])
 
 
+@contextmanager
+def _naming_group(group_id: str) -> Iterator[None]:
+    """Errors of the tasks inside name the group, which is what people wrote."""
+    try:
+        yield
+    except JobError as error:
+        raise error.at(place_of_task(group_id), *error.places[1:]) from None
+
+
+@contextmanager
+def _naming_check(place: str) -> Iterator[None]:
+    """Errors of the task of a check name the check."""
+    try:
+        yield
+    except JobError as error:
+        raise error.at(*error.places[:1], place, *error.places[1:]) from None
+
+
 def _require_branch(branch: Any) -> None:
     if is_template(branch):
         return
@@ -190,8 +217,8 @@ def _require_branch(branch: Any) -> None:
         raise invalid("branch", f"{MAIN_BRANCH} is the branch that every table has")
 
 
-def _checks(checks: Any) -> dict[str, dict[str, Any]]:
-    """The parameters of each query, by the ids of tasks."""
+def _checks(checks: Any) -> dict[str, tuple[str, dict[str, Any]]]:
+    """The place and the parameters of each query, by the ids of tasks."""
     if isinstance(checks, Mapping):
         pairs = [(str(name), each) for name, each in checks.items()]
     elif isinstance(checks, list | tuple):
@@ -201,7 +228,10 @@ def _checks(checks: Any) -> dict[str, dict[str, Any]]:
         raise invalid("checks", problem, "Write the DAG's checks in the DAG file.")
     if not pairs:
         raise invalid("checks", "there is none", "Without a check, use StatementsOperator.")
-    return {f"check_{_UNSAFE.sub('_', name)}": _query(name, each) for name, each in pairs}
+    return {
+        f"check_{_UNSAFE.sub('_', name)}": (f"checks[{name}]", _query(name, each))
+        for name, each in pairs
+    }
 
 
 def _query(name: str, check: Any) -> dict[str, Any]:
@@ -256,6 +286,13 @@ def _changing(statement: Any, at: int) -> Any:
             f"{listed['operation']!r} cannot be done on a branch",
             f"Run it in a task before the group; on branches: {', '.join(_OPERATIONS)}.",
         )
+    parsed = _parsed(listed)
+    if parsed is not None and created_table(parsed.statement) is not None:
+        raise invalid(
+            f"statement {listed['name']!r}",
+            "CREATE TABLE cannot be done on a branch: a table that is not there has none",
+            "Make the table in a task before the group, and write INSERT INTO here.",
+        )
     return listed
 
 
@@ -272,16 +309,28 @@ def _target(statement: Any, at: int) -> TableName:
 
 
 def _named(statement: Mapping[str, Any]) -> TableName | None:
-    sql, target = statement.get("sql"), statement.get("target")
+    target, parsed = statement.get("target"), _parsed(statement)
     if target is not None:
         return None if is_template(target) else parse_table_name(target, "target")
-    database = statement.get("database")
+    return parsed.target if parsed is not None and is_known_name(parsed.target) else None
+
+
+def _parsed(statement: Mapping[str, Any]) -> ParsedStatement | None:
+    """The text of a statement, read with words for its templates; None: it cannot be yet.
+
+    Raises:
+        JobError: it is wrong, and has no templates that could make it right.
+    """
+    sql, sources = statement.get("sql"), statement.get("sources")
     text = with_words(sql) if isinstance(sql, str) and not names_sql_file(sql) else None
-    if text is None or has_template(statement.get("sources")):
+    if text is None or has_template(sources):
         return None
+    database = statement.get("database")
     try:
-        sources = tuple(statement.get("sources") or ())
-        found = parse_statement(text, sources, PLACEHOLDER if is_template(database) else database)
-    except JobError:
-        return None  # the task says what is wrong
-    return found.target if is_known_name(found.target) else None
+        with of_parameter("sql"):
+            known = PLACEHOLDER if is_template(database) else database
+            return parse_statement(text, tuple(sources or ()), known)
+    except JobError as error:
+        if text != sql or is_template(database):
+            return None  # the rendered text decides
+        raise error.within(f"statement {statement['name']!r}") from None

@@ -112,13 +112,17 @@ def parse_view(
     return ParsedQuery(cast("SqlSource", query).query, named, frozenset(views.read))
 
 
-def read_names(text: SqlText, source_names: Iterable[str]) -> tuple[str, list[TableName]]:
+def read_names(
+    text: SqlText, source_names: Iterable[str], database: str
+) -> tuple[str, list[TableName]]:
     """The one query of a text, and the tables that it reads beside the sources of these names.
+
+    ``database`` is that of tables which are named without one.
 
     Raises:
         RequestError, NotSupportedError: as ``parse_statement`` does.
     """
-    *tables, query = _read_query(text, source_names, None, "").sources
+    *tables, query = _read_query(text, source_names, database, "").sources
     named = [each.table for each in tables if isinstance(each, TableSource)]
     return cast("SqlSource", query).query, named
 

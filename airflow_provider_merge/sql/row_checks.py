@@ -5,14 +5,18 @@ Columns are looked up in the job, before any data is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from typing import Final
 
+from airflow_provider_merge.sql.check_meaning import require_meaning
 from airflow_provider_merge.sql.lexer import Token
 from airflow_provider_merge.sql.parser import read_names
 from airflow_provider_merge.sql.text import SqlText
+from spark_jobs.contract.request import TableName
 from spark_jobs.contract.row_checks import CHECKED_VIEWS
-from spark_jobs.errors import ErrorCode
+from spark_jobs.errors import ErrorCode, JobError
 
 # Functions of Spark with other values in each call, or at each time.
 _CALLS: Final = (
@@ -22,6 +26,11 @@ _CALLS: Final = (
 )
 # Those of them that are called without parentheses.
 _WORDS: Final = ("CURRENT_DATE", "CURRENT_TIMESTAMP", "CURRENT_TIME", "LOCALTIMESTAMP")
+# What stands before a literal that may be one of Spark's names for a time.
+_TIMES: Final = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ")
+_NOW: Final = re.compile(r"""[rR]?['"]\s*(?:now|today|tomorrow|yesterday)\b""", re.IGNORECASE)
+# The database of names that are written without one.
+_NO_DATABASE: Final = "no database"
 
 
 def checked_query(sql: str, source_names: Iterable[str] | None) -> str:
@@ -38,17 +47,29 @@ def checked_query(sql: str, source_names: Iterable[str] | None) -> str:
     names = source_names
     if names is None:
         names = {token.name for token in text.tokens if token.is_name}
-    query, tables = read_names(text, (*CHECKED_VIEWS, *names))
+    known = (*CHECKED_VIEWS, *names)
+    query, tables = read_names(text, known, _NO_DATABASE)
     for table in tables:
-        raise text.error(
-            0,
-            f"a check cannot read the table {table}",
-            "It reads changes, new_rows, target and the statement's sources, by their names; make "
-            "the table a source: table_source(...).",
-            ErrorCode.REQUEST_INVALID,
-        )
+        raise _unknown(text, table, CHECKED_VIEWS if source_names is None else known)
     _refuse_chance(text)
+    require_meaning(query, text)
     return query
+
+
+def _unknown(text: SqlText, table: TableName, known: Sequence[str]) -> JobError:
+    """The error for a name that a check cannot read; ``known`` are those that it can."""
+    is_named = table.database != _NO_DATABASE
+    name = str(table) if is_named else table.table
+    close = get_close_matches(table.table.lower(), [each.lower() for each in known], n=1)
+    guess = f"Did you mean {close[0]}? " if close else ""
+    same = (each.start for each in text.tokens if each.is_name and each.name == table.table)
+    return text.error(
+        next(same, 0),
+        f"a check cannot read {name}",
+        f"{guess}It reads {', '.join(known)}. Make another table a source of the statement: "
+        f"sources={{'{table.table}': table_source('{name if is_named else f'db.{name}'}')}}.",
+        ErrorCode.REQUEST_INVALID,
+    )
 
 
 def _refuse_chance(text: SqlText) -> None:
@@ -56,11 +77,14 @@ def _refuse_chance(text: SqlText) -> None:
     for index, token in enumerate(tokens[:-1]):
         if _is_part(tokens, index):
             continue
-        is_call = tokens[index + 1].is_symbol("(") and token.is_word(*_CALLS)
-        if is_call or token.is_word(*_WORDS, "TABLESAMPLE"):
+        behind = tokens[index + 1]
+        is_call = behind.is_symbol("(") and token.is_word(*_CALLS)
+        is_now = token.is_word(*_TIMES) and behind.kind == "string" and _NOW.match(behind.text)
+        if is_call or is_now or token.is_word(*_WORDS, "TABLESAMPLE"):
+            written = f"{token.text} {behind.text}" if is_now else token.text
             raise text.error(
                 token.start,
-                f"{token.text} is not deterministic: rows that pass now may fail later",
+                f"{written} is not deterministic: rows that pass now may fail later",
                 "Compare with a column or a constant; {{ ds }} and the like are rendered.",
                 ErrorCode.EXPRESSION_NOT_ALLOWED,
             )

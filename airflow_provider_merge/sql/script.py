@@ -27,7 +27,7 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode
 
 # What spark-sql replaces in a text, also inside of strings.
-_VARIABLE: Final = re.compile(r"\$\{[^}\s]*\}")
+_VARIABLE: Final = re.compile(r"\$\{[^{}\s]*\}")
 # Statements that change rows; what they mean, their own parser reads.
 _DROP: Final = "drop_table"
 _TIME_ZONE: Final = JobOptions().session_time_zone

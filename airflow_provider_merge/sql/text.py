@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from airflow_provider_merge.sql.lexer import LexicalError, Token, option_hints, tokenize
 from spark_jobs.errors import ErrorCode, JobError, NotSupportedError, error_of
 
-_SETTING = re.compile(r"(?:^|[;\n])\s*SET\s[^;\n]*\Z", re.IGNORECASE)
+_SETTING = re.compile(r"\s*SET\s", re.IGNORECASE)
 _CLOSING = {"(": ")", "[": "]"}
 _DEEPEST = 200
 _EXCERPT = 40
@@ -65,7 +65,8 @@ class SqlText:
         try:
             self.tokens = tokenize(self.text)
         except LexicalError as error:
-            if _SETTING.search(self.text[: error.offset]):
+            before = self.text[: error.offset]
+            if _SETTING.match(before, 1 + max(before.rfind(";"), before.rfind("\n"))):
                 # A value may be a secret: what stands there is not shown.
                 problem = f"{self.where(error.offset)}: {error.problem}"
                 remedy = "Put the value of SET in quotes, or leave the SET out."

@@ -8,7 +8,6 @@ Here it is looked for under a name made of both, so that an old one is not even 
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import re
 import stat
@@ -19,8 +18,6 @@ from pathlib import Path
 from airflow_provider_merge.submit.java import HOME, java_of
 from airflow_provider_merge.submit.linked_home import home_in, is_home
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
-
-log = logging.getLogger(__name__)
 
 CLASS_PATH = "spark.driver.extraClassPath"
 OPTIONS = "SPARK_SUBMIT_OPTS"
@@ -47,23 +44,26 @@ class NoArchiveError(Exception):
     """Drivers start without an archive; the text says why."""
 
 
+class MissingArchiveError(NoArchiveError):
+    """There is none yet, or not a whole one: to make one helps."""
+
+
 def usable_archive(
     folder: Path,
     environment: SparkEnvironment,
     conf: Mapping[str, str],
     variables: Mapping[str, str],
-) -> ClassArchive | None:
-    """The archive in ``folder`` for a driver with these settings; why there is none is logged."""
-    try:
-        _require_no_other_choice(environment, conf, variables)
-        return archive_in(folder, archive_key(environment, variables))
-    except NoArchiveError as error:
-        log.info(
-            "Java starts without an archive of Spark's classes: %s. To make one: "
-            "python -m airflow_provider_merge class-archive",
-            error,
-        )
-        return None
+) -> ClassArchive:
+    """The archive in ``folder`` for a driver with these settings.
+
+    Raises:
+        NoArchiveError: the driver starts without.
+    """
+    _require_no_other_choice(environment, conf, variables)
+    key = archive_key(environment, variables)
+    if not folder.exists():
+        raise MissingArchiveError(f"there is no folder {folder}")
+    return archive_in(folder, key)
 
 
 def archive_key(environment: SparkEnvironment, variables: Mapping[str, str]) -> str:
@@ -103,16 +103,16 @@ def archive_in(folder: Path, key: str) -> ClassArchive:
     require_own(folder)
     paths = sorted(folder.glob(f"spark-{key}-*.jsa"))
     if not paths:
-        raise NoArchiveError(f"{folder} has none for this Java and Spark")
+        raise MissingArchiveError(f"{folder} has none for this Java and Spark")
     path = paths[-1]
     about = path.lstat()
     if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid() or about.st_mode & 0o077:
         raise NoArchiveError(f"{path} is not a file of this user alone")
     if path.name != archive_name(key, about.st_size):
-        raise NoArchiveError(f"{path} was cut off")
+        raise MissingArchiveError(f"{path} was cut off")
     home = home_in(folder, key)
     if not is_home(home):
-        raise NoArchiveError(f"{home} is missing")
+        raise MissingArchiveError(f"{home} is missing")
     return ClassArchive(path, home)
 
 

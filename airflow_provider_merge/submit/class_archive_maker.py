@@ -27,6 +27,7 @@ from airflow_provider_merge.submit.locales import utf8_variables
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 
 _UNFINISHED = ".unfinished"
+_LOCK = ".lock"
 _LAST_LINES = 20
 
 
@@ -61,6 +62,18 @@ def make(
     return archive_in(folder, key).path, True
 
 
+def is_being_made(folder: Path) -> bool:
+    """Whether a maker works in the folder; raises OSError."""
+    descriptor = os.open(folder / _LOCK, os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def _make(
     environment: SparkEnvironment, unfinished: ClassArchive, variables: Mapping[str, str], key: str
 ) -> None:
@@ -79,7 +92,7 @@ def _make(
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """While no other maker works in the folder; a killed one holds nothing."""
-    descriptor = os.open(folder / ".lock", os.O_WRONLY | os.O_CREAT, 0o600)
+    descriptor = os.open(folder / _LOCK, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
+from pathlib import Path
 from typing import Any, Final
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -13,11 +15,14 @@ from airflow.providers.common.compat.sdk import AirflowException
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.submit.applications import SparkApplication, announced
+from airflow_provider_merge.submit.background_archive import leave_maker
 from airflow_provider_merge.submit.cancellation import cancel_application
 from airflow_provider_merge.submit.class_archive import (
     CLASS_PATH,
     OPTIONS,
     ClassArchive,
+    MissingArchiveError,
+    NoArchiveError,
     launcher_options,
     usable_archive,
 )
@@ -34,10 +39,16 @@ from airflow_provider_merge.submit.output_lines import OutputLine, output_lines
 from airflow_provider_merge.submit.phases import CLUSTER, START, without_phases
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
-from airflow_provider_merge.submit.surroundings import class_archive_folder, history_server
+from airflow_provider_merge.submit.surroundings import (
+    class_archive_folder,
+    history_server,
+    makes_class_archives,
+)
 from airflow_provider_merge.submit.user_names import user_variables
 from spark_jobs.contract.arguments import ANSWERS, CREDENTIALS, LAUNCHED, VERSIONS_TOLD
 from spark_jobs.contract.batch import JobBatch
+
+log = logging.getLogger(__name__)
 
 # Where the hook keeps what it has read of ids.
 _IDS: Final = ("_yarn_application_id", "_kubernetes_driver_pod", "_kubernetes_application_id")
@@ -94,6 +105,7 @@ class SparkSubmitSubmitter(LocalSubmitter):
         self._application = SparkApplication()
         self._has_ended_elsewhere = False
         self._archive: ClassArchive | None = None
+        self._makes_archive_in: Path | None = None
         self._java: dict[str, str] = {}
 
     def _prepare(
@@ -105,10 +117,8 @@ class SparkSubmitSubmitter(LocalSubmitter):
             variables.update(self._java)
         if not self._cluster:
             require_utf8(variables)
-        folder = class_archive_folder()
-        if folder is not None and environment is not None and not self._cluster:
-            conf = self._settings.conf
-            self._archive = usable_archive(folder, environment, conf, variables)
+        if environment is not None and not self._cluster:
+            self._find_archive(environment, variables)
         hook = self._new_hook(job, files, environment)
         hook.announce, hook.enter = self._announce, job.enter
         hook.history = history_server(self._settings, self._extra)
@@ -117,6 +127,17 @@ class SparkSubmitSubmitter(LocalSubmitter):
         if self._cluster:
             job.note()
         self._hook, self._job = hook, job
+
+    def _find_archive(self, environment: SparkEnvironment, variables: Mapping[str, str]) -> None:
+        folder = class_archive_folder()
+        if folder is None:
+            return
+        try:
+            self._archive = usable_archive(folder, environment, self._settings.conf, variables)
+        except NoArchiveError as error:
+            log.info("Java starts without an archive of Spark's classes: %s", error)
+            if isinstance(error, MissingArchiveError) and makes_class_archives():
+                self._makes_archive_in = folder
 
     def _end_elsewhere(self) -> None:
         if self._has_ended_elsewhere:
@@ -166,6 +187,8 @@ class SparkSubmitSubmitter(LocalSubmitter):
             raise
         finally:
             _close_output(hook)
+        if self._makes_archive_in is not None and environment is not None:
+            leave_maker(self._makes_archive_in, environment, variables)
 
     def _announce(self, application: SparkApplication) -> None:
         self._application = application

@@ -121,6 +121,11 @@ def class_archive_folder() -> Path | None:
     return path
 
 
+def makes_class_archives() -> bool:
+    """Whether the first job of an environment leaves such an archive."""
+    return bool(airflow_conf.getboolean("merge", "make_class_archive", fallback=True))
+
+
 def history_server(settings: SparkSettings, extra: Mapping[str, Any]) -> str:
     """The address of Spark's history server, empty without one.
 

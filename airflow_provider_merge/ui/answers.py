@@ -361,3 +361,28 @@ class Sample(BaseModel):
     columns: list[str]
     left_out: list[str]
     partitions: list[PartitionSample]
+
+
+class PreviewedRow(BaseModel):
+    """A row that a dry run would change, with a text for each column; long texts are cut off.
+
+    ``old`` is None for an inserted row, ``new`` for a deleted one. ``differs``: the positions of
+    the columns that an update changes. ``clause``: the number of the WHEN clause of a MERGE.
+    """
+
+    operation: str
+    clause: int | None
+    old: list[str | None] | None
+    new: list[str | None] | None
+    differs: list[int]
+
+
+class RowPreview(BaseModel):
+    """Rows that a dry run would change, of each operation the first that it found.
+
+    Values are shown only of ``columns``, not of ``left_out``.
+    """
+
+    columns: list[str]
+    left_out: list[str]
+    rows: list[PreviewedRow]

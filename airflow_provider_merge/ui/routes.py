@@ -30,6 +30,7 @@ from airflow_provider_merge.ui.partition_pages import (
     read_days,
     read_partitions,
 )
+from airflow_provider_merge.ui.previews import read_preview
 from airflow_provider_merge.ui.reads import Place
 from airflow_provider_merge.ui.running import OpenNotes, read_operation, read_running
 from airflow_provider_merge.ui.samples import plan_sample, read_sample
@@ -295,3 +296,12 @@ async def sample(asked: RowQuestion, before: SnapshotId, after: SnapshotId) -> a
     planned = await asked.answer(lambda found: plan_sample(found, (int(before), int(after))))
     # Without the table's lock: files take longer than metadata.
     return await asked.in_worker(lambda: read_sample(planned))
+
+
+@router.get("/preview")
+async def preview(asked: RowQuestion, operation_id: OperationId) -> answers.RowPreview | None:
+    """Rows that a dry run would change, old beside new; only for those who may see rows."""
+    notes = asked.service.notes
+    return await asked.in_worker(
+        lambda: read_preview(notes.of(asked.connection), asked.name, operation_id)
+    )

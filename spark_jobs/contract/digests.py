@@ -30,8 +30,8 @@ _ADDED_TO_STATEMENTS: Final = {
 _ADDED_TO_COLUMNS: Final = ("default",)
 # Part of every digest: an option that requests used to have and that was never set.
 _REMOVED_OPTIONS: Final = {"broadcast_limit": 150 * 1024 * 1024}
-# Of options: limits are not what a statement means.
-_LIMITS: Final = ("max_new_partitions",)
+# Of options: limits are not what a statement means, nor is what is shown of it.
+_LIMITS: Final = ("max_new_partitions", "preview_rows")
 
 
 def digest_of(document: dict[str, Any]) -> str:

@@ -26,9 +26,13 @@ _FENCE: Final = ".fence"
 _CLOCK: Final = ".clock"
 _PLAN: Final = ".plan"
 _SIDE: Final = ".rows"
+_PREVIEW: Final = ".preview"
 _RUN: Final = "[0-9a-f]{32}"
 _SCRATCH: Final = re.compile(f".+-{_RUN}")
-_KINDS: Final = (_RESULT, _REFUSED, _NOTE, _BASE, _CHANGE, _RUNNING, _FENCE, _CLOCK, _PLAN)
+_KINDS: Final = (
+    *(_RESULT, _REFUSED, _NOTE, _BASE, _CHANGE, _RUNNING, _FENCE, _CLOCK, _PLAN),
+    _PREVIEW,
+)
 _ENDINGS: Final = "|".join(map(re.escape, _KINDS))
 _MEMORY: Final = re.compile(rf"[\w-]+({_ENDINGS})")
 
@@ -84,6 +88,11 @@ def operation_of_running(name: str) -> str | None:
 def plan_path(operation_id: str) -> str:
     """The file that keeps a task's plan for its retries."""
     return f"{FOLDER}/{operation_id}{_PLAN}"
+
+
+def preview_path(operation_id: str) -> str:
+    """The file that keeps some of the rows that a dry run would change."""
+    return f"{FOLDER}/{operation_id}{_PREVIEW}"
 
 
 def new_clock_name() -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from spark_jobs.contract.checks import require
+from spark_jobs.contract.row_preview import require_preview_rows
 
 Isolation = Literal["serializable", "snapshot"]
 
@@ -23,7 +24,8 @@ class JobOptions:
     rewrites the file; None: the table decides. ``isolation``: which concurrent commits are a
     conflict (rule 12); None is serializable. ``type_widening``: with schema evolution, the table's
     columns get the source's types where these are wider. ``max_new_partitions``: how many
-    partitions the statement may add; None: ``MAX_NEW_PARTITIONS``.
+    partitions the statement may add; None: ``MAX_NEW_PARTITIONS``. ``preview_rows``: of a dry run,
+    how many changed rows of each operation are kept for the page of its task; None: none.
     """
 
     session_time_zone: str = "UTC"
@@ -32,6 +34,7 @@ class JobOptions:
     isolation: Isolation | None = None
     type_widening: bool | None = None
     max_new_partitions: int | None = None
+    preview_rows: int | None = None
 
     def __post_init__(self) -> None:
         require(bool(self.session_time_zone.strip()), "session_time_zone", "is empty")
@@ -40,6 +43,7 @@ class JobOptions:
         require(share is None or 0 <= share <= 1, "rewrite_share", "must be from 0 to 1")
         most = self.max_new_partitions
         require(most is None or most > 0, "max_new_partitions", "must be positive")
+        require_preview_rows(self.preview_rows)
         levels = get_args(Isolation)
         require(
             self.isolation is None or self.isolation in levels,

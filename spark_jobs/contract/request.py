@@ -18,6 +18,7 @@ from spark_jobs.contract.bad_rows import (
 )
 from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.checks import LONGEST_NAME, require
+from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.digests import digest_of, part_digests
 from spark_jobs.contract.file_formats import require_format
 from spark_jobs.contract.guards import Guards
@@ -188,7 +189,7 @@ class SqlSource:
     kind: ClassVar[str] = "sql"
 
 
-Source = FileSource | TableSource | SqlSource
+Source = FileSource | TableSource | SqlSource | DeduplicatedSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +266,9 @@ class JobRequest:
             )
             lowered = [each.lower() for each in names]
             require(lowered.count(name.lower()) == 1, "sources", f"{name} occurs more than once")
+        for index, source in enumerate(self.sources):
+            is_behind = not isinstance(source, DeduplicatedSource) or source.source in names[:index]
+            require(is_behind, f"sources.{source.name}", "stands before the source that it reads")
         made = created_table(self.statement)
         require(
             not (self.dry_run and made is not None),

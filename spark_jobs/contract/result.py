@@ -20,7 +20,7 @@ from spark_jobs.errors import JobError
 
 VERSION = 1
 
-Status = Literal["committed", "unchanged", "failed", "dry_run"]
+Status = Literal["committed", "unchanged", "failed", "dry_run", "planned"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +177,9 @@ class JobResult:
     """The outcome of one job.
 
     ``status``: ``committed`` (a new snapshot), ``unchanged`` (nothing to do, no snapshot),
-    ``dry_run`` (``metrics`` are those that a real run would have, no snapshot) or ``failed``
-    (``error`` is set). Snapshot ids are the table's own; None if there is no snapshot.
+    ``dry_run`` (``metrics`` are those that a real run would have, no snapshot), ``planned`` (the
+    same of a dry run that ends with its ``plan``) or ``failed`` (``error`` is set). Snapshot ids
+    are the table's own; None if there is no snapshot.
     ``partitions`` are the names (``day=2026-01-31/hour=7``) of the first 100 partitions that
     changed, or would change, sorted; empty if the result is reconstructed from a snapshot.
     ``partition_metrics`` says what a dry run would change in each of them.
@@ -192,8 +193,9 @@ class JobResult:
     ``settings`` are the Spark settings that affect results, as fixed by the job. ``warnings`` are
     texts for people. ``phases`` are the first 200 that ended, by the driver's clock; of a job that
     failed, ``metrics`` have the seconds and the attempts. ``ticket``: of a dry run, what can be
-    approved. ``plan``: of a dry run that only plans, instead of counts. ``side_outputs``: the rows
-    that the statement leaves in other tables.
+    approved. ``plan``: of a dry run that only plans, instead of counts. ``row_preview``: a dry run
+    has kept some of the changed rows (``contract.row_preview``). ``side_outputs``: the rows that
+    the statement leaves in other tables.
     """
 
     operation_id: str
@@ -220,8 +222,14 @@ class JobResult:
     ticket: Ticket | None = None
     plan: PlanReport | None = None
     undo: UndoReport | None = None
+    row_preview: bool = False
     side_outputs: tuple[SideOutput, ...] = ()
     version: int = VERSION
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether nothing was changed because that was asked for."""
+        return self.status in ("dry_run", "planned")
 
     @property
     def made_table(self) -> bool:

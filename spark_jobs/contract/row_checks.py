@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from spark_jobs.contract.checks import require
+from spark_jobs.errors import AnalysisError, ErrorCode
 
 # What checks can read besides the statement's sources.
 CHANGES: Final = "changes"
@@ -18,6 +19,8 @@ OPERATION: Final = "operation"
 CLAUSE: Final = "clause"
 OLD: Final = "old"
 NEW: Final = "new"
+# The values of ``operation``.
+CHANGED_OPERATIONS: Final = ("insert", "update", "delete")
 _LONGEST_NAME: Final = 200
 
 
@@ -56,6 +59,15 @@ def require_checkable(checks: Sequence[RowCheck], source_names: Iterable[str]) -
             f"is what checks call {_MEANINGS.get(name.lower(), '')}",
             "Give the source another name.",
         )
+
+
+def always_returns_a_row(check: str) -> AnalysisError:
+    """The error for a check that cannot hold; ``check`` is what people call it."""
+    return AnalysisError(
+        ErrorCode.EXPRESSION_INVALID,
+        f"{check} can never hold: an aggregate without GROUP BY and HAVING always returns a row",
+        "Return the wrong rows themselves, or add what must not be: HAVING count(*) > 100.",
+    )
 
 
 _MEANINGS: Final = {

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from spark_jobs.contract.deduplication import ALL_ROWS
 from spark_jobs.contract.request import FileSource, Source, TableSource
 
 # The names of a statement's own source; beside a source that already has the name, with a number.
 MERGE_SOURCE: Final = "merge_source"
 INSERT_SOURCE: Final = "insert_source"
-_UNNAMED: Final = re.compile(rf"(?:{MERGE_SOURCE}|{INSERT_SOURCE})(?:_[0-9]+)?")
+_UNNAMED: Final = re.compile(rf"(?:{MERGE_SOURCE}|{INSERT_SOURCE})(?:_[0-9]+)?(?:{ALL_ROWS})*")
 
 
 def is_unnamed(name: str) -> bool:

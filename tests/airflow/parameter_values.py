@@ -209,6 +209,7 @@ _VALUES: dict[str, Any] = {
     "partition_keys": ["id"],
     "partitions": [{"day": "1"}],
     "plan": {"tables": [{"catalog": "lake", "table": "a.b"}]},
+    "preview_rows": 5,
     "primary_key": ["id"],
     "properties": {"a": "b"},
     "quarantine_table": "a.late",

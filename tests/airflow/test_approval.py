@@ -14,8 +14,11 @@ from airflow_provider_merge.operators.delete_from import DeleteFromOperator
 from airflow_provider_merge.operators.insert_overwrite import InsertOverwriteOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import table_source
+from airflow_provider_merge.operators.statement_list import delete_from
+from airflow_provider_merge.operators.statements import StatementsOperator
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from spark_jobs.contract.approval import Ticket
+from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.guards import Guards, Limit
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.request import JobRequest
@@ -66,6 +69,65 @@ def test_the_ticket_of_a_preview_reaches_the_job(
     assert not second.dry_run
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("airflow_db", "warehouse")
+@pytest.mark.parametrize(
+    "approved",
+    [
+        "{{ ti.xcom_pull('preview')['statements']['gone'] }}",
+        "{{ ti.xcom_pull('preview')['statements']['gone'] | tojson }}",
+        "{{ ti.xcom_pull('preview')['statements']['gone']['ticket'] }}",
+    ],
+)
+@pytest.mark.parametrize("where", ["statement", "default_args"])
+def test_a_statement_of_a_list_takes_a_ticket_as_a_task_does(
+    approved: str, where: str, dag_file: Callable[..., DagFile], submitter: FakeSubmitter
+) -> None:
+    submitter.outcomes = [_previewed]
+    listed = 'delete_from("gone", target="shop.orders", where="id = 1"{})'
+    preview = f'StatementsOperator(task_id="preview", dry_run=True, statements=[{listed}])'
+    own = f', approved="{approved}"' if where == "statement" else ""
+    more = f', default_args={{"approved": "{approved}"}}' if where == "default_args" else ""
+    real = f'StatementsOperator(task_id="real", statements=[{listed.format(own)}]{more})'
+
+    body = f"preview = {preview.format('')}\npreview >> {real}"
+    assert dag_file(body).run().state == "success"
+
+    first, second = (job.work for job in submitter.jobs)
+    assert isinstance(first, JobBatch)
+    assert isinstance(second, JobBatch)
+    ticket = second.requests[0].approved
+    assert ticket is not None
+    assert ticket.operation_id == first.requests[0].operation_id
+
+
+def test_an_approval_that_is_nothing_is_never_left_out() -> None:
+    parameters: dict[str, Any] = {"target": "a.b", "where": "id = 1", "approved": None}
+    with pytest.raises(RequestError, match="approved: is None") as caught:
+        DeleteFromOperator(task_id="t", **parameters)
+    assert "would run without approval" in str(caught.value)
+    assert "leave it out" not in str(caught.value)
+    with pytest.raises(RequestError, match=r"statement 'x': approved: is None") as caught:
+        StatementsOperator(task_id="t", statements=[delete_from("x", **parameters)])
+    assert "would run without approval" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "remedy"), [("paln", "Write True, False or 'plan'."), ("1", "or 'plan'")]
+)
+def test_what_a_dry_run_may_be_is_told(value: str, remedy: str) -> None:
+    with pytest.raises(RequestError, match=r"dry_run: .* is neither true nor false") as caught:
+        DeleteFromOperator(task_id="t", target="a.b", where="id = 1", dry_run=value)
+    assert remedy in str(caught.value)
+
+
+def test_lists_have_no_plan_and_say_what_to_do() -> None:
+    listed = delete_from("x", target="a.b", where="id = 1")
+    with pytest.raises(RequestError, match="dry_run: 'plan' is for the operator of one") as caught:
+        StatementsOperator(task_id="t", statements=[listed], dry_run="plan")
+    assert "in its own task" in str(caught.value)
+
+
 def test_another_statement_is_found_before_spark_starts() -> None:
     dry = example_request(dry_run=True)
     ticket = _previewed(dry).ticket
@@ -107,7 +169,7 @@ def test_a_dry_run_cannot_be_approved() -> None:
 def test_a_plan_is_told(dag_file: Callable[..., DagFile], submitter: FakeSubmitter) -> None:
     plan = PlanReport(files_rewritten=3, bytes_rewritten=5_000, deleted=70)
     submitter.outcomes = [
-        lambda request: replace(_previewed(request), ticket=None, plan=plan),
+        lambda request: replace(_previewed(request), status="planned", ticket=None, plan=plan),
     ]
 
     run = dag_file(_TASK.format("t", 'dry_run="plan"')).run()
@@ -115,7 +177,7 @@ def test_a_plan_is_told(dag_file: Callable[..., DagFile], submitter: FakeSubmitt
     assert (submitter.request.dry_run, submitter.request.plan_only) == (True, True)
     (ti,) = run.get_task_instances()
     value = ti.xcom_pull(task_ids="t")
-    assert (value["plan"]["deleted"], value["ticket"]) == (70, None)
+    assert (value["status"], value["plan"]["deleted"], value["ticket"]) == ("planned", 70, None)
 
 
 @pytest.mark.slow
@@ -154,6 +216,8 @@ def test_guards_reach_the_job_and_its_result_the_log(
         ("max_bytes_rewritten", "much", "is not a size"),
         ("outside_partitions", "keep", "needs expected_partitions"),
         ("on_schema_change", "sync", "is not one of: ignore, fail, append, widen"),
+        ("on_schema_change", "append_new_columns", "Write append, which is the same here"),
+        ("on_schema_change", "sync_all_columns", "Write append; no column is ever dropped"),
     ],
 )
 def test_a_wrong_guard_is_named(name: str, value: Any, problem: str) -> None:

@@ -18,6 +18,7 @@ from airflow_provider_merge.__main__ import main
 from airflow_provider_merge.submit.class_archive import (
     CLASS_PATH,
     ClassArchive,
+    MissingArchiveError,
     NoArchiveError,
     archive_in,
     archive_key,
@@ -68,16 +69,13 @@ class TestChoice:
         assert found == ClassArchive(path, folder / f"spark-{key}")
 
     def test_a_jar_that_changed_needs_another(
-        self, folder: Path, environment: SparkEnvironment, caplog: pytest.LogCaptureFixture
+        self, folder: Path, environment: SparkEnvironment
     ) -> None:
         stored(folder, archive_key(environment, VARIABLES))
         (environment.spark_home / "jars" / "spark-core.jar").write_bytes(b"other")
 
-        with caplog.at_level("INFO"):
-            assert usable_archive(folder, environment, {}, VARIABLES) is None
-
-        assert "has none for this Java and Spark" in caplog.text
-        assert "python -m airflow_provider_merge class-archive" in caplog.text
+        with pytest.raises(MissingArchiveError, match="has none for this Java and Spark"):
+            usable_archive(folder, environment, {}, VARIABLES)
 
     def test_another_java_needs_another(
         self, folder: Path, environment: SparkEnvironment, tmp_path: Path
@@ -96,10 +94,16 @@ class TestChoice:
         (environment.spark_home / "jars" / "spark-core.jar").unlink()
         (environment.spark_home / "jars").rmdir()
 
-        assert usable_archive(folder, environment, {}, VARIABLES) is None
+        with pytest.raises(NoArchiveError) as raised:
+            usable_archive(folder, environment, {}, VARIABLES)
+
+        assert not isinstance(raised.value, MissingArchiveError), "to make one would not help"
 
     def test_no_java(self, folder: Path, environment: SparkEnvironment, tmp_path: Path) -> None:
-        assert usable_archive(folder, environment, {}, {"JAVA_HOME": str(tmp_path)}) is None
+        with pytest.raises(NoArchiveError) as raised:
+            usable_archive(folder, environment, {}, {"JAVA_HOME": str(tmp_path)})
+
+        assert not isinstance(raised.value, MissingArchiveError), "to make one would not help"
 
     @pytest.mark.parametrize(
         ("conf", "variables"),
@@ -119,7 +123,10 @@ class TestChoice:
     ) -> None:
         stored(folder, archive_key(environment, VARIABLES))
 
-        assert usable_archive(folder, environment, conf, VARIABLES | variables) is None
+        with pytest.raises(NoArchiveError) as raised:
+            usable_archive(folder, environment, conf, VARIABLES | variables)
+
+        assert not isinstance(raised.value, MissingArchiveError), "to make one would not help"
 
     @pytest.mark.parametrize("line", [f"{CLASS_PATH} /opt/*", f"  {CLASS_PATH}=/opt/*"])
     def test_a_class_path_of_sparks_defaults_wins(
@@ -129,7 +136,10 @@ class TestChoice:
         (tmp_path / "spark-defaults.conf").write_text(f"# {CLASS_PATH}\nspark.ui.port 1\n{line}\n")
         variables = VARIABLES | {"SPARK_CONF_DIR": str(tmp_path)}
 
-        assert usable_archive(folder, environment, {}, variables) is None
+        with pytest.raises(NoArchiveError) as raised:
+            usable_archive(folder, environment, {}, variables)
+
+        assert not isinstance(raised.value, MissingArchiveError), "to make one would not help"
 
     def test_the_launchers_options_keep_those_of_the_user(self) -> None:
         archive = ClassArchive(Path('/a "b"/c.jsa'), Path("/home"))
@@ -139,16 +149,14 @@ class TestChoice:
         assert said.endswith(' "-XX:SharedArchiveFile=/a \\"b\\"/c.jsa"')
 
     def test_without_its_home_there_is_none(
-        self, folder: Path, environment: SparkEnvironment, caplog: pytest.LogCaptureFixture
+        self, folder: Path, environment: SparkEnvironment
     ) -> None:
         key = archive_key(environment, VARIABLES)
         stored(folder, key)
         (home_in(folder, key) / "jars").rmdir()
 
-        with caplog.at_level("INFO"):
-            assert usable_archive(folder, environment, {}, VARIABLES) is None
-
-        assert f"spark-{key} is missing" in caplog.text
+        with pytest.raises(MissingArchiveError, match=f"spark-{key} is missing"):
+            usable_archive(folder, environment, {}, VARIABLES)
 
 
 class TestHome:

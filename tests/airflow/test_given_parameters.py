@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 
@@ -65,8 +66,10 @@ def _problem(case: Case, server: Server) -> str | None:
     means_none = case.name in MAY_BE_EMPTY and arrived in ({}, [])
     if case.place == "default_args" and not means_none and _is_refused(case, server):
         return None if arrived is None else "a default of no use is not ignored"
-    if arrived != way.expected(given):
-        return f"{arrived!r} arrived for {way.expected(given)!r}"
+    is_document = way.expected is str and case.name in case.kind.document_parameters
+    expected = json.dumps(given) if is_document else way.expected(given)
+    if arrived != expected:
+        return f"{arrived!r} arrived for {expected!r}"
     if way.is_nothing and case.name not in MAY_BE_EMPTY:
         return "nothing was taken for something"
     if way.same_request and case.way != "plain":

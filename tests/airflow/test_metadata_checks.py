@@ -15,6 +15,7 @@ from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
 from airflow_provider_merge.operators.sources import file_source
 from airflow_provider_merge.sql.parser import parse_statement
+from spark_jobs.contract.row_checks import RowCheck
 from spark_jobs.errors import JobError
 from tests.airflow.support import DagFile
 from tests.support.paimon_metadata import TableFiles
@@ -186,6 +187,48 @@ RIGHT = {
 @pytest.mark.parametrize("sql", RIGHT.values(), ids=RIGHT)
 def test_what_is_right_or_not_known(hook: PaimonHook, sql: str) -> None:
     check(hook, sql)
+
+
+def check_rows(hook: PaimonHook, query: str, sql: str = "") -> None:
+    parsed = parse_statement(sql or merge())
+    MetadataCheck(hook, shares_files=True).require_valid(
+        parsed.target, parsed.statement, parsed.sources, checks=[RowCheck("few", query)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("SELECT pric FROM new_rows", r"check few: pric is not a column of new_rows.*mean price"),
+        ("SELECT 1 FROM target WHERE nope = 1", "check few: nope is not a column of target"),
+        ("SELECT id FROM changes", "check few: id is not a column of changes"),
+        ("SELECT old.pric FROM changes", "check few: old.pric is not a column of the table.*price"),
+        ("SELECT 1 FROM changes c WHERE new.nope = 1", "check few: new.nope is not a column"),
+        ("SELECT s.nope FROM merge_source s", "check few: s.nope is not a column of shop.changes"),
+    ],
+)
+def test_names_in_checks_are_looked_up(hook: PaimonHook, query: str, message: str) -> None:
+    with pytest.raises(JobError, match=message) as caught:
+        check_rows(hook, query)
+    assert caught.value.code.name == "COLUMN_NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT operation, clause, OLD.Price, new.address.city FROM changes",
+        "SELECT old.id FROM (SELECT address AS old FROM target)",
+        "SELECT c.new.id FROM changes c JOIN merge_source s ON c.new.id = s.id WHERE s.gone",
+        "SELECT filter(array(id), x -> x > 1) AS bad FROM new_rows WHERE bad IS NOT NULL",
+    ],
+)
+def test_names_that_checks_may_use(hook: PaimonHook, query: str) -> None:
+    check_rows(hook, query)
+
+
+def test_columns_that_a_source_may_add_are_left_to_the_job(hook: PaimonHook) -> None:
+    evolving = merge("MATCHED THEN UPDATE SET *").replace("MERGE", "MERGE WITH SCHEMA EVOLUTION")
+    check_rows(hook, "SELECT new.gone, old.gone FROM changes", evolving)
 
 
 class TestFiles:

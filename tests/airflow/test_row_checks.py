@@ -31,11 +31,42 @@ WRONG = {
     "delete": (["DELETE FROM changes"], r"checks\[0\]: line 1, column 1: DELETE"),
     "insert behind": (["WITH a AS (SELECT 1) INSERT INTO t SELECT 1"], r"checks\[0\]: .*INSERT"),
     "two queries": (["SELECT 1; SELECT 2"], r"checks\[0\]: line 1"),
-    "unknown": (["SELECT * FROM news"], r"checks\[0\]: line 1, column 15: news is neither"),
-    "table": (["SELECT * FROM a.b"], r"checks\[0\]: .*a check cannot read the table a.b"),
+    "unknown": (
+        ["SELECT * FROM orders"],
+        r"line 1, column 15: a check cannot read orders .*: table_source\('db.orders'\)",
+    ),
+    "misspelt view": (["SELECT * FROM chnages"], r"cannot read chnages .*Did you mean changes\?"),
+    "table": (
+        ["SELECT * FROM a.b"],
+        r"checks\[0\]: .*a check cannot read a.b .*'b': table_source\('a.b'\)",
+    ),
     "chance": (["SELECT rand()"], r"checks\[0\]: .*rand is not deterministic"),
     "id": (["SELECT uuid()"], "uuid is not deterministic"),
     "time": (["SELECT 1 WHERE current_timestamp > x"], "current_timestamp is not deterministic"),
+    "today": (["SELECT * FROM new_rows WHERE d < DATE 'today'"], "DATE 'today' is not determ"),
+    "now": (["SELECT timestamp_ltz ' NOW UTC', 1 FROM new_rows"], "' NOW UTC' is not determinis"),
+    "tomorrow": (['SELECT 1 FROM target WHERE d > date r"tomorrow"'], "is not deterministic"),
+    "yesterday": (
+        ["SELECT 1 FROM target WHERE t > TIMESTAMP\n'Yesterday'"],
+        "is not deterministic",
+    ),
+    "count": (
+        ["SELECT count(*) FROM changes WHERE operation = 'delete'"],
+        r"checks\[0\]: it can never hold: an aggregate .*Remedy: Return the wrong rows.*HAVING",
+    ),
+    "sum": (["WITH a AS (SELECT 1 x) SELECT 1 + sum(x) FILTER (WHERE x > 1) FROM a"], "never hold"),
+    "operation": (
+        ["SELECT * FROM changes WHERE operation = 'UPDATE'"],
+        r"operation of changes is never 'UPDATE' .*It is one of: insert, update, delete",
+    ),
+    "operations": (
+        ["SELECT * FROM changes c WHERE c.operation IN ('update', 'upsert')"],
+        "'upsert'",
+    ),
+    "operation of a query": (
+        ["WITH d AS (SELECT operation, old FROM changes) SELECT 1 FROM d WHERE 'D' <> operation"],
+        "operation of changes is never 'D'",
+    ),
     "sample": (["SELECT * FROM new_rows TABLESAMPLE (5 ROWS)"], "TABLESAMPLE is not deterministic"),
     "nothing of a column": ([{"column": "a"}], r"checks\[0\]: says nothing of the column"),
     "column no text": ([{"column": 1, "not_null": True}], r"checks\[0\].column: expected"),
@@ -76,6 +107,24 @@ def test_a_template_beside_them_hides_no_wrong_check() -> None:
         DeleteFromOperator(
             task_id="t", target="{{ params.t }}", where="id = 1", checks=[later, "SELECT rand()"]
         )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT count(*) AS n FROM changes HAVING count(*) > 5",
+        "SELECT new.id, count(*) FROM changes GROUP BY new.id",
+        "SELECT * FROM (SELECT count(*) AS n FROM changes) WHERE n > 5",
+        "SELECT old.id, count(*) OVER () FROM changes",
+        "SELECT (SELECT count(*) FROM target) FROM changes WHERE operation = 'insert'",
+        "SELECT * FROM changes WHERE upper(operation) = 'UPDATE' OR operation LIKE 'D%'",
+        "SELECT * FROM changes c JOIN new_rows f ON c.new.id = f.id WHERE f.operation = 'UPDATE'",
+        "SELECT * FROM new_rows WHERE operation = 'UPDATE' AND d = DATE 'epoch'",
+        "SELECT * FROM new_rows WHERE today = 'today' AND d > DATE '2024-01-01'",
+    ],
+)
+def test_checks_that_mean_something_are_taken(query: str) -> None:
+    _delete([query])
 
 
 def test_names_that_look_like_functions_are_columns() -> None:

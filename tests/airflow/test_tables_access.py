@@ -35,6 +35,7 @@ PATHS: dict[str, dict[str, Any]] = {
     "operation": {"operation_id": "op-1"},
     "compare": {"before": 1, "after": 1},
     "sample": {"before": 1, "after": 1},
+    "preview": {"operation_id": "op-1"},
     "tables": {},
 }
 

@@ -143,7 +143,21 @@ def test_deleting_is_a_teardown(dag_file: Callable[..., DagFile]) -> None:
         (group('{"name": "c", "operation": "compact", "target": "a.b"}'), "'compact' cannot be"),
         (group('delete_from("d", target="{{ ds }}", where="1 = 1")'), "targets: the table of"),
         (group('"sql/cleanup.sql"'), "targets: the table of statements[2]"),
-        (group('sql_statement("x", "DELETE FORM a.b")'), "targets: the table of statements[2]"),
+        (
+            group('sql_statement("x", "DELETE FORM a.b")'),
+            "task 'wap': statement 'x': sql: line 1, column 8: expected FROM",
+        ),
+        (
+            group('sql_statement("x", "CREATE TABLE a.b AS SELECT 1 AS c")'),
+            "task 'wap': statement 'x': CREATE TABLE cannot be done on a branch",
+        ),
+        (
+            group('delete_from("x", target="a.b", where="a = 1", max_deleted_rows=-1)'),
+            "task 'wap': statement 'x': max_deleted_rows: -1",
+        ),
+        (group(arguments="max_deleted_rows=1"), "task 'wap': max_deleted_rows: belongs to a state"),
+        (group(arguments="conf=None"), "task 'wap': conf: is None"),
+        (group(checks="{'a': 'SELCT 1'}"), "task 'wap': checks[a]: sql: line 1, column 1: SELCT"),
         (group(arguments="targets=[]"), "targets: expected a list of tables"),
         (group(arguments="targets=['orders']"), "targets: 'orders' is not a table name"),
         (group(arguments="targets=['a.`b$branch_c`']"), "targets: a.b$branch_c is a branch"),
@@ -162,7 +176,7 @@ def test_bad_input_is_named(dag_file: Callable[..., DagFile], text: str, message
     [
         ("", "targets=['shop.parcels']"),
         (
-            'sql_statement("c", "CREATE TABLE shop.c AS SELECT 1 AS a")',
+            'sql_statement("c", "CREATE TABLE shop.c {% if true %}AS{% endif %} SELECT 1 AS a")',
             "targets=['shop.orders', 'shop.c']",
         ),
     ],

@@ -58,17 +58,17 @@ STATEMENTS = [
 _TABLE = SeedTable("orders_without_null", ORDERS.columns, ORDERS.files[:-1])
 _KINDS = ("append-cow", "append-dv", "row-tracking", "primary-key", "iceberg-cow", "iceberg-mor")
 _PLANNED = ("append-cow-join", "append-dv-located", "append-cow-prepared")
-_ALWAYS = ("merge-iceberg-mor", "table-primary-key", "delete-append-dv")
+_ALWAYS = ("merge-iceberg-mor", "delete-append-dv")
 _COUNTS = {"deleted_rows": "deleted", "updated_rows": "updated", "inserted_rows": "inserted"}
 
 
 def _cases() -> Iterator[object]:
     for behaviour in STATEMENTS:
         for kind in _KINDS:
-            marks = () if f"{behaviour}-{kind}" in _ALWAYS else pytest.mark.by_turns(11)
+            marks = () if f"{behaviour}-{kind}" in _ALWAYS else pytest.mark.by_turns(25)
             yield pytest.param(behaviour, kind, marks=marks, id=f"{behaviour}-{kind}")
     for plan in _PLANNED:
-        yield pytest.param(STATEMENTS[0], plan, marks=pytest.mark.by_turns(3), id=f"merge-{plan}")
+        yield pytest.param(STATEMENTS[0], plan, marks=pytest.mark.by_turns(8), id=f"merge-{plan}")
 
 
 @pytest.mark.slow

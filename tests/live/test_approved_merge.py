@@ -71,4 +71,18 @@ def _look(server: Server, browser: Browser, picture: Path) -> None:
     assert "max_deleted_rows" in told
     assert "holds" in told
     assert "A dry run: nothing was changed." in browser.text("//main")
+    _old_beside_new(browser)
     browser.picture(picture)
+
+
+def _old_beside_new(browser: Browser) -> None:
+    """Rows that would change, for who may see them; no XCom has them."""
+    browser.click("//button[.='Show some of them']")
+    section = "//section[@aria-label='Changed rows']"
+    updated = f"{section}//h3[.='Rows that would be updated']/..//tbody/tr"
+    assert browser.text(f"{updated}//del") == "1.0"
+    assert browser.text(f"{updated}//ins") == "20.0"
+    inserted = f"{section}//h3[.='Rows that would be inserted']/..//tbody/tr"
+    assert [browser.text(f"{inserted}/td[{n}]") for n in (2, 3)] == ["6", "60.0"]
+    deleted = f"{section}//h3[.='Rows that would be deleted']/..//tbody/tr"
+    assert browser.text(f"{deleted}/td[2]") == "1"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from tests.live.orders import BEFORE, SLOWLY, SOURCE, TASK, Orders
 from tests.live.sabotage import kill_job
 from tests.support.waiting import wait_for
@@ -44,7 +42,6 @@ with DAG("{dag_id}_list", schedule=None, start_date=datetime(2024, 1, 1)):
 AFTER = {1: 1101, 2: 221}
 
 
-@pytest.mark.by_turns(2, 1)
 def test_killed_in_the_middle(orders: Callable[..., Orders]) -> None:
     table = orders()
     text = _DAG.format(dag_id=table.dag_id, task=TASK, source=SOURCE, value=SLOWLY)
@@ -59,13 +56,15 @@ def test_killed_in_the_middle(orders: Callable[..., Orders]) -> None:
 
     assert client.ended(dag_id, "run") == "success"
 
-    killed, where, remedy = client.error_block(dag_id, "run", TASK, 1).rsplit("\n", 2)
+    block = client.error_block(dag_id, "run", TASK, 1)
+    killed, where, remedy, more = block.rsplit("\n", 3)
     memory = "driver_memory is Spark's default, 1g"
     reason = f"The driver was killed (signal 9, SIGKILL), often for lack of memory: {memory}."
     assert killed.startswith(f"SPARK_FAILED: {reason}\n")
     assert killed.endswith("No result: second, third. Done, and not repeated by a retry: first.")
     assert where == f"Where: task {dag_id}.{TASK}"
     assert remedy.startswith("Remedy: Run fewer jobs at a time")
+    assert more == "More: docs/errors.md#spark_failed"
     assert len(killed) < 500, "neither a command line nor what the driver printed"
 
     assert client.task(dag_id, "run", TASK)["try_number"] == 2

@@ -5,17 +5,24 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.guards import GuardedOperator
+from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.templates import is_template
 from spark_jobs.contract import codec
 from spark_jobs.contract.approval import Ticket
 from spark_jobs.errors import RequestError
 
-_FIELD: Final = "approved"
+APPROVED: Final = "approved"
+# The dry run that ends with its plan.
+PLAN: Final = "plan"
 _REMEDY: Final = "Write approved=\"{{ ti.xcom_pull('preview') }}\", with the task of the dry run."
+_NOTHING: Final = (
+    "Look why the task of the dry run returned no ticket: it was skipped, or has not run. Without "
+    "this parameter, the statement would run without approval."
+)
 
 
 class ApprovableOperator(GuardedOperator):
@@ -27,8 +34,9 @@ class ApprovableOperator(GuardedOperator):
         statement reads of the table are others by now, the task ends with APPROVAL_STALE
     """
 
-    template_fields: Sequence[str] = (*GuardedOperator.template_fields, _FIELD)
-    document_parameters: ClassVar[frozenset[str]] = frozenset({_FIELD})
+    template_fields: Sequence[str] = (*GuardedOperator.template_fields, APPROVED)
+    document_parameters: ClassVar[frozenset[str]] = frozenset({APPROVED})
+    remedies: ClassVar[Mapping[str, str]] = {APPROVED: _NOTHING}
 
     def __init__(self, *, approved: Mapping[str, Any] | str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -38,12 +46,12 @@ class ApprovableOperator(GuardedOperator):
 
     def is_dry_run(self) -> bool:
         """Whether ``dry_run`` is true, or ``plan``, from rendered parameters."""
-        return self.plans_only() or super().is_dry_run()
+        return self.plans_only() or flag("dry_run", cast("bool | str", self.dry_run), PLAN)
 
     def plans_only(self) -> bool:
         """Whether ``dry_run`` is ``plan``: bounds by metadata and the source, in seconds."""
         value: object = self.dry_run
-        return isinstance(value, str) and value.strip().lower() == "plan"
+        return isinstance(value, str) and value.strip().lower() == PLAN
 
     def approval(self) -> Ticket | None:
         """The ticket, from rendered parameters; None: the task needs none.
@@ -56,12 +64,12 @@ class ApprovableOperator(GuardedOperator):
         found = _document(self.approved)
         ticket = found.get("ticket", found) if isinstance(found, Mapping) else None
         if not isinstance(ticket, Mapping) or "digests" not in ticket:
-            raise invalid(_FIELD, "is not the result of a dry run", _REMEDY)
+            raise invalid(APPROVED, "is not the result of a dry run", _REMEDY)
         try:
-            return codec.decode(Ticket, ticket, _FIELD)
+            return codec.decode(Ticket, ticket, APPROVED)
         except RequestError as error:
             raise invalid(
-                _FIELD, f"is not a ticket of this release: {error.message}", _REMEDY
+                APPROVED, f"is not a ticket of this release: {error.message}", _REMEDY
             ) from None
 
 

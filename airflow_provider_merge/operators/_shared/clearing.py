@@ -41,13 +41,14 @@ class ClearingOperator(DeletedRowGuards, StatementOperator):
         return replace(spec, last_writer_wins=flag("last_writer_wins", self.last_writer_wins))
 
     def needs_session(self) -> bool:
-        """Whether changed rows are read, or a partition's value is not plain.
+        """Whether rows are read, as for checks, or a partition's value is not plain.
 
         The table's columns are read only once.
         """
         if self._needs_session is None:
-            reads_changes = bool(self.checks) or self.audit_table is not None
-            self._needs_session = reads_changes or not self._has_plain_constants()
+            reads_rows = bool(self.checks) or self.audit_table is not None
+            reads_rows = reads_rows or self.previewed_rows() is not None
+            self._needs_session = reads_rows or not self._has_plain_constants()
         return self._needs_session
 
     def built_sources(self) -> tuple[Source, ...]:

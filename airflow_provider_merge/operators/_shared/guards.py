@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Final, cast
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
+from airflow_provider_merge.operators._shared.misspelt import refuse_misspelt
 from airflow_provider_merge.operators._shared.partitions import partition_specs
 from airflow_provider_merge.operators._shared.values import share, side_table
 from airflow_provider_merge.templates import has_template, is_template
-from spark_jobs.contract.guards import MEANT_FOR, Guards, Limit, OutsidePartitions
+from spark_jobs.contract.guards import Guards, Limit, OutsidePartitions
 from spark_jobs.contract.sizes import parse_size_option
 
-_LIMITS: Final = tuple(each for each in MEANT_FOR if each.startswith(("min_", "max_")))
 # The parameters of the classes below, as template fields.
 SOURCE_ROWS: Final = (
     "min_source_rows",
@@ -40,7 +40,7 @@ PARTITIONS: Final = ("expected_partitions", "outside_partitions")
 LATE_ROWS: Final = "quarantine_table"
 REWRITES: Final = ("max_files_rewritten", "max_bytes_rewritten")
 LIMIT_FIELDS: Final = (*SOURCE_ROWS, *UPDATED_ROWS, *DELETED_ROWS, *REWRITES)
-_SHARES: Final = frozenset(name for name in _LIMITS if name.endswith("_share"))
+_SHARES: Final = frozenset(name for name in LIMIT_FIELDS if name.endswith("_share"))
 _SIZE: Final = "max_bytes_rewritten"
 _PERCENT: Final = re.compile(r"\s*([0-9]{1,3}(?:\.[0-9]{1,9})?)\s*%\s*")
 _WHOLE: Final = re.compile(r"\s*[0-9]{1,18}\s*")
@@ -52,13 +52,17 @@ class GuardedOperator(DryRunOperator):
     A number of rows or files may be written as a share of those of the table: ``"5%"``.
     """
 
+    def __init__(self, **kwargs: Any) -> None:
+        refuse_misspelt(kwargs.get("default_args"), self.parameter_names)
+        super().__init__(**kwargs)
+
     def guards(self) -> Guards | None:
         """The guards, from rendered parameters; None: none is set.
 
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.
         """
-        given = {name: getattr(self, name) for name in _LIMITS if hasattr(self, name)}
+        given = {name: getattr(self, name) for name in LIMIT_FIELDS if hasattr(self, name)}
         found: dict[str, Any] = {
             name: _value(name, value) for name, value in given.items() if value is not None
         }
@@ -70,7 +74,7 @@ class GuardedOperator(DryRunOperator):
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.
         """
-        for name in _LIMITS:
+        for name in LIMIT_FIELDS:
             value = getattr(self, name, None)
             if value is not None and not is_template(value):
                 _value(name, value)

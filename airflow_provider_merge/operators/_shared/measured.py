@@ -143,7 +143,9 @@ def _outcome(request: JobRequest, result: JobResult | None, code: str) -> str:
     if result is None:
         return "not_run"
     is_earlier = result.try_number != request.origin.try_number
-    return "found" if is_earlier else result.status
+    if is_earlier:
+        return "found"
+    return "dry_run" if result.is_dry else result.status
 
 
 def _work(
@@ -165,7 +167,7 @@ def _work(
         yield Sample(metrics.DURATION, sum(found.seconds.values()), "", tags)
     yield Sample(metrics.ROWS, found.source_rows, "read", tags)
     yield Sample(metrics.BYTES, sum(e.bytes for e in found.sources.values()), "read", tags)
-    if result.status == "dry_run":
+    if result.is_dry:
         return
     yield Sample(metrics.SNAPSHOTS, _snapshots_made(result), "made", tags)
     for metric, counts in _changes(result).items():

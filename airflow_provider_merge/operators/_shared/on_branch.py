@@ -52,10 +52,12 @@ class OnBranch:
             RequestError: REQUEST_INVALID: it changes another table, or more than rows.
         """
         statement = request.statement
-        if not isinstance(statement, RowStatement | PartitionStatement) or created_table(statement):
+        is_new = created_table(statement) is not None
+        if is_new or not isinstance(statement, RowStatement | PartitionStatement):
+            told = "CREATE TABLE" if is_new else statement.kind.upper().replace("_", " ")
             raise invalid(
                 "statements",
-                f"{statement.kind.upper()} of {request.target} cannot be done on a branch",
+                f"{told} of {request.target} cannot be done on a branch",
                 "Run it in a task before the group; there may be statements that change rows.",
             )
         if not self._has(request.table):

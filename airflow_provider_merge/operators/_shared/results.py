@@ -67,7 +67,8 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
     TABLE, the fields of ``AlterTableReport``; for an undo those of ``UndoReport``, and no target;
     for others
     snapshot ids, ``metrics``, ``partitions`` and ``schema_changes``, and for a dry run
-    ``partition_metrics`` and the ``ticket`` that can be approved, or the ``plan``.
+    ``partition_metrics``, the ``ticket`` that can be approved, or the ``plan``, and whether rows
+    were kept for the task's page, ``row_preview``.
     """
     if result.maintenance is not None:
         return {
@@ -110,10 +111,12 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
         "partitions": list(result.partitions),
         "schema_changes": list(result.schema_changes),
     }
-    if result.status == "dry_run":
+    if result.is_dry:
         value["partition_metrics"] = codec.encode(result.partition_metrics)
         value["ticket"] = codec.encode(result.ticket)
         value["plan"] = codec.encode(result.plan)
+        # Not the rows: who may read XComs need not be one who may see rows.
+        value["row_preview"] = result.row_preview
     return value
 
 
@@ -191,7 +194,7 @@ def result_table(result: JobResult) -> str:
     if result.partitions:
         lines.append("  partitions: " + " | ".join(result.partitions))
     if result.schema_changes:
-        schema = "schema would change" if result.status == "dry_run" else "schema"
+        schema = "schema would change" if result.is_dry else "schema"
         lines.append(f"  {schema}: " + " | ".join(result.schema_changes))
     return "\n".join([*lines, *_seconds(result.metrics)])
 
@@ -245,7 +248,7 @@ def _cells(counts: object, names: Sequence[str]) -> str:
 
 
 def _maintenance_table(result: JobResult, report: MaintenanceReport) -> str:
-    is_dry = result.status == "dry_run"
+    is_dry = result.is_dry
     removed = f"{_cells(report, _REMOVED)} | bytes {report.bytes_removed:,}"
     cleaned = [each for each in _CLEANED if getattr(report, each)]
     if cleaned:
@@ -291,7 +294,7 @@ def _why(table: TableUndo) -> str:
 
 
 def _alteration_table(result: JobResult, report: AlterTableReport) -> str:
-    verb = "would change" if result.status == "dry_run" else "changed"
+    verb = "would change" if result.is_dry else "changed"
     lines = [f"{result.target}: {result.status}"]
     lines += [
         f"  {verb} {each.what}: {_part(each.before)} -> {_part(each.after)}"
@@ -307,7 +310,7 @@ def _part(text: str | None) -> str:
 
 
 def _compaction_table(result: JobResult, report: CompactionReport) -> str:
-    is_dry = result.status == "dry_run"
+    is_dry = result.is_dry
     snapshots = ", ".join(map(str, report.snapshots)) or "none"
     rounds = f", in {result.metrics.attempts:,} rounds" if result.metrics.attempts > 1 else ""
     lines = [f"{result.target}: {result.status}, snapshots {snapshots}{rounds}"]

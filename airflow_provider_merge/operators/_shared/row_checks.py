@@ -15,13 +15,16 @@ from airflow_provider_merge.operators._shared.column_checks import (
     column_checks,
 )
 from airflow_provider_merge.operators._shared.sql_parameter import of_parameter
+from airflow_provider_merge.operators._shared.values import whole_number
 from airflow_provider_merge.sql.row_checks import checked_query
 from airflow_provider_merge.templates import has_template, is_template
 from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.request import Source
 from spark_jobs.contract.row_checks import RowCheck
+from spark_jobs.contract.row_preview import require_preview_rows
 
 CHECKS: Final = "checks"
+PREVIEW: Final = "preview_rows"
 _REMEDY: Final = (
     "Write SQL that returns the wrong rows, {'name': ..., 'sql': ...}, or a check of a column."
 )
@@ -33,16 +36,41 @@ class CheckedOperator(AuditedOperator):
     :param checks: queries that must return no row, over ``changes``, ``new_rows``, ``target`` and
         the statement's sources: texts, ``{"name": …, "sql": …}``, or checks of a column such as
         ``{"column": "id", "not_null": True}``
+    :param preview_rows: with ``dry_run``: so many of the rows that would be inserted, updated and
+        deleted, each, are kept for the task's page, old beside new, for who may see rows of the
+        connection; at most 100, by default none
     """
 
-    template_fields: Sequence[str] = (*AuditedOperator.template_fields, CHECKS)
+    template_fields: Sequence[str] = (*AuditedOperator.template_fields, CHECKS, PREVIEW)
 
-    def __init__(self, *, checks: Sequence[Any] | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        checks: Sequence[Any] | None = None,
+        preview_rows: int | str | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.checks = checks
+        self.preview_rows = preview_rows
+        if not has_template([preview_rows, self.dry_run]):
+            self.previewed_rows()
         if checks is not None and not is_template(checks):
             known = [each for each in self._written() if not has_template(each[1])]
             list(_row_checks(known, None))
+
+    def previewed_rows(self) -> int | None:
+        """How many rows of each operation a dry run keeps, from rendered parameters; None: none.
+
+        Raises:
+            RequestError: REQUEST_INVALID.
+        """
+        rows = whole_number(PREVIEW, self.preview_rows)
+        require_preview_rows(rows)
+        if rows and self.plans_only():
+            remedy = "Set dry_run=True, or leave preview_rows out."
+            raise invalid(PREVIEW, 'a dry run with "plan" changes no rows', remedy)
+        return rows if rows and self.is_dry_run() else None
 
     @abstractmethod
     def request_sources(self) -> tuple[Source, ...]:

@@ -17,6 +17,12 @@ from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.statements import MergeSpec
 
 _SCHEMA_CHANGES: Final = ("ignore", "fail", "append", "widen")
+# Of dbt's words that are none of these.
+_OF_DBT: Final = {
+    "append_new_columns": "Write append, which is the same here.",
+    "sync_all_columns": "Write append; no column is ever dropped here by a source that lacks it: "
+    "use AlterTableOperator.",
+}
 
 
 class EvolvingOperator(SourceRowGuards, StatementOperator):
@@ -108,7 +114,7 @@ class EvolvingOperator(SourceRowGuards, StatementOperator):
             return None
         if value not in _SCHEMA_CHANGES:
             problem = f"{value!r} is not one of: {', '.join(_SCHEMA_CHANGES)}"
-            raise invalid("on_schema_change", problem)
+            raise invalid("on_schema_change", problem, _OF_DBT.get(str(value), ""))
         if value == "ignore" and not self.may_ignore_columns:
             problem = "'ignore' is not for INSERT, which stores each column of its source"
             remedy = "Select the columns in the source, or choose fail, append or widen."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
@@ -13,10 +13,13 @@ from airflow_provider_merge.secret_names import refuse_secrets
 from airflow_provider_merge.table_names import parse_table_name
 from airflow_provider_merge.templates import PLACEHOLDER
 from spark_jobs.contract import codec
+from spark_jobs.contract.deduplication import ALL_ROWS, DeduplicatedSource
+from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableSource
 from spark_jobs.contract.source_names import MERGE_SOURCE
 
 _KINDS = {"file": FileSource, "sql": SqlSource}
+_COLUMNS = ("by", "order_by")
 _ACCESS = "Give Spark access to the files through its cluster's configuration or role."
 # Beside a template: a value with which the other parameters can be checked.
 _FITTING = {"format": "csv", "quarantine": f"/{PLACEHOLDER}", "max_bad_rows": None}
@@ -32,14 +35,16 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
         raise invalid(
             field,
             f"expected a source, found {type(value).__name__}",
-            "Use file_source(...), table_source(...) or sql_source(...).",
+            "Use file_source(...), table_source(...), sql_source(...) or deduplicate(...).",
         )
     require_no_none(value, field)
     kind = value.get("kind")
     if kind == "table":
         return (_table(value, field, name),)
+    if kind == DeduplicatedSource.kind:
+        return _deduplicated(value, field, name)
     if kind not in _KINDS:
-        raise invalid(f"{field}.kind", f"{kind!r} is not one of: file, sql, table")
+        raise invalid(f"{field}.kind", f"{kind!r} is not one of: deduplicated, file, sql, table")
     document = {**value, "name": name}
     named = document.pop("sources", {}) if kind == "sql" else {}
     inner = to_named_sources(named, f"{field}.sources")
@@ -50,6 +55,25 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
     if isinstance(source, FileSource):
         refuse_secrets(f"{field}.options", source.options, _ACCESS)
     return (*inner, source)
+
+
+def _deduplicated(value: dict[str, Any], field: str, name: str) -> tuple[Source, ...]:
+    """What is deduplicated, by a name of its own, then the source itself."""
+    inner = to_sources(value.get("source"), f"{field}.source", f"{name}{ALL_ROWS}")
+    columns = {each: _columns(value.get(each, []), f"{field}.{each}") for each in _COLUMNS}
+    tie = value.get("tie", "fail")
+    document = {**value, **columns, "name": name, "source": inner[-1].name}
+    document["tie"] = "fail" if tie == PLACEHOLDER else tie
+    return (*inner, codec.decode(DeduplicatedSource, document, field))
+
+
+def _columns(value: Any, field: str) -> list[str]:
+    if value == PLACEHOLDER:
+        return [f"{PLACEHOLDER}_{field.rpartition('.')[2]}"]
+    is_list = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+    if not is_list:
+        raise invalid(field, f"expected a list of columns, found {value!r}", "Write ['a', 'b'].")
+    return [unquoted(each) for each in value]
 
 
 def _file_document(written: dict[str, Any], field: str) -> dict[str, Any]:
@@ -126,10 +150,7 @@ def require_read(sources: Any, texts: Iterable[str]) -> None:
     """
     if not isinstance(sources, Mapping):
         return
-    queries = {
-        name: str(each.get("query", "")) if isinstance(each, Mapping) else ""
-        for name, each in sources.items()
-    }
+    queries = {name: " ".join(_queries(each)) for name, each in sources.items()}
     for name in sources:
         others = (query for other, query in queries.items() if other != name)
         word = re.compile(rf"\b{re.escape(str(name))}\b", re.IGNORECASE)
@@ -139,6 +160,13 @@ def require_read(sources: Any, texts: Iterable[str]) -> None:
                 "the statement never reads it",
                 "Remove it, or write its name where the statement names a table.",
             )
+
+
+def _queries(source: Any) -> Iterator[str]:
+    """The texts of a source, and of that which it deduplicates."""
+    if isinstance(source, Mapping):
+        yield str(source.get("query", ""))
+        yield from _queries(source.get("source"))
 
 
 def _require_text(source: Source, field: str) -> None:

@@ -124,7 +124,8 @@ class StatementOperator(SqlOperator, CheckedOperator):
         self.emit_partition_keys = emit_partition_keys
         if emit_partition_keys:
             require_partition_keys()
-        if not has_template([getattr(self, name) for name in _OPTIONS]):
+        decisive = (*_OPTIONS, "preview_rows", "dry_run")
+        if not has_template([getattr(self, name) for name in decisive]):
             # Not those of a subclass: its parameters are set later.
             StatementOperator.job_options(self)
 
@@ -142,6 +143,7 @@ class StatementOperator(SqlOperator, CheckedOperator):
             rewrite_share=share("rewrite_share", self.rewrite_share),
             isolation=cast("Isolation", self.isolation) if self.isolation else None,
             max_new_partitions=whole_number("max_new_partitions", self.max_new_partitions),
+            preview_rows=self.previewed_rows(),
         )
 
     @abstractmethod

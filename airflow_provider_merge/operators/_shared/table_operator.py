@@ -137,8 +137,15 @@ class TableOperator(TableRequestOperator):
                 request.approved.require_same(request.part_digests(), str(request.table))
             require_plain(request)
             widens = bool(request.options.type_widening)
-            check.require_valid(request.table, request.statement, request.sources, widens=widens)
-            check.require_side_tables(request.guards or Guards())
+            guards = request.guards or Guards()
+            check.require_valid(
+                request.table,
+                request.statement,
+                request.sources,
+                widens=widens,
+                checks=guards.checks,
+            )
+            check.require_side_tables(guards)
         except JobError as error:
             if not _may_be_done(request, check.hook):
                 raise self.located(error) from None

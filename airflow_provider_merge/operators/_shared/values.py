@@ -158,15 +158,18 @@ def identifier(field: str, value: Any) -> str:
     return unquoted(value)
 
 
-def flag(field: str, value: bool | str | None) -> bool:
+def flag(field: str, value: bool | str | None, also: str = "") -> bool:
     """True or false, perhaps as the text that a template rendered; false where it was left out.
+
+    ``also``: a text that the parameter may be, too, which the caller knows.
 
     Raises:
         RequestError: REQUEST_INVALID, naming ``field``.
     """
     text = "false" if value is None else str(value).strip().lower()
     if text not in ("true", "false"):
-        raise invalid(field, f"{value!r} is neither true nor false", "Write True or False.")
+        choices = f"True, False or {also!r}" if also else "True or False"
+        raise invalid(field, f"{value!r} is neither true nor false", f"Write {choices}.")
     return text == "true"
 
 

@@ -1,5 +1,6 @@
 // What a task's statement did or, in a dry run, would do: from Airflow's own REST API.
 
+import { changedRows } from "./changed.js";
 import { dryRunError, pageOfTask, resultOf, taskInstance, unquoted } from "./tasks.js";
 import { airflowLink, bytes, el, facts, grid, number, pageOf, problemNote, query } from "./ui.js";
 
@@ -74,7 +75,7 @@ function careOfTables(result) {
 
 function outcome(name, told, instance) {
   if (told.error) return failure(told.error, instance.rendered_fields ?? {});
-  const isDry = told.status === "dry_run";
+  const isDry = ["dry_run", "planned"].includes(told.status);
   return [
     el("div", { class: "title" },
       name ? el("p", { class: "muted long" }, `Statement ${name}`) : null,
@@ -84,8 +85,15 @@ function outcome(name, told, instance) {
     target(told, instance),
     isDry ? guardList(null, instance.rendered_fields ?? {}) : null,
     checked(told.metrics?.guards ?? [], isDry),
+    told.row_preview ? keptRows(told, instance) : null,
     told.plan ? planned(told) : results(told),
   ].flat();
+}
+
+function keptRows(told, instance) {
+  const connection = instance.rendered_fields?.catalog_conn_id;
+  const [database, table] = String(told.target ?? "").split(/\.(?=[^.]*$)/);
+  return connection && table ? changedRows({ connection, database, table }, told.operation_id) : null;
 }
 
 function failure(error, fields) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.errors import AnalysisException, ParseException
@@ -19,6 +19,7 @@ from spark_jobs.contract.row_checks import (
     OLD,
     TARGET,
     RowCheck,
+    always_returns_a_row,
 )
 from spark_jobs.engine.analysis.catalyst import reads_beside_views, view_columns
 from spark_jobs.engine.analysis.catalyst_nodes import class_name, items, subquery_plans
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 2_000
 _PATTERNS: Final = "org.apache.spark.sql.catalyst.trees.TreePattern"
+# Nodes that return a row for each row of their child.
+_SAME_COUNT: Final = ("Project", "Sort", "SubqueryAlias")
 _NOT_FOUND: Final = ("UNRESOLVED_COLUMN", "FIELD_NOT_FOUND", "UNRESOLVED_USING_COLUMN")
 
 
@@ -60,8 +63,19 @@ class CheckedReads:
     target: bool
     sources: Mapping[str, frozenset[str]]
 
+    def joined(self, other: CheckedReads) -> CheckedReads:
+        """What either of both reads of changed rows, and what this one reads besides."""
+        old, new = {**other.old, **self.old}, {**other.new, **self.new}
+        return replace(self, old=old, new=new)
+
 
 NOTHING_READ: Final = CheckedReads({}, {}, target=False, sources={})
+
+
+def reading_changes(shape: ChangeShape) -> CheckedReads:
+    """All columns of old and new rows."""
+    numbers = {name: number for number, name in enumerate(shape.types)}
+    return replace(NOTHING_READ, old=numbers, new=numbers)
 
 
 def analyzed_checks(
@@ -123,6 +137,8 @@ class _Analysis:
             raise _translated(error, check, where) from None
         plan = frame._jdf.queryExecution().analyzed()
         self._require_repeatable(plan, where)
+        if _is_one_row(plan):
+            raise always_returns_a_row(where)
         if reads_beside_views(frame):
             raise NotSupportedError(
                 f"{where}: it reads something else than changes, new_rows, target and the sources",
@@ -162,6 +178,13 @@ class _Analysis:
                 "Leave out random values, samples and the current time; compare with a column or "
                 "a constant.",
             )
+
+
+def _is_one_row(plan: Any) -> bool:
+    """Whether a query computes one row of all rows, whatever these are."""
+    while (name := class_name(plan)) in _SAME_COUNT or name == "WithCTE":
+        plan = plan.plan() if name == "WithCTE" else plan.child()
+    return name == "Aggregate" and bool(plan.groupingExpressions().isEmpty())
 
 
 def _nodes(plan: Any) -> set[str]:

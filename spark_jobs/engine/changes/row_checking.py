@@ -12,8 +12,9 @@ from pyspark.errors import PySparkException
 
 from spark_jobs.contract.operation_files import new_changes_folder
 from spark_jobs.contract.request import TableName
-from spark_jobs.contract.result import GuardReport, Metrics
+from spark_jobs.contract.result import GuardReport
 from spark_jobs.contract.row_checks import CHANGES, NEW_ROWS, TARGET, RowCheck
+from spark_jobs.contract.row_preview import PreviewPlace
 from spark_jobs.contract.side_outputs import SideOutput
 from spark_jobs.engine.changes.audit_rows import audit_rows, require_audit_table
 from spark_jobs.engine.changes.changed_rows import ChangedRows, ChangeShape
@@ -22,13 +23,16 @@ from spark_jobs.engine.changes.check_analysis import (
     CheckedReads,
     analyzed_checks,
     checked_views,
+    reading_changes,
 )
 from spark_jobs.engine.changes.kept_rows import keep
+from spark_jobs.engine.changes.row_previews import RowPreviews
 from spark_jobs.engine.query.json_values import json_frame, json_value
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.source.subqueries import with_all_columns
+from spark_jobs.engine.write.guarding import NO_CHECKS, CheckReports
 from spark_jobs.engine.write.recorder import Recording
-from spark_jobs.errors import DataError, ErrorCode, NotSupportedError, excerpt
+from spark_jobs.errors import ErrorCode, NotSupportedError, excerpt
 from spark_jobs.storage.files import make_folder
 
 if TYPE_CHECKING:
@@ -42,7 +46,8 @@ if TYPE_CHECKING:
 
 _SHOWN_ROWS: Final = 10
 _COUNTED_ROWS: Final = 10_000
-# Characters of a check's rows in an error.
+_NAMED_CHECKS: Final = 8
+# Characters of the rows of all checks in an error.
 _LONGEST: Final = 4_000
 
 
@@ -51,7 +56,7 @@ class RowChecking:
     """The checks of one ``run``, which read ``reads``; ``folder`` has what is recorded for them.
 
     ``audits``: all changes are kept for another table, too; ``late``: what is kept already. Without
-    ``checks`` and audit, nothing is recorded, and nothing is done.
+    ``checks``, audit and, in a dry run, a preview, nothing is recorded, and nothing done.
     """
 
     run: StatementRun[Any]
@@ -85,15 +90,12 @@ class RowChecking:
         if audit is not None:
             require_audit_table(run.connector, TableName.parse(audit))
         audits = audit is not None and not run.dry_run
-        reads = NOTHING_READ
-        if audits:
-            columns = {name: number for number, name in enumerate(shape.types)}
-            reads = replace(reads, old=columns, new=columns)
+        reads_all = audits or run.preview is not None
+        reads = reading_changes(shape) if reads_all else NOTHING_READ
         found = cls(run, spark, checks, shape, reads, sources, folder, audits)
         if not checks:
             return found
-        read = analyzed_checks(found.session, checks, shape, sources)
-        reads = read if not audits else replace(read, old=reads.old, new=reads.new)
+        reads = analyzed_checks(found.session, checks, shape, sources)
         for name in set(reads.sources) - set(evaluated):
             opened = sources[name]
             if not (opened.is_pinned or opened.landing or opened.files):
@@ -102,7 +104,7 @@ class RowChecking:
                     "it is evaluated again.",
                     "Compare with new_rows or changes, or with a source that is a table or files.",
                 )
-        return replace(found, reads=reads)
+        return replace(found, reads=reads.joined(found.reads))
 
     @property
     def session(self) -> SparkSession:
@@ -112,7 +114,7 @@ class RowChecking:
 
     def recording(self) -> Recording | None:
         """What tasks record, and where: the folder is there; None: nothing."""
-        if not self.checks and not self.audits:
+        if not (self.checks or self.audits) and self.run.preview is None:
             return None
         storage = self.run.connector.storage
         path = f"{storage.root}/{self.folder}"
@@ -124,6 +126,7 @@ class RowChecking:
             self.reads.old,
             self.reads.new,
             self.reads.target,
+            self.run.preview.rows if self.run.preview and not self.checks else None,
         )
 
     def show_source(self, name: str, kept: DataFrame, schema: StructType) -> None:
@@ -139,29 +142,32 @@ class RowChecking:
         }
         return {**merged, **read}
 
-    def checked(
+    def found(
         self,
-        metrics: Metrics,
         table: TableHandle,
         planned: Sequence[PlannedFile],
-        removed: Sequence[PlannedFile],
-        reports: Sequence[TaskReport],
-    ) -> Metrics:
+        removed: Sequence[PlannedFile] = (),
+        reports: Sequence[TaskReport] = (),
+    ) -> CheckReports:
         """Evaluate the checks on the changes that ``reports`` tell, of the ``planned`` files.
 
-        ``removed`` files lose all rows unread. Returns ``metrics`` with the checks.
+        ``removed`` files lose all rows unread.
 
         Raises:
-            DataError: GUARD_FAILED, unless the run is a dry one.
             CatalogError: SOURCE_UNREADABLE: files of a source that they read have changed.
         """
-        if not self.checks:
-            return metrics
+        if not self.checks and self.run.preview is None:
+            return NO_CHECKS
         changed = self._changed(table, planned, removed, reports)
+        if self.run.preview is not None:
+            self._keep_rows(self.run.preview, changed)
+        return _reports(self._all_evaluated(changed)) if self.checks else NO_CHECKS
+
+    def _all_evaluated(self, changed: ChangedRows) -> list[_Found]:
         frames = {CHANGES: changed.changes(), NEW_ROWS: changed.new_rows()}
         if self.reads.target:
             frames[TARGET] = changed.target()
-        found: list[GuardReport] = []
+        found: list[_Found] = []
         with self.run.progress.phase("check"), checked_views(self.session, frames):
             for check in self.checks:
                 self.run.progress.say(f"check {check.name}")
@@ -170,7 +176,7 @@ class RowChecking:
                 listed = self.sources[name].listed
                 if listed is not None:
                     listed.require_unchanged()
-        return replace(metrics, guards=(*metrics.guards, *found))
+        return found
 
     def kept(
         self,
@@ -179,7 +185,7 @@ class RowChecking:
         removed: Sequence[PlannedFile],
         reports: Sequence[TaskReport],
     ) -> tuple[SideOutput, ...]:
-        """What is kept for other tables, with the changes for the audit; arguments as ``checked``.
+        """What is kept for other tables, with the changes for the audit; arguments as of ``found``.
 
         Raises:
             CommitError: RUN_GIVEN_UP.
@@ -193,10 +199,7 @@ class RowChecking:
         changes = self._changed(table, planned, removed, reports).changes()
         with run.progress.phase("audit"):
             frame = audit_rows(changes, shape.types, keys, are_unique=bool(table.key_columns))
-            return (
-                *self.late,
-                keep(run, self.session, "audit", audit, frame),
-            )
+            return (*self.late, keep(run, self.session, "audit", audit, frame))
 
     def _changed(
         self,
@@ -215,7 +218,14 @@ class RowChecking:
             removed,
         )
 
-    def _evaluated(self, check: RowCheck) -> GuardReport:
+    def _keep_rows(self, place: PreviewPlace, changed: ChangedRows) -> None:
+        """Store some of the changed rows for the page of the dry run."""
+        previews = RowPreviews(self.run.connector.storage, place, changed.shape)
+        with self.run.progress.phase("check"):
+            has_any = changed.files or changed.removed
+            previews.store(changed.changes() if has_any else None)
+
+    def _evaluated(self, check: RowCheck) -> _Found:
         try:
             frame = self.session.sql(check.sql)
             rows = json_frame(frame).limit(_SHOWN_ROWS + 1).collect()
@@ -226,25 +236,30 @@ class RowChecking:
             failure = translated(error)
             if failure.code is not ErrorCode.EXPRESSION_FAILED:
                 raise
-            return self._report(check, f"it could not be evaluated: {failure.problem}", "")
+            seen = f"it could not be evaluated: {failure.problem}"
+            return _Found(GuardReport(check.name, "no rows", seen, held=False))
         if not count:
-            return GuardReport(check.name, "no rows", "no rows", held=True)
+            return _Found(GuardReport(check.name, "no rows", "no rows", held=True))
         seen = f"{count:,}" if count <= _COUNTED_ROWS else f"more than {_COUNTED_ROWS:,}"
         noun = "row" if count == 1 else "rows"
-        return self._report(check, f"{seen} {noun}", _shown(frame, rows))
+        report = GuardReport(check.name, "no rows", f"{seen} {noun}", held=False)
+        return _Found(report, _shown(frame, rows))
 
-    def _report(self, check: RowCheck, seen: str, shown: str) -> GuardReport:
-        if not self.run.dry_run:
-            found = f"{seen}; the first: {shown}" if shown else seen
-            raise DataError(
-                ErrorCode.GUARD_FAILED,
-                f"check {check.name}: expected no rows, found {found}"
-                if shown
-                else f"check {check.name}: {found}",
-                "Correct the source or the statement, or the check if the rows are right. Nothing "
-                "was published.",
-            )
-        return GuardReport(check.name, "no rows", seen, held=False)
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What became of a check; ``rows`` are the first that it found."""
+
+    report: GuardReport
+    rows: str = ""
+
+    def sentence(self, longest: int) -> str:
+        """What an error says of it, with so many characters of its rows."""
+        name, seen = self.report.name, self.report.seen
+        if not self.rows:
+            return f"check {name}: {seen}"
+        shown = excerpt(self.rows, longest)
+        return f"check {name}: expected no rows, found {seen}; the first: {shown}"
 
 
 def _shown(frame: DataFrame, rows: Sequence[Any]) -> str:
@@ -254,4 +269,14 @@ def _shown(frame: DataFrame, rows: Sequence[Any]) -> str:
         json.dumps(dict(zip(names, map(json_value, row), strict=True)), ensure_ascii=False)
         for row in rows[:_SHOWN_ROWS]
     )
-    return excerpt(", ".join(texts), _LONGEST)
+    return ", ".join(texts)
+
+
+def _reports(found: Sequence[_Found]) -> CheckReports:
+    """All of the reports, and a sentence for each of the first checks that failed."""
+    failed = [each for each in found if not each.report.held]
+    most = _LONGEST // max(1, min(len(failed), _NAMED_CHECKS))
+    failures = [each.sentence(most) for each in failed[:_NAMED_CHECKS]]
+    if len(failed) > _NAMED_CHECKS:
+        failures.append(f"and {len(failed) - _NAMED_CHECKS} other checks")
+    return CheckReports(tuple(each.report for each in found), tuple(failures))

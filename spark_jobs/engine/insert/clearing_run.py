@@ -59,10 +59,10 @@ class ClearingRun(StatementRun[ClearingStatement]):
         )
         if self.plan_only:
             return StatementOutcome(None, metrics, plan=replaced.plan(0))
+        guarding = self.guarding(planned)
         if not replaced.all:
-            metrics = self.guarding(planned).before_publishing(metrics)
-            metrics = checking.checked(metrics, self.table, planned, (), ())
-            return StatementOutcome(None, metrics)
+            checks = checking.found(self.table, planned)
+            return StatementOutcome(None, guarding.before_publishing(metrics, checks))
         reads_all = checking.reads.target
         handle = begin_overwrite(self, replacement, (), replaced, reads_all=reads_all)
         with self.writing(handle):
@@ -76,7 +76,7 @@ class ClearingRun(StatementRun[ClearingStatement]):
                 replacement.require_found(replaced, found)
         reports = [each.report for each in deleted]
         commit = OverwriteCommit(self, handle, replacement, (), reports, metrics, checking)
-        return commit.outcome(planned, replaced)
+        return commit.outcome(guarding, replaced)
 
     def wait_for_tasks(self) -> None:
         """Wait for tasks that go on after a failure."""

@@ -13,6 +13,7 @@ from spark_jobs.engine.insert.partition_shares import Partition
 from spark_jobs.engine.insert.replacement import ReplacedFiles, Replacement
 from spark_jobs.engine.write.change_writer import TaskReport
 from spark_jobs.engine.write.changed_partitions import changed_partitions
+from spark_jobs.engine.write.guarding import CheckReports, Guarding
 from spark_jobs.engine.write.partition_counts import partition_changes, partition_metrics
 from spark_jobs.engine.write.row_counts import row_count
 from spark_jobs.engine.write.statement_run import (
@@ -23,7 +24,7 @@ from spark_jobs.engine.write.statement_run import (
 )
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.sinks import MergeHandle
-from spark_jobs.spi.tables import PlannedFile, TableHandle
+from spark_jobs.spi.tables import PlannedFile
 from spark_jobs.spi.writes import Fragment, InsertedKeys, MergeWrite
 
 _LAST_WRITER_ATTEMPTS: Final = 20
@@ -84,60 +85,55 @@ class OverwriteCommit:
     metrics: Metrics
     checking: RowChecking
 
-    def outcome(self, planned: Sequence[PlannedFile], replaced: ReplacedFiles) -> StatementOutcome:
+    def outcome(self, guarding: Guarding, replaced: ReplacedFiles) -> StatementOutcome:
         """Commit the snapshot, unless nothing changes; in a dry run, what that would do.
 
-        ``planned`` are the table's files. If the last writer wins, a conflict leads to another
-        attempt, which replaces what is in the partitions by then.
+        ``guarding``: the guards on the table that was read. If the last writer wins, a conflict
+        leads to another attempt, which replaces what is in the partitions by then.
 
         Raises:
             CommitError: COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN or RUN_GIVEN_UP.
             DataError: GUARD_FAILED; PARTITION_NOT_EXPECTED, for what is there after a conflict.
         """
         if self.run.dry_run:
-            change = self._change(self.run.table, planned, replaced)
+            change = self._change(guarding, replaced)
             by_partition = self._by_partition(self.run, change.reports, replaced)
             return StatementOutcome(None, change.metrics, change.partitions, by_partition)
         if not replaced.whole and not any(report.fragments for report in self.reports):
             with self.run.cleaning_up():
                 self.run.abort(self.handle)
             metrics = counted(self.metrics, self.reports)
-            metrics = self.run.guarding(planned).before_publishing(metrics)
-            metrics = self._checked(metrics, self.run.table, planned, ())
+            checks = self._checks(guarding, ())
+            metrics = guarding.before_publishing(metrics, checks)
             return StatementOutcome(None, metrics, side=self.checking.late)
         with self.run.progress.phase("commit"):
             try:
-                return self._published(planned, replaced)
+                return self._published(guarding, replaced)
             except JobError as error:
                 self.run.abort_unpublished(self.handle, error)
                 raise
 
-    def _published(
-        self, planned: Sequence[PlannedFile], replaced: ReplacedFiles
-    ) -> StatementOutcome:
-        table = self.run.table
+    def _published(self, guarding: Guarding, replaced: ReplacedFiles) -> StatementOutcome:
         # What has been read of a file holds for that file only: then the statement runs again.
         # What was approved did not see what the last writer would replace.
         wins = getattr(self.run.spec, "last_writer_wins", False) and not replaced.partial
         wins = wins and self.run.approved is None
         for _ in range(_LAST_WRITER_ATTEMPTS - 1 if wins else 0):
             try:
-                return self._attempted(table, planned, replaced)
+                return self._attempted(guarding, replaced)
             except JobError as error:
                 if error.code is not ErrorCode.COMMIT_CONFLICT:
                     raise
-                table, planned, replaced = self._now(error)
-        return self._attempted(table, planned, replaced)
+                guarding, replaced = self._now(error)
+        return self._attempted(guarding, replaced)
 
-    def _change(
-        self, table: TableHandle, planned: Sequence[PlannedFile], replaced: ReplacedFiles
-    ) -> _Change:
-        """What changes when the whole files of ``replaced`` are removed from ``table``.
+    def _change(self, guarding: Guarding, replaced: ReplacedFiles) -> _Change:
+        """What changes when the whole files of ``replaced`` are removed from the table.
 
         Raises:
             DataError: GUARD_FAILED.
         """
-        connector = self.run.connector
+        connector, table = self.run.connector, guarding.table
         dropped = TaskReport(
             deleted=row_count(connector.scan, table, replaced.whole),
             fragments=connector.writes.drop_files(table, self.handle, replaced.whole),
@@ -148,19 +144,13 @@ class OverwriteCommit:
         metrics = replace(counted(self.metrics, reports), partitions_changed=len(partitions))
         run = replace(self.run, table=table)
         by_partition = self._by_partition(run, reports, replaced)
-        changes = partition_changes(run, self.handle, metrics, by_partition, planned)
-        metrics = run.guarding(planned).before_publishing(metrics, changes)
-        metrics = self._checked(metrics, table, planned, replaced.whole)
+        changes = partition_changes(run, self.handle, metrics, by_partition, guarding.planned)
+        checks = self._checks(guarding, replaced.whole)
+        metrics = guarding.before_publishing(metrics, checks, changes)
         return _Change(reports, fragments, metrics, partitions)
 
-    def _checked(
-        self,
-        metrics: Metrics,
-        table: TableHandle,
-        planned: Sequence[PlannedFile],
-        removed: Sequence[PlannedFile],
-    ) -> Metrics:
-        return self.checking.checked(metrics, table, planned, removed, self.reports)
+    def _checks(self, guarding: Guarding, removed: Sequence[PlannedFile]) -> CheckReports:
+        return self.checking.found(guarding.table, guarding.planned, removed, self.reports)
 
     def _by_partition(
         self,
@@ -172,18 +162,19 @@ class OverwriteCommit:
             return ()
         return partition_metrics(run, self.handle, reports, replaced.partial, replaced.whole)
 
-    def _attempted(
-        self, table: TableHandle, planned: Sequence[PlannedFile], replaced: ReplacedFiles
-    ) -> StatementOutcome:
+    def _attempted(self, guarding: Guarding, replaced: ReplacedFiles) -> StatementOutcome:
         with self.run.writing(self.handle):
-            change = self._change(table, planned, replaced)
-            side = self.checking.kept(table, planned, replaced.whole, self.reports)
-        snapshot = self.run.publish(table, self.handle, change.fragments, change.metrics, side)
+            change = self._change(guarding, replaced)
+            files = guarding.planned
+            side = self.checking.kept(guarding.table, files, replaced.whole, self.reports)
+        snapshot = self.run.publish(
+            guarding.table, self.handle, change.fragments, change.metrics, side
+        )
         metrics = with_publication(change.metrics, snapshot)
         return StatementOutcome(snapshot.snapshot_id, metrics, change.partitions)
 
-    def _now(self, conflict: JobError) -> tuple[TableHandle, Sequence[PlannedFile], ReplacedFiles]:
-        """The table at its latest snapshot, its files, and those to replace.
+    def _now(self, conflict: JobError) -> tuple[Guarding, ReplacedFiles]:
+        """The guards on the table at its latest snapshot, and the files to replace.
 
         Raises GUARD_FAILED; ``conflict`` if another driver has committed this operation, columns
         changed, or rows have to be read.
@@ -198,6 +189,6 @@ class OverwriteCommit:
         if replaced.partial:
             raise conflict
         self.replacement.check(replaced, self.partitions)
-        run = replace(self.run, table=table)
-        run.guarding(planned).before_writing(self.metrics, replaced.all)
-        return table, planned, replaced
+        guarding = replace(self.run, table=table).guarding(planned)
+        guarding.before_writing(self.metrics, replaced.all)
+        return guarding, replaced

@@ -25,6 +25,7 @@ from spark_jobs.engine.source.open_source import OpenSource
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
 from spark_jobs.engine.write.clustering import clusters_of, distribute, with_layout_columns
 from spark_jobs.engine.write.derivation import by_position
+from spark_jobs.engine.write.guarding import Guarding
 from spark_jobs.engine.write.late_rows import LateRows, Placing, require_quarantine, set_aside
 from spark_jobs.engine.write.new_partitions import require_few_new
 from spark_jobs.engine.write.partition_counts import placement
@@ -101,10 +102,10 @@ class OverwriteRun(SparkRun[InsertStatement]):
         if self.plan_only:
             return StatementOutcome(None, metrics, plan=replaced.plan(new.source_rows))
         if not partitions and not replaced.all:
-            metrics = guarding.before_publishing(metrics)
-            metrics = checking.checked(metrics, self.table, planned, (), ())
+            checks = checking.found(self.table, planned)
+            metrics = guarding.before_publishing(metrics, checks)
             return StatementOutcome(None, metrics, side=checking.late)
-        return self._write(insert, new, replacement, planned, replaced, metrics, checking)
+        return self._write(insert, new, replacement, guarding, replaced, metrics, checking)
 
     def _replacement(self) -> Replacement:
         self.connector.metadata.require_writable(self.table)
@@ -118,12 +119,17 @@ class OverwriteRun(SparkRun[InsertStatement]):
         return analyze_insert(self.spark, self.spec, self.table, schema, partition)
 
     def _checking(self, replacement: Replacement) -> RowChecking:
-        if self.guards.reads_changes and replacement.appends and self.table.key_columns:
-            parameter = "checks" if self.guards.checks else "audit_table"
+        given = {
+            "checks": bool(self.guards.checks),
+            "audit_table": self.guards.audit_table is not None,
+            "preview_rows": self.preview is not None,
+        }
+        names = [name for name, is_given in given.items() if is_given]
+        if names and replacement.appends and self.table.key_columns:
             raise NotSupportedError(
-                f"{parameter}: an INSERT INTO {self.table.name} replaces rows with equal keys as "
+                f"{names[0]}: an INSERT INTO {self.table.name} replaces rows with equal keys as "
                 "the table's primary key says, so that it is not known which rows change.",
-                "Write it as a MERGE on the key, which knows.",
+                "Write it as a MERGE on the key, which knows them.",
             )
         return RowChecking.of(self, self.spark, ChangeShape(self.table), self.sources)
 
@@ -180,7 +186,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
         insert: AnalyzedInsert,
         new: NewRows,
         replacement: Replacement,
-        planned: Sequence[PlannedFile],
+        guarding: Guarding,
         replaced: ReplacedFiles,
         metrics: Metrics,
         checking: RowChecking,
@@ -200,7 +206,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
         added = [each for report in reports for each in report.fragments]
         self.progress.say(f"{len(added)} files written")
         commit = OverwriteCommit(self, handle, replacement, partitions, reports, metrics, checking)
-        return commit.outcome(planned, replaced)
+        return commit.outcome(guarding, replaced)
 
     def _stored(
         self,

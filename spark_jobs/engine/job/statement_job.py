@@ -276,8 +276,10 @@ class Job(RequestJob):
             if is_dry and outcome.plan is None:
                 ticket = ticket_of(self.request, table, run, outcome.metrics)
         status: Status = "committed" if is_done else "unchanged"
+        if is_dry:
+            status = "dry_run" if outcome.plan is None else "planned"
         result = replace(
-            self._result("dry_run" if is_dry else status, outcome.metrics),
+            self._result(status, outcome.metrics),
             base_snapshot_id=table.snapshot_id,
             new_snapshot_id=outcome.snapshot_id,
             partitions=outcome.partitions[:_NAMED_PARTITIONS],
@@ -285,6 +287,7 @@ class Job(RequestJob):
             schema_changes=tuple(map(str, run.table.schema_changes)),
             ticket=ticket,
             plan=outcome.plan,
+            row_preview=run.preview is not None,
         )
         return self._with_side_rows(result, outcome.side)
 

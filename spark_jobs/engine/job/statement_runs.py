@@ -15,8 +15,10 @@ from spark_jobs.contract.approval import Ticket
 from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.inserts import ClearingStatement, InsertIntoSpec, InsertStatement
 from spark_jobs.contract.options import JobOptions
+from spark_jobs.contract.progress_note import catalog_mark
 from spark_jobs.contract.properties import operation_properties
 from spark_jobs.contract.request import JobRequest, Source, TableName, TableSource
+from spark_jobs.contract.row_preview import PreviewPlace
 from spark_jobs.contract.statements import MergeSpec, RowStatement
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
 from spark_jobs.engine.analysis.schema_evolution import require_same_columns, schema_changes
@@ -57,6 +59,7 @@ class _Common(TypedDict):
     approved: Ticket | None
     plan_only: bool
     side_folder: str
+    preview: PreviewPlace | None
 
 
 class _Reading(TypedDict):
@@ -198,12 +201,22 @@ class StatementRuns:
             approved=request.approved,
             plan_only=request.plan_only,
             side_folder=side_folder,
+            preview=preview_place(request),
         )
 
     def _specs(self, table: TableHandle) -> PartitionSpecs:
         if self.spark is None:
             return PartitionSpecs(table, None)
         return PartitionSpecs(table, SparkConstants(self.spark, table, self._moment))
+
+
+def preview_place(request: JobRequest) -> PreviewPlace | None:
+    """What a request keeps of the rows that it would change; None: it keeps none."""
+    rows = request.options.preview_rows
+    if not rows or not request.dry_run or request.plan_only:
+        return None
+    table = str(request.table)
+    return PreviewPlace(request.operation_id, table, catalog_mark(request.catalog), rows)
 
 
 def _is_among(target: TableName, sources: Sequence[Source]) -> bool:

@@ -33,6 +33,8 @@ from spark_jobs.engine.source.subqueries import empty_views, materialize_views
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
 from spark_jobs.engine.write.changed_partitions import changed_partitions
+from spark_jobs.engine.write.expected_partitions import ExpectedPartitions
+from spark_jobs.engine.write.guarding import Guarding
 from spark_jobs.engine.write.late_rows import LateRows, Placing, require_quarantine, set_aside
 from spark_jobs.engine.write.new_partitions import require_few_new
 from spark_jobs.engine.write.partition_counts import (
@@ -55,6 +57,22 @@ _ACTIONS: Final[dict[int, Literal["insert", "update", "delete"]]] = {
     rows.UPDATE: "update",
     rows.DELETE: "delete",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class _PlannedMerge:
+    """What is to be written, and what must hold of it.
+
+    ``files`` are those that the statement needs, ``read_set`` those whose change by others is a
+    conflict.
+    """
+
+    plan: GeneralPlan
+    files: NeededFiles
+    read_set: ReadSet
+    expected: ExpectedPartitions
+    guarding: Guarding
+    checking: RowChecking
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +137,14 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         if self.plan_only:
             return StatementOutcome(None, metrics, plan=_plan(merge, processor, files, source_rows))
         if _nothing_to_do(merge, files, source):
-            metrics = guarding.before_publishing(metrics)
-            metrics = checking.checked(metrics, self.table, planned, (), ())
+            checks = checking.found(self.table, planned)
+            metrics = guarding.before_publishing(metrics, checks)
             return StatementOutcome(None, metrics, side=checking.late)
         reads_all = self.reads_itself or checking.reads.target
         read_set = whole_table if reads_all else pruning.touched
-        return self._write(
-            merge, processor, planned, files, source, keys, metrics, read_set, checking
-        )
+        plan = self._general_plan(merge, processor, files.scanned, source, keys)
+        planned_merge = _PlannedMerge(plan, files, read_set, expected, guarding, checking)
+        return self._write(planned_merge, metrics)
 
     def _analyzed(self) -> AnalyzedMerge:
         if isinstance(self.spec, MergeSpec):
@@ -187,39 +205,33 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         columns = checking.with_sources(merge.subquery_columns)
         return None, materialize_views(self.spark, self.sources, columns, storage, self.scratch)
 
-    def _write(
-        self,
-        merge: AnalyzedMerge,
-        processor: RowChangeProcessor,
-        planned: Sequence[PlannedFile],
-        files: NeededFiles,
-        source: MaterializedSource | None,
-        keys: DynamicFilter | None,
-        metrics: Metrics,
-        read_set: ReadSet,
-        checking: RowChecking,
-    ) -> StatementOutcome:
-        write = MergeWrite(
+    def _merge_write(self, wanted: _PlannedMerge) -> MergeWrite:
+        processor, read_set = wanted.plan.processor, wanted.read_set
+        return MergeWrite(
             operation=self.operation,
-            files=tuple(files.scanned),
+            files=tuple(wanted.files.scanned),
             assigned_columns=processor.assigned_columns,
-            on_columns=tuple(sorted(merge.on.target_columns)),
+            on_columns=tuple(sorted(wanted.plan.merge.on.target_columns)),
             target_file_size=self.options.target_file_size,
             rewrite_share=self.options.rewrite_share,
             isolation=self.options.isolation,
             read_set=read_set,
             read_columns=None if read_set is whole_table else processor.target_columns,
             dry_run=self.dry_run,
-            inserted_keys=inserted_keys(merge),
+            inserted_keys=inserted_keys(wanted.plan.merge),
         )
-        writes = self.connector.writes
+
+    def _write(self, wanted: _PlannedMerge, metrics: Metrics) -> StatementOutcome:
+        merge, source, files = wanted.plan.merge, wanted.plan.source, wanted.files
+        guarding, checking = wanted.guarding, wanted.checking
+        writes, planned = self.connector.writes, guarding.planned
+        write = self._merge_write(wanted)
         handle = self.begin(write)
         with self.writing(handle):
             with self.progress.phase("write"):
                 result = PlanResult([], 0)
                 if files.scanned or merge.has("not_matched"):
-                    general = self._general_plan(merge, processor, files.scanned, source, keys)
-                    plan, choice = self._physical_plan(general)
+                    plan, choice = self._physical_plan(wanted.plan)
                     metrics = replace(metrics, plan=str(choice))
                     self.progress.say(f"plan {choice}")
                     writer = self._writer(merge, handle, write)
@@ -250,17 +262,15 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             )
             if self.guards.expected_partitions is not None:
                 changed = writes.changed_partitions(self.table, fragments)
-                metrics = self.expected_partitions().checked(
-                    changed, metrics, reports_only=self.dry_run
-                )
+                metrics = wanted.expected.checked(changed, metrics, reports_only=self.dry_run)
             by_partition: tuple[PartitionMetrics, ...] = ()
             if self.counts_by_partition and self._placement() is not None:
                 by_partition = partition_metrics(
                     self, handle, reports, files.scanned, files.dropped
                 )
             changes = partition_changes(self, handle, metrics, by_partition, planned)
-            metrics = self.guarding(planned).before_publishing(metrics, changes)
-            metrics = checking.checked(metrics, self.table, planned, files.dropped, reports)
+            checks = checking.found(self.table, planned, files.dropped, reports)
+            metrics = guarding.before_publishing(metrics, checks, changes)
             if self.dry_run:
                 self.abort(handle)
                 return StatementOutcome(None, metrics, partitions, by_partition)

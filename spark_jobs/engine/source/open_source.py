@@ -16,6 +16,7 @@ from pyspark.errors import (
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, StructField, StructType
 
+from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName
 from spark_jobs.contract.source_names import placed_source, source_text
@@ -31,6 +32,7 @@ from spark_jobs.engine.source.arrow_source import read_source, refuse_unsupporte
 from spark_jobs.engine.source.column_checks import ColumnChecks
 from spark_jobs.engine.source.complete_listing import require_all_indexed
 from spark_jobs.engine.source.declared_columns import declared_lengths, declared_schema
+from spark_jobs.engine.source.deduplicated import deduplicated
 from spark_jobs.engine.source.file_columns import FOOTER_FORMATS, Footers, footers_of
 from spark_jobs.engine.source.file_types import NANOSECONDS
 from spark_jobs.engine.source.footer_schema import footer_schema
@@ -125,6 +127,8 @@ def _open(
         if any(table.opaque_columns for table in pinned.values()):
             refuse_opaque_reads(spark, view_columns(frame), f"source {source.name}")
         return OpenSource(frame, is_pinned=False)
+    if isinstance(source, DeduplicatedSource):
+        return OpenSource(deduplicated(spark, source), is_pinned=False)
     if source.table not in pinned:
         pinned[source.table] = connector.metadata.load_table(source.table)
     table = pinned[source.table]

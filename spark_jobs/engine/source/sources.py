@@ -10,6 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.operation_files import new_source_folder
 from spark_jobs.contract.request import FileSource, JobRequest, Source, SqlSource, TableName
 from spark_jobs.contract.result import SourceMetrics
@@ -32,10 +33,10 @@ from spark_jobs.spi.tables import TableHandle
 class Sources(Mapping[str, OpenSource]):
     """The sources of ``request`` by name, with a temporary view of each.
 
-    A SQL source sees the sources before it. Each table is pinned once, however many sources name
-    it; ``target``, of a statement that has one, is pinned already. ``scratch`` is a folder for
-    temporary files, relative to the workspace; ``moment`` is the statement's current time.
-    ``metrics`` describe the file sources, once ``land`` has run.
+    A query, or a source that is deduplicated, sees the sources before it. Each table is pinned
+    once, however many sources name it; ``target``, of a statement that has one, is pinned already.
+    ``scratch`` is a folder for temporary files, relative to the workspace; ``moment`` is the
+    statement's current time. ``metrics`` describe the file sources, once ``land`` has run.
     """
 
     spark: SparkSession
@@ -95,7 +96,7 @@ class Sources(Mapping[str, OpenSource]):
                         bytes=opened.listed.byte_size,
                         records=opened.footers.row_count if opened.footers else 0,
                     )
-            elif isinstance(source, SqlSource) and has_landed:
+            elif isinstance(source, SqlSource | DeduplicatedSource) and has_landed:
                 opened = self._open(source)
             self._opened[source.name] = opened
 

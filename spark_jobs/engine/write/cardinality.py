@@ -77,5 +77,6 @@ class CardinalityCheck:
         return DataError(
             ErrorCode.MERGE_TARGET_ROW_MULTIPLE_MATCHES,
             f"more than one source row applies to one target row (by {by}): target row with {keys}",
-            "Make the source unique on the ON columns, or narrow the clause conditions.",
+            "Make the source unique on the ON columns: deduplicate(source, by=[...], "
+            "order_by=[...]); or narrow the clause conditions.",
         )

@@ -26,6 +26,17 @@ _COUNTS: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class CheckReports:
+    """What checks of rows have found; ``failures`` are for people, a sentence for each."""
+
+    reports: tuple[GuardReport, ...] = ()
+    failures: tuple[str, ...] = ()
+
+
+NO_CHECKS: Final = CheckReports()
+
+
 @dataclass(frozen=True)
 class Guarding:
     """The guards of one run on the files ``planned`` of ``table``.
@@ -50,33 +61,39 @@ class Guarding:
         Raises:
             DataError: GUARD_FAILED.
         """
-        return self._checked(metrics, [*self._source_rows(metrics), *self._costs(touched)])
+        return self._held(metrics, [*self._source_rows(metrics), *self._costs(touched)])
 
     def before_publishing(
-        self, metrics: Metrics, by_partition: Sequence[PartitionChange] = ()
+        self,
+        metrics: Metrics,
+        checks: CheckReports,
+        by_partition: Sequence[PartitionChange] = (),
     ) -> Metrics:
         """Check what the statement has done, which nobody sees yet; as ``before_writing``.
 
-        ``by_partition``: what it did in each partition.
+        ``checks``: what the checks of rows have found. ``by_partition``: what it did in each
+        partition.
 
         Raises:
-            DataError: GUARD_FAILED.
+            DataError: GUARD_FAILED, for all guards and checks that do not hold.
             CommitError: APPROVAL_STALE.
         """
         self._require_approved(metrics)
         found = [*self._counts(metrics), *self._shares(metrics), *self._partitions(by_partition)]
-        return self._checked(metrics, found)
+        return self._held(metrics, found, checks)
 
-    def _checked(self, metrics: Metrics, found: Sequence[GuardReport]) -> Metrics:
-        failed = [each for each in found if not each.held]
+    def _held(
+        self, metrics: Metrics, found: Sequence[GuardReport], checks: CheckReports = NO_CHECKS
+    ) -> Metrics:
+        failed = [*(_sentence(each) for each in found if not each.held), *checks.failures]
         if failed and not self.reports_only:
             raise DataError(
                 ErrorCode.GUARD_FAILED,
-                f"{'; '.join(map(_sentence, failed))}. Nothing of it was published.",
+                f"{'; '.join(failed)}. Nothing of it was published.",
                 "Look at what it would do with dry_run, and correct the source or the statement; "
-                "change the guard if it is right.",
+                "change the guard or the check if the rows are right.",
             )
-        return replace(metrics, guards=(*metrics.guards, *found))
+        return replace(metrics, guards=(*metrics.guards, *found, *checks.reports))
 
     def _require_approved(self, metrics: Metrics) -> None:
         if self.approved is None:

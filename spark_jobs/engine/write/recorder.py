@@ -6,6 +6,7 @@ does not count. Imported by executors: nothing here needs a table library.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ SPLIT: Final = "split"
 ROW_ID: Final = "id"
 OLD: Final = "old"
 NEW: Final = "new"
+_OPERATIONS: Final = (rows.INSERT, rows.UPDATE, rows.DELETE)
 
 
 def numbered(kind: str, index: int) -> str:
@@ -43,7 +45,8 @@ class Recording:
     """Where and what the tasks of a run record. Picklable.
 
     ``old`` and ``new`` are the table columns whose values are kept of old and new rows, by name,
-    with their numbers. ``with_row_ids``: those of old rows, too. ``folder`` is in ``filesystem``,
+    with their numbers. ``with_row_ids``: those of old rows, too. ``most_rows``: of each operation,
+    a task records so many rows at most; None: all. ``folder`` is in ``filesystem``,
     in the scratch folder of the run that holds ``lease``.
     """
 
@@ -53,6 +56,7 @@ class Recording:
     old: Mapping[str, int]
     new: Mapping[str, int]
     with_row_ids: bool = False
+    most_rows: int | None = None
 
     @contextmanager
     def opened(self, task_key: str) -> Iterator[Recorder]:
@@ -74,6 +78,7 @@ class Recorder:
     spill: Spill
     name: str
     files: list[str] = field(default_factory=list)
+    _taken: Counter[int] = field(default_factory=Counter)
 
     def taken(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Record checked change rows; return them without ``OLD_ROW``, as sinks take them."""
@@ -84,6 +89,8 @@ class Recorder:
     def _record(self, batch: pa.RecordBatch) -> None:
         if not self.recording.with_row_ids:
             batch = _without_halves(batch)
+        if self.recording.most_rows is not None:
+            batch = self._first(batch, self.recording.most_rows)
         if not batch.num_rows:
             return
         self.files = [self.name]
@@ -102,6 +109,20 @@ class Recorder:
             if name in names:
                 columns[numbered(NEW, number)] = batch.column(name)
         self.spill.add(pa.RecordBatch.from_arrays(list(columns.values()), list(columns)))
+
+    def _first(self, batch: pa.RecordBatch, most: int) -> pa.RecordBatch:
+        """The rows of ``batch`` that are among the first ``most`` of their operation."""
+        if all(self._taken[each] >= most for each in _OPERATIONS):
+            return batch.slice(0, 0)
+        split, operation = batch.column(rows.FROM_UPDATE), batch.column(rows.OPERATION)
+        operation = pc.if_else(split, pa.scalar(rows.UPDATE, operation.type), operation)
+        kept: list[int] = []
+        for each in _OPERATIONS:
+            places = pc.indices_nonzero(pc.equal(operation, each))
+            found = places.slice(0, most - self._taken[each]).to_pylist()
+            self._taken[each] += len(found)
+            kept += found
+        return batch.take(pa.array(sorted(kept), pa.int64()))
 
 
 def _without_halves(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -16,6 +16,7 @@ from spark_jobs.contract.properties import (
     sources_property,
 )
 from spark_jobs.contract.result import Metrics, PartitionMetrics, PlanReport
+from spark_jobs.contract.row_preview import PreviewPlace
 from spark_jobs.contract.side_outputs import SideOutput, side_property
 from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.runtime.fence import Fence
@@ -60,8 +61,8 @@ class StatementRun(Generic[Spec_co]):
     ``scratch`` is the folder for this run's temporary files, relative to the workspace. ``attempt``
     counts from 1. ``dry_run``: the run ends before the commit and stores nothing. ``guards``: what
     must hold before it publishes. ``approved``: what the changes must be.
-    ``plan_only``: a dry run ends with its plan. ``side_folder``, relative to the workspace, has
-    what the statement leaves for other tables.
+    ``plan_only``: a dry run ends with its plan. ``preview``: what a dry run keeps of changed rows.
+    ``side_folder``, relative to the workspace, has what the statement leaves for other tables.
     """
 
     connector: Connector
@@ -79,6 +80,7 @@ class StatementRun(Generic[Spec_co]):
     approved: Ticket | None = None
     plan_only: bool = False
     side_folder: str = ""
+    preview: PreviewPlace | None = None
 
     @property
     def counts_by_partition(self) -> bool:
