@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -102,8 +102,10 @@ class SideJob:
             )
         return digest is not None
 
-    def clear(self, operation_id: str, outputs: Iterable[SideOutput]) -> None:
+    def clear(self, operation_id: str, outputs: Sequence[SideOutput]) -> None:
         """Remove what is kept for an operation whose result is stored: nobody asks for it again.
+
+        Folders of earlier tries are looked for only where there may be any.
 
         Raises:
             OSError: the storage refused.
@@ -112,10 +114,12 @@ class SideJob:
         for output in outputs:
             table = self.connector.metadata.load_table(TableName.parse(output.table))
             writes.release_guard(table, side_operation(operation_id, output.kind))
-        for folder in side_folders(
-            self.connector.storage, catalog_mark(self.request.catalog), operation_id
-        ):
-            remove_side_folder(self.connector.storage, folder)
+        storage = self.connector.storage
+        folders = {output.folder.rpartition("/")[0] for output in outputs}
+        if self.request.origin.is_retry:
+            folders |= set(side_folders(storage, catalog_mark(self.request.catalog), operation_id))
+        for folder in folders:
+            remove_side_folder(storage, folder)
 
     def _insert(
         self,
@@ -126,7 +130,8 @@ class SideJob:
         commit: CommittedSnapshot | None = None,
     ) -> None:
         own = side_operation(operation_id, output.kind)
-        OperationLog(self.connector.storage).clear_leftovers(own, None)
+        log = OperationLog(self.connector.storage)
+        log.clear_leftovers(own, self.request.origin.try_number)
         for attempt in range(1, _ATTEMPTS + 1):
             side = self.connector.metadata.load_table(TableName.parse(output.table))
             if has_rows_of(self.connector, side, own, output.folder):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from spark_jobs.engine.analysis.partition_specs import Constants
     from spark_jobs.engine.source.open_source import OpenSource
     from spark_jobs.engine.write.spark_run import SparkRun
+    from spark_jobs.spi.tables import PartitionField
 
 _PLACE: Final = "quarantine_table"
 _VALUE: Final = f"{RESERVED_PREFIX}partition_"
@@ -82,11 +83,11 @@ def set_aside(
     source = frame.selectExpr(*map(quote, names))
     if placing.by_number:
         source = source.toDF(*(f"c{number}" for number in range(len(names))))
-    fields = [each.name for each in run.table.partitioned_by]
-    values = [placing.values[name].column.alias(_name(at)) for at, name in enumerate(fields)]
+    fields = run.table.partitioned_by
+    values = [placing.values[e.source].column.alias(_name(at)) for at, e in enumerate(fields)]
     placed = source.alias(placing.alias).select(F.col(f"{quote(placing.alias)}.*"), *values)
     placed = run.moment.fixed(placed)
-    is_expected = F.coalesce(F.expr(_condition(run, fields, placing, expected)), F.lit(False))
+    is_expected = F.coalesce(F.expr(_condition(fields, placing, expected)), F.lit(False))
     rest, late = (
         found.drop(*map(_name, range(len(fields)))).toDF(*names)
         for found in (placed.where(is_expected), placed.where(~is_expected))
@@ -103,14 +104,17 @@ def set_aside(
 
 
 def _condition(
-    run: SparkRun[Any], fields: Sequence[str], placing: Placing, expected: Sequence[Constants]
+    fields: Sequence[PartitionField], placing: Placing, expected: Sequence[Constants]
 ) -> str:
-    types = {each.name: each.type for each in run.table.partitioned_by}
+    types = {each.name: each.type for each in fields}
     texts = {
-        name: stored(
-            _name(at), placing.values[name].type, placing.types[name], ErrorLocation(_PLACE, name)
+        each.name: stored(
+            _name(at),
+            placing.values[each.source].type,
+            placing.types[each.source],
+            ErrorLocation(_PLACE, each.name),
         )
-        for at, name in enumerate(fields)
+        for at, each in enumerate(fields)
     }
     specs = (
         " AND ".join(
