@@ -20,6 +20,10 @@ GUARDS: Final = {
     "MERGE_TARGET_ROW_MULTIPLE_MATCHES": "cardinality",
     "CHECK_FAILED": "check",
 }
+# Those that no dry run reports as guards.
+_OTHERS: Final = {"SCHEMA_CHANGED": "on_schema_change", "APPROVAL_STALE": "approved"}
+# The error of limits and checks of rows, which names the parameter itself.
+_NAMING: Final = "GUARD_FAILED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +32,9 @@ class Failure:
 
     ``code`` is one of docs/errors.md, ``message`` and ``remedy`` are for people. ``retryable``:
     whether a retry may help. ``table`` is the target, ``statement`` the name of one of several;
-    ``field`` is the parameter that cannot be used, ``column`` the name that no column has. Each of
-    these is empty where there is none.
+    ``field`` is the parameter that cannot be used, ``column`` the name that no column has,
+    ``guard`` the parameter whose guard tripped, the first of several. Each of these is empty where
+    there is none.
     """
 
     code: str
@@ -40,6 +45,7 @@ class Failure:
     statement: str = ""
     field: str = ""
     column: str = ""
+    guard: str = ""
 
     @classmethod
     def of(cls, info: ErrorInfo, table: str = "", statement: str = "") -> Failure:
@@ -53,13 +59,9 @@ class Failure:
             table,
             statement,
             places[0] if places else "",
-            info.name,
+            "" if info.code == _NAMING else info.name,
+            info.name if info.code == _NAMING else {**GUARDS, **_OTHERS}.get(info.code, ""),
         )
-
-    @property
-    def guard(self) -> str:
-        """The parameter whose guard tripped; empty: none did."""
-        return GUARDS.get(self.code, "")
 
 
 class TaskFailure(AirflowException):

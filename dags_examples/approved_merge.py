@@ -1,11 +1,12 @@
 """A merge that waits for approval, and then does exactly what was approved, or nothing.
 
-``preview`` is the dry run. The page of the question shows its counts; a person approves it in
-Airflow's UI. ``merge`` gets the preview's ticket: if the statement, the files of the source, or
-what the statement reads of the table have changed meanwhile, it ends with APPROVAL_STALE. What
-others commit elsewhere in the table does not matter. A guard holds for both. It needs the
-connections ``paimon_default`` (or ``iceberg_default`` as ``catalog_conn_id``) and
-``spark_default``, the table ``shop.orders``, and CSV files in ``/landing/orders``.
+``preview`` is the dry run. The question shows its counts, and the guards that would not hold: then
+``merge`` would fail, whatever is answered. A person approves it in Airflow's UI. ``merge`` gets the
+preview's ticket: if the statement, the files of the source, or what the statement reads of the
+table have changed meanwhile, it ends with APPROVAL_STALE. What others commit elsewhere in the table
+does not matter. A guard holds for both. It needs the connections ``paimon_default`` (or
+``iceberg_default`` as ``catalog_conn_id``) and ``spark_default``, the table ``shop.orders``, and
+CSV files in ``/landing/orders``.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ QUESTION = """
 {%- set found = ti.xcom_pull(task_ids="preview") -%}
 {{ found["metrics"]["inserted"] }} rows would be inserted, {{ found["metrics"]["updated"] }}
 updated and {{ found["metrics"]["deleted"] }} deleted in {{ found["target"] }}.
+{% for guard in found["metrics"]["guards"] if not guard["held"] %}
+**It would fail**: {{ guard["name"] }}, {{ guard["seen"] }} where {{ guard["limit"] }} is allowed.
+{% endfor %}
 [What it would do]({{ ti.xcom_pull(task_ids="preview", key="_link_merge_table") }})
 """
 

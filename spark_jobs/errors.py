@@ -69,6 +69,7 @@ class ErrorCode(Enum):
     BRANCH_EXISTS = ("BRANCH_EXISTS", "CatalogError", False)
     SOURCE_NOT_FOUND = ("SOURCE_NOT_FOUND", "CatalogError", True)
     SOURCE_UNREADABLE = ("SOURCE_UNREADABLE", "CatalogError", False)
+    SOURCE_REPLACED = ("SOURCE_REPLACED", "CatalogError", False)
     METADATA_UNREADABLE = ("METADATA_UNREADABLE", "CatalogError", False)
     DATA_FILE_UNREADABLE = ("DATA_FILE_UNREADABLE", "CatalogError", False)
     LIBRARY_MISSING = ("LIBRARY_MISSING", "CatalogError", False)
@@ -96,6 +97,7 @@ class ErrorCode(Enum):
     COMMIT_CONFLICT = ("COMMIT_CONFLICT", "CommitError", True)
     COMMIT_OUTCOME_UNKNOWN = ("COMMIT_OUTCOME_UNKNOWN", "CommitError", True)
     COMMIT_HISTORY_EXPIRED = ("COMMIT_HISTORY_EXPIRED", "CommitError", False)
+    MARK_LOST = ("MARK_LOST", "CommitError", False)
     COMMITS_OF_OTHERS = ("COMMITS_OF_OTHERS", "CommitError", False)
     BRANCHES_DIVERGED = ("BRANCHES_DIVERGED", "CommitError", False)
     ALREADY_PUBLISHED = ("ALREADY_PUBLISHED", "CommitError", False)
@@ -134,7 +136,7 @@ class JobError(Exception):
     ``problem`` says what is wrong and names the column, clause or value; ``remedy`` says what the
     reader can do. Neither ever holds a secret; long ones lose their middle. ``places``: where it
     is, the outermost first, such as a task, a parameter and a field of it. ``name``: the column
-    that the statement's text names wrongly, if it is one.
+    that the statement's text names wrongly, or the parameter of a guard that does not hold.
     """
 
     def __init__(

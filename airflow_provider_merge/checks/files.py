@@ -32,7 +32,7 @@ def require_files(source: FileSource, label: str) -> None:
     if not found:
         what = "no file matches" if _GLOB.search(source.path) else "there is no file or folder"
         raise _missing(label, f"{what} {source.path}")
-    if not any(map(_may_hold_files, found)):
+    if not source.is_incremental and not any(map(_may_hold_files, found)):
         raise _missing(label, f"{source.path} holds no files")
 
 

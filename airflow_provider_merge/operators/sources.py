@@ -7,6 +7,7 @@ write the dicts yourself.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from airflow.sdk.definitions._internal.types import NOTSET, ArgNotSet
@@ -39,6 +40,46 @@ def file_source(
         "kind": "file",
         "path": path,
         "format": format,
+        **{name: value for name, value in given.items() if not isinstance(value, ArgNotSet)},
+    }
+
+
+def new_files_source(
+    path: str,
+    format: str,  # noqa: A002  # as Spark calls it
+    *,
+    start: str | datetime,
+    replaced: str | ArgNotSet = NOTSET,
+    max_files: int | str | ArgNotSet = NOTSET,
+    max_bytes: int | str | ArgNotSet = NOTSET,
+    options: Mapping[str, Any] | ArgNotSet = NOTSET,
+    schema: str | ArgNotSet = NOTSET,
+    on_bad_rows: str | ArgNotSet = NOTSET,
+    quarantine: str | ArgNotSet = NOTSET,
+    max_bad_rows: float | str | ArgNotSet = NOTSET,
+) -> dict[str, Any]:
+    """Files that no commit of this task has applied, oldest first: each is applied exactly once.
+
+    ``start``: what the first run does with files that are there already. ``all``: they are new;
+    ``now``: they count as applied; a time with its zone: those from before count as applied.
+    ``replaced``: a file that changed after it was applied is an error (``fail``, the default), or
+    is read ``again``. ``max_files`` and ``max_bytes`` limit what a run takes. The others are those
+    of ``file_source``. Guide: docs/sources.md.
+    """
+    files = file_source(
+        path,
+        format,
+        options=options,
+        schema=schema,
+        on_bad_rows=on_bad_rows,
+        quarantine=quarantine,
+        max_bad_rows=max_bad_rows,
+    )
+    given = {"replaced": replaced, "max_files": max_files, "max_bytes": max_bytes}
+    return {
+        **files,
+        "kind": "new_files",
+        "start": start.isoformat() if isinstance(start, datetime) else start,
         **{name: value for name, value in given.items() if not isinstance(value, ArgNotSet)},
     }
 

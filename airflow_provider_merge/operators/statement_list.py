@@ -207,6 +207,16 @@ def listed_statement(statement: Any, index: int) -> ListedStatement:
     return dict(statement)
 
 
+def as_dicts(statements: Any) -> Any:
+    """The statements of a list that are known, as dicts."""
+    if not isinstance(statements, list | tuple):
+        return statements
+    return [
+        each if is_template(each) and not names_sql_file(each) else listed_statement(each, at)
+        for at, each in enumerate(statements)
+    ]
+
+
 def operator_of(
     statement: ListedStatement,
     *,

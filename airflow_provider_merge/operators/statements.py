@@ -32,6 +32,7 @@ from airflow_provider_merge.operators._shared.timeouts import telling_timeouts
 from airflow_provider_merge.operators._shared.values import flag, whole_number
 from airflow_provider_merge.operators.statement_list import (
     ListedStatement,
+    as_dicts,
     default_parameters,
     listed_statement,
     of_statement,
@@ -116,7 +117,7 @@ class StatementsOperator(SqlScriptsOperator):
             for name, value in (kwargs.get("default_args") or {}).items()
             if name in default_parameters()
         }
-        self.statements: Any = _as_dicts(statements)
+        self.statements: Any = as_dicts(statements)
         # The places of those that other tasks return.
         self._returned: set[int] | None = set()
         self.max_parallel = max_parallel
@@ -142,7 +143,7 @@ class StatementsOperator(SqlScriptsOperator):
             self._returned = None
         else:
             # What the DAG file gives to a mapped group is a list only now.
-            self.statements = _as_dicts(self.statements)
+            self.statements = as_dicts(self.statements)
             self._read_files()
             later = {at for at, each in enumerate(self.statements) if is_template(each)}
             self._returned = later
@@ -397,13 +398,3 @@ class _Given(NamedTuple):
     listed: ListedStatement
     file: str = ""
     is_written: bool = True
-
-
-def _as_dicts(statements: Any) -> Any:
-    """The statements of a list that are known, as dicts."""
-    if not isinstance(statements, list | tuple):
-        return statements
-    return [
-        each if is_template(each) and not names_sql_file(each) else listed_statement(each, at)
-        for at, each in enumerate(statements)
-    ]

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from spark_jobs.contract.locations import Place
-from spark_jobs.contract.operation_files import FOLDER, is_dry_run
+from spark_jobs.contract.operation_files import FOLDER, MARKS_FOLDER, is_dry_run
 from spark_jobs.errors import CatalogError, ErrorCode, excerpt
 
 DENIED: Final = frozenset((errno.EACCES, errno.EPERM))
@@ -66,7 +66,7 @@ def denied(problem: str, place: Place | None = None) -> CatalogError:
 def place_in(text: str) -> Place:
     """Whether a path in ``text`` is one of the files that jobs keep in the workspace."""
     names = text.replace("'", "/").replace('"', "/").split("/")
-    is_of_job = FOLDER in names or any(map(is_dry_run, names))
+    is_of_job = not {FOLDER, MARKS_FOLDER}.isdisjoint(names) or any(map(is_dry_run, names))
     return "workspace" if is_of_job else "warehouse"
 
 

@@ -28,6 +28,7 @@ class DeduplicatedSource:
     order_by: tuple[str, ...] = ()
     tie: Tie = "fail"
     kind: ClassVar[str] = "deduplicated"
+    is_incremental: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require(bool(self.by), "by", "is empty", "Name the columns of the key.")

@@ -6,6 +6,7 @@ what a killed job left.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import uuid
 from typing import Final
@@ -13,6 +14,8 @@ from typing import Final
 from spark_jobs.contract.unfinished_files import finished_name
 
 FOLDER: Final = "_operations"
+# What marks refer to; nothing in it is ever changed or outdated.
+MARKS_FOLDER: Final = "_marks"
 # Written by the first job of a warehouse on an object store, and never removed.
 CONDITIONAL_PUT_PROBE: Final = f"{FOLDER}/conditional-put"
 _DRY_RUN: Final = "_dry_run-"
@@ -153,6 +156,26 @@ def new_lookup_folder(scratch: str) -> str:
     return f"{scratch}/lookup-{uuid.uuid4().hex}"
 
 
+def mark_document_path(mark: str, digest: str) -> str:
+    """The file with a part of what the mark with the property ``mark`` stands for."""
+    return f"{MARKS_FOLDER}/{_mark_folder(mark)}/{digest}"
+
+
+def mark_notes_folder(table: str) -> str:
+    """The folder of the notes of all marks that ``table`` got."""
+    return f"{MARKS_FOLDER}/table-{hashlib.sha256(table.encode()).hexdigest()[:32]}"
+
+
+def mark_note_path(table: str, mark: str) -> str:
+    """The file that notes the newest marks of this name that ``table`` got."""
+    return f"{mark_notes_folder(table)}/{_mark_folder(mark)}{_RESULT}"
+
+
+def mark_of_note(name: str) -> str | None:
+    """The last part of the name of the mark that a file notes; None for any other file."""
+    return name.removesuffix(_RESULT) if name.endswith(_RESULT) else None
+
+
 def lease_path(scratch: str) -> str:
     """The file in a run's scratch folder without which the run may not publish."""
     return f"{scratch}/lease"
@@ -185,6 +208,10 @@ def is_unfinished_result_of(operation_id: str, name: str) -> bool:
 def is_memory(name: str) -> bool:
     """Whether a file in ``FOLDER`` is a result, a note or a probe, finished or not."""
     return _MEMORY.fullmatch(finished_name(name) or name) is not None
+
+
+def _mark_folder(mark: str) -> str:
+    return mark.rpartition(".")[2]
 
 
 def _run_of(operation_id: str) -> str:

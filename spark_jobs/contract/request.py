@@ -6,28 +6,21 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.approval import Ticket
-from spark_jobs.contract.bad_rows import (
-    OnBadRows,
-    check_max_bad_rows,
-    check_on_bad_rows,
-    check_quarantine,
-)
-from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
-from spark_jobs.contract.checks import LONGEST_NAME, require
+from spark_jobs.contract.checks import require
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.digests import digest_of, part_digests
-from spark_jobs.contract.file_formats import require_format
 from spark_jobs.contract.guards import Guards
-from spark_jobs.contract.identifiers import unquoted
+from spark_jobs.contract.incremental import require_incremental
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec, PartitionStatement
 from spark_jobs.contract.locations import require_absolute
 from spark_jobs.contract.maintenance import CreateBranchSpec, CreateTagSpec
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.query import QuerySpec
+from spark_jobs.contract.sources import FileSource, Source, SqlSource, TableSource
 from spark_jobs.contract.statements import (
     CreateTableSpec,
     MergeSpec,
@@ -35,80 +28,27 @@ from spark_jobs.contract.statements import (
     Statement,
     created_table,
 )
+from spark_jobs.contract.table_name import TableName
 from spark_jobs.contract.text_limits import TextLimits
-from spark_jobs.errors import ErrorCode, RequestError
+
+__all__ = [
+    "CatalogSpec",
+    "FileSource",
+    "JobRequest",
+    "Origin",
+    "Source",
+    "SqlSource",
+    "TableName",
+    "TableSource",
+]
 
 VERSION = 1
 
 AfterEndedTry = Literal["fail", "skip", "run"]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_PART = re.compile(r"`(?:[^`]|``)+`|[^.`]+")
-_DOTTED = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern})){{1,2}}")
 _OPERATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _WITH_SOURCE = MergeSpec | InsertIntoSpec | InsertOverwriteSpec | QuerySpec | CreateTableSpec
-
-
-@dataclass(frozen=True, slots=True)
-class TableName:
-    """``database.table``, as the catalog knows it.
-
-    ``catalog`` is what the text that names the table calls its catalog, if it does. Who builds a
-    request checks it; requests are without it.
-    """
-
-    database: str
-    table: str
-    catalog: str = field(default="", compare=False)
-
-    def __post_init__(self) -> None:
-        for name in ("database", "table"):
-            value = getattr(self, name)
-            # A name becomes a folder below the warehouse and must not lead out of it. The part from
-            # "$" on may name a branch and does not belong to the folder's name.
-            safe = (
-                bool(value.strip())
-                and value.partition("$")[0] not in (".", "..")
-                and not re.search(r"[/\\\x00-\x1f\x7f\ud800-\udfff]", value)
-                and len(value.encode(errors="replace")) <= LONGEST_NAME
-            )
-            require(safe, name, f"{value!r} is not a name of a {name}")
-
-    @classmethod
-    def parse(cls, text: str) -> TableName:
-        """The name in ``database.table`` or ``catalog.database.table``, perhaps in backticks.
-
-        Raises:
-            RequestError: REQUEST_INVALID if the text does not have two or three parts.
-        """
-        if _DOTTED.fullmatch(text.strip()) is None:
-            raise RequestError(
-                ErrorCode.REQUEST_INVALID, f"{text!r} is not a table name", "Write database.table."
-            )
-        *catalog, database, table = (unquoted(each).strip() for each in _PART.findall(text))
-        return cls(database, table, *catalog)
-
-    @property
-    def without_branch(self) -> str:
-        """The table's name without a branch."""
-        return self.table.partition(BRANCH_MARK)[0]
-
-    @property
-    def branch(self) -> str:
-        """The branch in ``<table>$branch_<branch>``; ``main`` without one."""
-        return self.table.partition(BRANCH_MARK)[2] or MAIN_BRANCH
-
-    def may_be(self, other: TableName) -> bool:
-        """Whether both may be the same table, ignoring case; a table is its own branch ``main``."""
-        return self.folded == other.folded
-
-    @property
-    def folded(self) -> str:
-        """The same text for all names that may be the same table."""
-        return str(self).lower().removesuffix(f"{BRANCH_MARK}{MAIN_BRANCH}")
-
-    def __str__(self) -> str:
-        return f"{self.database}.{self.table}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,55 +81,6 @@ class CatalogSpec:
         """Whether both have the same tables; their workspaces may differ."""
         names = ("connector", "warehouse", "options")
         return all(getattr(self, each) == getattr(other, each) for each in names)
-
-
-@dataclass(frozen=True, slots=True)
-class FileSource:
-    """Files as a source: CSV, JSON, text, Avro, Parquet, ORC, or another format of Spark's.
-
-    ``schema`` is a Spark DDL string (``id BIGINT, name STRING``), for files without a schema.
-    ``on_bad_rows``: with ``fail`` or None, a record that cannot be read fails the statement; with
-    ``quarantine``, it is written to a file below the folder ``quarantine`` (absolute path or URI),
-    and the other records are read. ``max_bad_rows`` is how many may be set aside: from 1, a number
-    of records; below 1, a share of the records read; None: any number.
-    """
-
-    name: str
-    path: str
-    format: str
-    options: Mapping[str, str] = field(default_factory=dict)
-    schema: str | None = None
-    on_bad_rows: OnBadRows | None = None
-    quarantine: str | None = None
-    max_bad_rows: float | None = None
-    kind: ClassVar[str] = "file"
-
-    def __post_init__(self) -> None:
-        require_format(self.format)
-        check_on_bad_rows(self.on_bad_rows, self.format, self.options)
-        check_quarantine(self.on_bad_rows, self.quarantine, self.path)
-        check_max_bad_rows(self.on_bad_rows, self.max_bad_rows)
-
-
-@dataclass(frozen=True, slots=True)
-class TableSource:
-    """A table of the same catalog, at its latest snapshot when the job starts."""
-
-    name: str
-    table: TableName
-    kind: ClassVar[str] = "table"
-
-
-@dataclass(frozen=True, slots=True)
-class SqlSource:
-    """A Spark SQL query over the sources that stand before it in the request."""
-
-    name: str
-    query: str
-    kind: ClassVar[str] = "sql"
-
-
-Source = FileSource | TableSource | SqlSource | DeduplicatedSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +187,7 @@ class JobRequest:
                 f"Leave USING out, or use the connection of a catalog of {named}.",
             )
         self._check_query()
+        require_incremental(self.statement, self.sources)
         if self.guards is not None:
             folded = "" if self.target is None else self.target.folded
             self.guards.require_meant(self.statement.kind, names, folded)

@@ -52,7 +52,8 @@ class SourceMetrics:
     counts their records, bad ones included, header lines excluded. ``lost_values`` counts values
     that the source's own options turned into NULL, ``lost_records`` records that its options
     dropped or emptied. ``quarantined`` counts records that were set aside in the file
-    ``quarantine`` (path or URI; None if there is no such file).
+    ``quarantine`` (path or URI; None if there is no such file). ``left_files`` and ``left_bytes``
+    are new files that the limits of a source of new files left to the next run.
     """
 
     files: int = 0
@@ -62,6 +63,8 @@ class SourceMetrics:
     lost_records: int = 0
     quarantined: int = 0
     quarantine: str | None = None
+    left_files: int = 0
+    left_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

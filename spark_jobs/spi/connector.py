@@ -18,6 +18,7 @@ from spark_jobs.spi.branches import ConnectorBranches
 from spark_jobs.spi.compaction import ConnectorCompaction
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.maintenance import ConnectorMaintenance
+from spark_jobs.spi.marks import TableHistory
 from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.storage import FileLocation, WarehouseStorage
@@ -273,6 +274,17 @@ class ConnectorMergeWrites(Protocol):
             CommitError: COMMIT_HISTORY_EXPIRED: it may have been, and has expired.
         """
         ...
+
+    def history(self, table: TableHandle) -> TableHistory:
+        """What the snapshots up to the pinned one record: where marks are found.
+
+        Raises:
+            NotSupportedError: the connector keeps no marks.
+        """
+        raise NotSupportedError(
+            f"{table.name}: its connector finds no marks, so it has no incremental sources.",
+            "Read the source with file_source or table_source.",
+        )
 
 
 class NoMergeWrites(ConnectorMergeWrites):

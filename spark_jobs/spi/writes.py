@@ -123,13 +123,16 @@ class Operation:
     """The identity of an operation, as its snapshot records it.
 
     ``ended`` are earlier operations of the same task run. One that is still publishing may commit
-    after it was looked for: its commit, like one of the operation itself, is a conflict.
+    after it was looked for: its commit, like one of the operation itself, is a conflict. ``marks``
+    are the properties of the marks that it moves: so is a commit that moves one of them, or takes
+    back another commit.
     """
 
     operation_id: str
     request_digest: str
     properties: Mapping[str, str]
     ended: frozenset[str] = frozenset()
+    marks: frozenset[str] = frozenset()
 
     @property
     def same_work(self) -> frozenset[str]:
@@ -156,7 +159,8 @@ class MergeWrite:
     table decides by the kind of statement; a connector without such options takes ``serializable``.
     ``read_columns`` are the target columns on whose values the result depends, besides those that
     clauses assign; None: all.
-    ``overwrites``: the snapshot is of the kind OVERWRITE even if it removes nothing. ``dry_run``:
+    ``overwrites``: the snapshot is of the kind OVERWRITE even if it removes nothing. A write whose
+    operation moves marks may have no fragments at all. ``dry_run``:
     neither ``begin_merge`` nor the sinks store anything, but fragments and errors are those of a
     real write; ``finish_merge`` is not called. ``require_wanted`` is called last, right before each
     try to publish; it raises a JobError if the snapshot is no longer wanted. ``inserted_keys``

@@ -17,7 +17,7 @@ from airflow.providers.common.compat.sdk import AirflowException, AirflowFailExc
 from airflow_provider_merge.exceptions import airflow_exception, job_error
 from airflow_provider_merge.task_failures import GUARDS, FinalFailure, PassingFailure
 from spark_jobs.contract.result import ErrorInfo
-from spark_jobs.errors import AnalysisError, ErrorCode
+from spark_jobs.errors import AnalysisError, DataError, ErrorCode
 from tests.airflow.support import DagFile, FakeSubmitter, committed, failed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -138,6 +138,12 @@ def test_the_places_of_an_error_outlive_the_result() -> None:
     assert again.args == error.args
     failure = airflow_exception(again)
     assert (failure.field, failure.column) == ("where", "goen")
+
+
+def test_a_limit_that_trips_is_the_guard() -> None:
+    error = DataError(ErrorCode.GUARD_FAILED, "too many", "Look.", (), "max_deleted_rows")
+    failure = airflow_exception(job_error(ErrorInfo.of(error)))
+    assert (failure.guard, failure.column) == ("max_deleted_rows", "")
 
 
 def test_the_page_of_a_dry_run_has_the_same_guards() -> None:

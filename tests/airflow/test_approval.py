@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from jinja2 import Environment
 
 from airflow_provider_merge.operators._shared.results import result_table
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
@@ -17,6 +18,7 @@ from airflow_provider_merge.operators.sources import table_source
 from airflow_provider_merge.operators.statement_list import delete_from
 from airflow_provider_merge.operators.statements import StatementsOperator
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
+from spark_jobs.contract import codec
 from spark_jobs.contract.approval import Ticket
 from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.guards import Guards, Limit
@@ -99,6 +101,24 @@ def test_a_statement_of_a_list_takes_a_ticket_as_a_task_does(
     ticket = second.requests[0].approved
     assert ticket is not None
     assert ticket.operation_id == first.requests[0].operation_id
+
+
+@pytest.mark.parametrize(("deleted", "warned"), [(3, False), (300, True)])
+def test_the_question_of_the_example_shows_guards_that_would_trip(
+    deleted: int, warned: bool
+) -> None:
+    from dags_examples import approved_merge
+
+    report = GuardReport("max_deleted_rows", "100", str(deleted), held=not warned)
+    metrics = Metrics(deleted=deleted, guards=(report,))
+    found = {"metrics": codec.encode(metrics), "target": "shop.orders"}
+    ti = SimpleNamespace(xcom_pull=lambda task_ids, key="": "/page" if key else found)
+
+    text = Environment(autoescape=False).from_string(approved_merge.QUESTION).render(ti=ti)
+
+    assert f"{deleted} deleted in shop.orders" in text
+    warning = "**It would fail**: max_deleted_rows, 300 where 100 is allowed."
+    assert (warning in text) == warned
 
 
 def test_an_approval_that_is_nothing_is_never_left_out() -> None:

@@ -137,5 +137,5 @@ def test_lineage_goes_through_it() -> None:
 
 
 def test_clauses_stay_what_they_are() -> None:
-    (case,) = _merge(deduplicate(_FEED, by=["id"])).statement().cases  # type: ignore[union-attr]
+    (case,) = _merge(deduplicate(_FEED, by=["id"])).statement().cases
     assert isinstance(case.action, UpdateAllAction)

@@ -9,6 +9,7 @@ import uuid
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from pyspark.sql import SparkSession
@@ -18,7 +19,9 @@ from spark_jobs.contract.maintenance import RemoveOrphanFilesSpec, RollbackSpec
 from spark_jobs.contract.request import JobRequest, TableName
 from spark_jobs.contract.side_outputs import AUDIT_COLUMNS
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
-from spark_jobs.errors import JobError
+from spark_jobs.engine.job import side_job
+from spark_jobs.engine.job.side_job import SideJob
+from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.run import run
 from tests.support.audited_tables import TARGET, AuditedTable
 from tests.support.killed_jobs import Steps
@@ -110,6 +113,28 @@ def test_a_cleared_task_makes_up_for_the_audit(table: AuditedTable) -> None:
     operations = [(row["operation_id"], row["operation"]) for row in table.audit()]
     assert sorted(operations) == [("cleared", "update"), ("op", "insert"), ("op", "insert")]
     assert _folders(table) == []
+
+
+@pytest.mark.slow
+@pytest.mark.by_turns(5, 3)
+def test_a_conflict_in_the_audit_is_no_conflict_of_the_statement(table: AuditedTable) -> None:
+    request = table.merge("op", _ROWS)
+    conflict = CommitError(ErrorCode.COMMIT_CONFLICT, "somebody altered db.audit")
+    with (
+        mock.patch.object(SideJob, "_attempted", side_effect=conflict),
+        mock.patch.object(side_job, "_PAUSE", 0),
+    ):
+        failed = table.tried(request, 1)
+    assert failed is not None
+    assert failed.error is not None
+    assert (failed.error.code, failed.error.retryable) == ("COMMIT_OUTCOME_UNKNOWN", True)
+    assert "its audit in db.audit is not: somebody altered db.audit" in failed.error.message
+
+    done = table.tried(request, 2)
+
+    assert done is not None
+    assert (done.status, done.error) == ("committed", None)
+    assert len(table.audit()) == 2
 
 
 @pytest.mark.slow

@@ -182,6 +182,26 @@ def test_upsert_then_dbt_models_then_a_person_forgotten_for_good(kitchen: Kitche
     assert [file for file in left if Path(file).parent.name not in ("manifest", "metadata")] == []
 
 
+def test_files_as_they_land_each_once(kitchen: Kitchen) -> None:
+    def land(name: str, rows: str) -> None:
+        folder = kitchen.landing / "readings"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"meter,reading,read_at\n{rows}")
+
+    land("b.csv", "1,10.5,2026-03-01T08:00:00Z\n1,11.5,2026-03-01T09:00:00Z\n")
+    kitchen.run("new_files", "2026-03-01")
+    land("a.csv", "2,20,2026-03-01T08:00:00Z\n1,9,2026-03-01T07:00:00Z\n")
+    kitchen.run("new_files", "2026-03-02")
+    rows = kitchen.rows("grid.meters")
+    assert [row[:2] for row in rows] == [(1, "11.500"), (2, "20.000")]
+
+    assert "0 new files" in kitchen.run("new_files", "2026-03-03")
+    land("b.csv", "1,99,2026-03-09T08:00:00Z\n")
+    done = kitchen.run_anyhow("new_files", "2026-03-04", {})
+    assert "SOURCE_REPLACED" in done.stdout
+    assert kitchen.rows("grid.meters") == rows
+
+
 def test_a_day_that_is_wrong_is_never_seen(kitchen: Kitchen) -> None:
     head = "item,price,unit\n"
     kitchen.land("prices/2026-03-01", head + "1,10.00,kg\n2,20.00,kg\n3,30.00,piece\n")

@@ -37,6 +37,7 @@ _REMOVED = (
 _CLEANED = ("schemas", "partition_specs")
 _COMPACTED = ("rows", "vectors_removed", "indexes_lost", "changelog_files")
 _READ = ("files", "bytes", "records")
+_LEFT = ("left_files", "left_bytes")
 _NOT_STORED = ("lost_values", "lost_records", "quarantined")
 _UNDONE = ("files_removed", "files_restored", "deletes_restored", "bytes_copied")
 _SHOWN_PARTITIONS = 20
@@ -235,7 +236,8 @@ def _source_lines(metrics: Metrics) -> list[str]:
     """What was read of each file source and, where there is any, what the table did not get."""
     lines = []
     for name, source in metrics.sources.items():
-        lines.append(f"  {called(name)}: {_cells(source, _READ)}")
+        read = (*_READ, *_LEFT) if source.left_files else _READ
+        lines.append(f"  {called(name)}: {_cells(source, read)}")
         not_stored = [each for each in _NOT_STORED if getattr(source, each)]
         if not_stored:
             place = f", in {source.quarantine}" if source.quarantine else ""

@@ -8,17 +8,20 @@ from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import require_no_none
-from airflow_provider_merge.operators._shared.values import conf_text, number, text
+from airflow_provider_merge.operators._shared.values import conf_text, number, text, whole_number
 from airflow_provider_merge.secret_names import refuse_secrets
 from airflow_provider_merge.table_names import parse_table_name
 from airflow_provider_merge.templates import PLACEHOLDER
 from spark_jobs.contract import codec
 from spark_jobs.contract.deduplication import ALL_ROWS, DeduplicatedSource
 from spark_jobs.contract.identifiers import unquoted
+from spark_jobs.contract.new_files import ALL, NewFiles
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableSource
 from spark_jobs.contract.source_names import MERGE_SOURCE
+from spark_jobs.errors import RequestError
 
-_KINDS = {"file": FileSource, "sql": SqlSource}
+_KINDS = {"file": FileSource, "new_files": FileSource, "sql": SqlSource}
+_OF_NEW_FILES = ("start", "replaced", "max_files", "max_bytes")
 _COLUMNS = ("by", "order_by")
 _ACCESS = "Give Spark access to the files through its cluster's configuration or role."
 # Beside a template: a value with which the other parameters can be checked.
@@ -35,7 +38,8 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
         raise invalid(
             field,
             f"expected a source, found {type(value).__name__}",
-            "Use file_source(...), table_source(...), sql_source(...) or deduplicate(...).",
+            "Use file_source(...), new_files_source(...), table_source(...), sql_source(...) or "
+            "deduplicate(...).",
         )
     require_no_none(value, field)
     kind = value.get("kind")
@@ -44,11 +48,12 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
     if kind == DeduplicatedSource.kind:
         return _deduplicated(value, field, name)
     if kind not in _KINDS:
-        raise invalid(f"{field}.kind", f"{kind!r} is not one of: deduplicated, file, sql, table")
+        known = "deduplicated, file, new_files, sql, table"
+        raise invalid(f"{field}.kind", f"{kind!r} is not one of: {known}")
     document = {**value, "name": name}
     named = document.pop("sources", {}) if kind == "sql" else {}
     inner = to_named_sources(named, f"{field}.sources")
-    if kind == "file":
+    if kind in ("file", "new_files"):
         document = _file_document(document, field)
     source: Source = codec.decode(_KINDS[kind], document, field)
     _require_text(source, field)
@@ -91,6 +96,8 @@ def _file_document(written: dict[str, Any], field: str) -> dict[str, Any]:
     }
     for name in ("on_bad_rows", "quarantine"):
         document[name] = text(f"{field}.{name}", document.get(name))
+    if written.get("kind") == "new_files":
+        document = _new_files_document(document, field)
     document["max_bad_rows"] = number(f"{field}.max_bad_rows", document.get("max_bad_rows"))
     if document["on_bad_rows"] == PLACEHOLDER:
         asked = document["quarantine"] or document["max_bad_rows"]
@@ -101,6 +108,27 @@ def _file_document(written: dict[str, Any], field: str) -> dict[str, Any]:
             for name, value in document["options"].items()
         }
     return document
+
+
+def _new_files_document(document: dict[str, Any], field: str) -> dict[str, Any]:
+    """The contract's document of a source of new files."""
+    own = {name: document.pop(name) for name in _OF_NEW_FILES if name in document}
+    if "start" not in own:
+        raise invalid(f"{field}.start", "is missing", "Write 'all', 'now' or a time with its zone.")
+    start = own["start"]
+    told = start.isoformat() if hasattr(start, "isoformat") else text(f"{field}.start", start)
+    made: dict[str, Any] = {"start": ALL if told == PLACEHOLDER else told}
+    replaced = text(f"{field}.replaced", own.get("replaced"))
+    if replaced not in (None, PLACEHOLDER):
+        made["replaced"] = replaced
+    for name in ("max_files", "max_bytes"):
+        if own.get(name) != PLACEHOLDER:
+            made[name] = whole_number(f"{field}.{name}", own.get(name))
+    try:
+        new_files = codec.encode(NewFiles(**made))
+    except RequestError as error:
+        raise error.at(".".join((field, *error.places))) from None
+    return {**document, "kind": "file", "new_files": new_files}
 
 
 def _path_text(field: str, value: Any) -> Any:

@@ -99,7 +99,8 @@ class OverwriteCommit:
             change = self._change(guarding, replaced)
             by_partition = self._by_partition(self.run, change.reports, replaced)
             return StatementOutcome(None, change.metrics, change.partitions, by_partition)
-        if not replaced.whole and not any(report.fragments for report in self.reports):
+        is_empty = not replaced.whole and not any(report.fragments for report in self.reports)
+        if is_empty and self.run.publishes_nothing:
             with self.run.cleaning_up():
                 self.run.abort(self.handle)
             metrics = counted(self.metrics, self.reports)

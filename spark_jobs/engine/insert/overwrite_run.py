@@ -101,7 +101,8 @@ class OverwriteRun(SparkRun[InsertStatement]):
         metrics = guarding.before_writing(metrics, replaced.all)
         if self.plan_only:
             return StatementOutcome(None, metrics, plan=replaced.plan(new.source_rows))
-        if not partitions and not replaced.all:
+        is_empty = not partitions and not replaced.all
+        if is_empty and (self.dry_run or self.publishes_nothing):
             checks = checking.found(self.table, planned)
             metrics = guarding.before_publishing(metrics, checks)
             return StatementOutcome(None, metrics, side=checking.late)

@@ -20,6 +20,7 @@ from spark_jobs.contract.result import JobResult, Metrics, Status
 from spark_jobs.engine.job.branch_changes import changed_branches
 from spark_jobs.engine.job.noted_job import NotedJob
 from spark_jobs.engine.job.settled_folders import settled_folders
+from spark_jobs.engine.marks.undone_marks import forget_later
 from spark_jobs.engine.runtime.leftovers import leftovers_of
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import NotSupportedError
@@ -80,9 +81,12 @@ class MaintenanceJob(NotedJob):
                 return maintenance.delete_tag(target, spec, dry_run=dry_run, note=self.note)
             case spec:
                 dag_id = self.request.origin.dag_id
-                return maintenance.roll_back(
+                report = maintenance.roll_back(
                     target, spec, dag_id=dag_id, dry_run=dry_run, note=self.note
                 )
+                if not dry_run:
+                    forget_later(self.connector, self.connector.metadata.load_table(target))
+                return report
 
     def _without_leftovers(
         self, spec: RemoveOrphanFilesSpec, report: MaintenanceReport

@@ -60,8 +60,7 @@ class SideJob:
         """Insert what the operation left, whose ``commit`` of ``table`` names it.
 
         Raises:
-            CommitError: SIDE_ROWS_LOST, COMMIT_CONFLICT, COMMIT_HISTORY_EXPIRED or
-                COMMIT_OUTCOME_UNKNOWN.
+            CommitError: SIDE_ROWS_LOST, COMMIT_HISTORY_EXPIRED or COMMIT_OUTCOME_UNKNOWN.
             JobError: they could not be inserted; names both tables. A later try goes on there.
         """
         for output in recorded_side_outputs(commit.properties):
@@ -224,8 +223,10 @@ def _lost(output: SideOutput) -> CommitError:
 def _unfinished(
     error: JobError, table: str, commit: CommittedSnapshot, output: SideOutput
 ) -> JobError:
+    # A conflict of the statement would be tried again here, and the target has its commit.
+    is_conflict = error.code is ErrorCode.COMMIT_CONFLICT
     return error_of(
-        error.code,
+        ErrorCode.COMMIT_OUTCOME_UNKNOWN if is_conflict else error.code,
         f"{table} is published, as snapshot {commit.snapshot_id}, and its {output.kind} in "
         f"{output.table} is not: {error.problem}",
         error.remedy

@@ -13,6 +13,7 @@ from spark_jobs.contract.inserts import (
     InsertStatement,
     PartitionStatement,
 )
+from spark_jobs.contract.marks import mark_names
 from spark_jobs.contract.operation_files import dry_run_folder, new_scratch_folder, new_side_folder
 from spark_jobs.contract.progress_note import catalog_mark
 from spark_jobs.contract.properties import result_of_snapshot
@@ -27,6 +28,7 @@ from spark_jobs.engine.job.new_target import NewTarget
 from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.job.side_job import SideJob
 from spark_jobs.engine.job.statement_runs import StatementRuns
+from spark_jobs.engine.marks.marks import Marks
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.runtime.file_names import require_utf8_names
 from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
@@ -207,6 +209,8 @@ class Job(RequestJob):
             return
         try:
             table = self.connector.metadata.load_table(self.request.table)
+            for name in mark_names(self.request):
+                Marks(self.connector, table).settle(name)
             self.connector.writes.release_guard(table, self.request.operation_id)
         except (OSError, JobError) as error:
             # The statement is done; the next one on the table removes guards that are too old.

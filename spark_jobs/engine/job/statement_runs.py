@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.contract.approval import Ticket
 from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.inserts import ClearingStatement, InsertIntoSpec, InsertStatement
+from spark_jobs.contract.marks import mark_names
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.progress_note import catalog_mark
 from spark_jobs.contract.properties import operation_properties
@@ -33,6 +34,7 @@ from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.source.open_source import OpenSource
 from spark_jobs.engine.source.sources import Sources
+from spark_jobs.engine.write.idle_run import IdleRun
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import Operation
 
@@ -93,7 +95,7 @@ class StatementRuns:
         attempt: int = 1,
         ended: Iterable[str] = (),
         side_folder: str = "",
-    ) -> Iterator[MergeRun | OverwriteRun | ClearingRun]:
+    ) -> Iterator[MergeRun | OverwriteRun | ClearingRun | IdleRun]:
         """The run of an attempt on ``table``; its sources are open within the block.
 
         ``ended`` are earlier operations of the request's task run. ``side_folder`` is for what it
@@ -109,16 +111,21 @@ class StatementRuns:
         request, progress, moment = self.request, self.progress, self._moment
         sources = Sources(self.spark, self.connector, request, table, scratch, progress, moment)
         try:
+            reading = _Reading(
+                spark=self.spark,
+                sources=sources,
+                moment=moment,
+                reads_itself=_is_among(request.table, request.sources),
+            )
+            with progress.phase("source"):
+                sources.choose()
+            if sources.has_nothing_new:
+                yield IdleRun(spec=statement, **reading, **common)
+                return
             with progress.phase("analyze"):
                 sources.open()
                 common["table"] = self._evolved(table, sources)
             with sources.explaining():
-                reading = _Reading(
-                    spark=self.spark,
-                    sources=sources,
-                    moment=moment,
-                    reads_itself=_is_among(request.table, request.sources),
-                )
                 if isinstance(statement, InsertStatement):
                     yield OverwriteRun(spec=statement, **reading, **common)
                 else:
@@ -185,7 +192,8 @@ class StatementRuns:
     ) -> _Common:
         request = self.request
         properties = operation_properties(request, table.snapshot_id)
-        operation = Operation(request.operation_id, request.digest(), properties, ended)
+        marks = frozenset(mark_names(request))
+        operation = Operation(request.operation_id, request.digest(), properties, ended, marks)
         return _Common(
             connector=self.connector,
             table=table,

@@ -136,7 +136,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         metrics = guarding.before_writing(metrics, changed)
         if self.plan_only:
             return StatementOutcome(None, metrics, plan=_plan(merge, processor, files, source_rows))
-        if _nothing_to_do(merge, files, source):
+        if _nothing_to_do(merge, files, source) and (self.dry_run or self.publishes_nothing):
             checks = checking.found(self.table, planned)
             metrics = guarding.before_publishing(metrics, checks)
             return StatementOutcome(None, metrics, side=checking.late)
@@ -274,7 +274,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             if self.dry_run:
                 self.abort(handle)
                 return StatementOutcome(None, metrics, partitions, by_partition)
-            if not fragments:
+            if not fragments and self.publishes_nothing:
                 self.abort(handle)
                 return StatementOutcome(None, metrics, partitions, side=checking.late)
             side = checking.kept(self.table, planned, files.dropped, reports)

@@ -26,7 +26,7 @@ def evidence_of(sources: Mapping[str, OpenSource]) -> dict[str, SourceEvidence]:
     for name, opened in sources.items():
         listed = opened.landing.files if opened.landing is not None else opened.listed
         if listed is not None:
-            found[name] = _of_files(listed)
+            found[name] = of_files(listed)
         elif opened.table is not None:
             found[name] = of_table(opened.table)
         elif opened.files is not None or reads_beside_views(opened.frame):
@@ -55,7 +55,8 @@ def columns_digest(table: TableHandle, *, stored: bool = True) -> str:
     return _sha256([columns, fields, table.key_columns, table.schema_mark if stored else ""])
 
 
-def _of_files(listed: SourceFiles) -> SourceEvidence:
+def of_files(listed: SourceFiles) -> SourceEvidence:
+    """The evidence of files, of which there may be none."""
     files = [[each.name, *map(str, each.version)] for each in listed.files]
     is_known = all(each.version.modified is not None for each in listed.files)
     return SourceEvidence(None, len(files), listed.byte_size, _sha256(files), is_known)

@@ -85,15 +85,22 @@ def is_landed(source: FileSource) -> bool:
     return source.format.lower() in FORMATS
 
 
-def landing_of(spark: SparkSession, source: FileSource, connector: Connector) -> Landing:
+def landing_of(
+    spark: SparkSession,
+    source: FileSource,
+    connector: Connector,
+    chosen: SourceFiles | None = None,
+) -> Landing:
     """List the files of ``source`` and find its columns. If possible, reads no more than a header.
+
+    ``chosen``: these are its files.
 
     Raises:
         RequestError: REQUEST_INVALID, an option is wrong.
         CatalogError: SOURCE_NOT_FOUND, SOURCE_UNREADABLE.
         NotSupportedError: an option, a type or a kind of storage that is not supported.
     """
-    files = source_files(spark, source, connector)
+    files = chosen or source_files(spark, source, connector)
     if files.filesystem is None:
         raise NotSupportedError(
             f"{placed_source(source)} cannot be read: Python has no file system for it.",

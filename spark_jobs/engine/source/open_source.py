@@ -38,17 +38,23 @@ from spark_jobs.engine.source.file_types import NANOSECONDS
 from spark_jobs.engine.source.footer_schema import footer_schema
 from spark_jobs.engine.source.landing import Landing, is_landed, landing_of
 from spark_jobs.engine.source.nanoseconds import as_stored, with_timestamps
-from spark_jobs.engine.source.source_files import SourceFiles, files_of_frame, located_files
+from spark_jobs.engine.source.source_files import (
+    SourceFiles,
+    files_of_frame,
+    located_files,
+    source_files,
+)
 from spark_jobs.engine.source.type_rules import type_names
-from spark_jobs.errors import CatalogError, ErrorCode, InternalError
+from spark_jobs.errors import CatalogError, ErrorCode, InternalError, NotSupportedError
+from spark_jobs.landing.options import LISTING
 from spark_jobs.pushed_filters import decided_by_rows, leave_all_to_rows
 from spark_jobs.spi.file_index import FileIndex
+from spark_jobs.spi.storage import FileLocation
 from spark_jobs.spi.tables import TableHandle
 
 if TYPE_CHECKING:
     from spark_jobs.engine.source.materialized import MaterializedSource
     from spark_jobs.spi.connector import Connector
-    from spark_jobs.spi.storage import FileLocation
 
 _NO_FORMAT = "[DATA_SOURCE_NOT_FOUND]"
 _REFUSED = (AnalysisException, SparkRuntimeException)
@@ -89,10 +95,12 @@ def open_source(
     connector: Connector,
     pinned: dict[TableName, TableHandle],
     limits: TextLimits = DEFAULT_LIMITS,
+    chosen: SourceFiles | None = None,
 ) -> OpenSource:
     """Open ``source`` and create a temporary view with its name; ``pinned`` holds each table once.
 
-    The view of landed files has no rows yet.
+    ``chosen`` are the files of an incremental source that are read. The view of landed files has no
+    rows yet.
 
     Raises:
         CatalogError: SOURCE_NOT_FOUND, TABLE_NOT_FOUND or SOURCE_UNREADABLE, naming the source.
@@ -101,11 +109,23 @@ def open_source(
         NotSupportedError: a query uses a column of a type that Spark does not have.
     """
     try:
-        opened = _open(spark, source, connector, pinned, limits)
+        opened = _open(spark, source, connector, pinned, limits, chosen)
     except (*_REFUSED, *_OTHER) as error:
         raise _unreadable(source, error) from None
     opened.frame.createOrReplaceTempView(source.name)
     return opened
+
+
+def listed_source(spark: SparkSession, source: FileSource, connector: Connector) -> SourceFiles:
+    """The files of ``source``, of which there may be none; raises as ``open_source``."""
+    try:
+        return source_files(spark, source, connector)
+    except CatalogError as error:
+        if error.code is not ErrorCode.SOURCE_NOT_FOUND:
+            raise
+        return SourceFiles(source, None, ())
+    except (*_REFUSED, *_OTHER) as error:
+        raise _unreadable(source, error) from None
 
 
 def _open(
@@ -114,9 +134,10 @@ def _open(
     connector: Connector,
     pinned: dict[TableName, TableHandle],
     limits: TextLimits,
+    chosen: SourceFiles | None,
 ) -> OpenSource:
     if isinstance(source, FileSource):
-        return _open_files(spark, source, connector)
+        return _open_files(spark, source, connector, chosen)
     if isinstance(source, SqlSource):
         frame = spark.sql(source.query)
         indexes = FileIndex.all_of(frame)
@@ -139,11 +160,15 @@ def _open(
     return OpenSource(with_opaque_columns(frame, table), is_pinned=True, table=table)
 
 
-def _open_files(spark: SparkSession, source: FileSource, connector: Connector) -> OpenSource:
+def _open_files(
+    spark: SparkSession, source: FileSource, connector: Connector, chosen: SourceFiles | None
+) -> OpenSource:
     if is_landed(source):
-        landing = landing_of(spark, source, connector)
+        landing = landing_of(spark, source, connector, chosen)
         empty = padded(spark.createDataFrame([], landing.schema), declared_lengths(source))
         return OpenSource(empty, False, landing=landing)
+    if chosen is not None:
+        return _open_chosen(spark, chosen)
     location = None if spark_knows(spark, source.path) else connector.locate(source.path)
     schema = declared_schema(source) if source.schema else None
     if location is not None:
@@ -160,6 +185,43 @@ def _open_files(spark: SparkSession, source: FileSource, connector: Connector) -
     return OpenSource(
         frame, is_pinned=False, files=source, location=location, listed=listed, footers=footers
     )
+
+
+def _open_chosen(spark: SparkSession, chosen: SourceFiles) -> OpenSource:
+    """Parquet or ORC files of an incremental source, which are read one by one."""
+    source, filesystem = chosen.source, chosen.filesystem
+    _require_one_by_one(chosen)
+    assert filesystem is not None  # noqa: S101 - checked with the versions of the files
+    schema = declared_schema(source) if source.schema else None
+    frame = read_source(spark, source, filesystem, chosen.files, schema)
+    footers = footers_of(spark, chosen)
+    if footers is not None:
+        frame = _checked(spark, frame, chosen, footers, FileLocation(filesystem, source.path))
+    frame = padded(decided_by_rows(frame), declared_lengths(source))
+    return OpenSource(frame, is_pinned=False, listed=chosen, footers=footers)
+
+
+def _require_one_by_one(files: SourceFiles) -> None:
+    """Refuse what pyarrow does not do as Spark's readers do, of Parquet or ORC files.
+
+    Raises:
+        NotSupportedError: names the option, or the column in folder names.
+    """
+    source, remedy = files.source, "Leave it out, or read all files with file_source."
+    for name, value in source.options.items():
+        is_default = name.lower() == "mergeschema" and value.lower() == "false"
+        if name.lower() not in LISTING and not is_default:
+            raise NotSupportedError(
+                f"{placed_source(source)}: new files are read one by one, and then the option "
+                f"{name} is not supported.",
+                remedy,
+            )
+    for name in files.partition_types:
+        raise NotSupportedError(
+            f"{placed_source(source)}: new {source.format} files are read one by one, and then "
+            f"columns in folder names ({name}) are not supported.",
+            "Name one of these folders, or land CSV, JSON, text or Avro files.",
+        )
 
 
 def _checked(

@@ -11,19 +11,23 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.deduplication import DeduplicatedSource
+from spark_jobs.contract.marks import mark_name
 from spark_jobs.contract.operation_files import new_source_folder
 from spark_jobs.contract.request import FileSource, JobRequest, Source, SqlSource, TableName
 from spark_jobs.contract.result import SourceMetrics
 from spark_jobs.engine.analysis.char_columns import padded
 from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.marks.marks import Marks, NewMark
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.source.declared_columns import declared_lengths
 from spark_jobs.engine.source.landing import Landing, land
 from spark_jobs.engine.source.materialized import MaterializedSource, spilled_frame
+from spark_jobs.engine.source.new_files import ChosenFiles, new_files_of
 from spark_jobs.engine.source.open_source import OpenSource, open_source
 from spark_jobs.engine.source.orc_times import refuse_old_times
 from spark_jobs.engine.source.quarantine import quarantine_of
+from spark_jobs.engine.source.source_files import SourceFiles
 from spark_jobs.errors import ErrorCode
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import TableHandle
@@ -37,6 +41,7 @@ class Sources(Mapping[str, OpenSource]):
     once, however many sources name it; ``target``, of a statement that has one, is pinned already.
     ``scratch`` is a folder for temporary files, relative to the workspace; ``moment`` is the
     statement's current time. ``metrics`` describe the file sources, once ``land`` has run.
+    ``new_marks`` are those of incremental sources.
     """
 
     spark: SparkSession
@@ -47,8 +52,10 @@ class Sources(Mapping[str, OpenSource]):
     progress: Progress
     moment: StatementTime
     metrics: dict[str, SourceMetrics] = field(default_factory=dict)
+    new_marks: list[NewMark] = field(default_factory=list)
     _opened: dict[str, OpenSource] = field(default_factory=dict)
     _pinned: dict[TableName, TableHandle] = field(default_factory=dict)
+    _chosen: dict[str, ChosenFiles] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> OpenSource:
         return self._opened[name]
@@ -58,6 +65,37 @@ class Sources(Mapping[str, OpenSource]):
 
     def __len__(self) -> int:
         return len(self._opened)
+
+    @property
+    def has_nothing_new(self) -> bool:
+        """Whether no incremental source, of which there are some, has anything new."""
+        return bool(self._chosen) and not any(e.files.files for e in self._chosen.values())
+
+    @property
+    def chosen(self) -> Mapping[str, SourceFiles]:
+        """The new files of incremental sources, by the names of the sources."""
+        return {name: each.files for name, each in self._chosen.items()}
+
+    def choose(self) -> None:
+        """Find out what is new in incremental sources, as of the target's pinned snapshot.
+
+        Raises:
+            JobError: as ``new_files_of``.
+        """
+        if self.target is None:
+            return
+        marks = Marks(self.connector, self.target)
+        for source in self.request.sources:
+            if isinstance(source, FileSource) and source.new_files is not None:
+                name = mark_name(self.request.origin, source.name)
+                if not self.request.dry_run:
+                    marks.settle(name)
+                chosen = new_files_of(self.spark, source, self.connector, marks, name)
+                self._chosen[source.name] = chosen
+                self.metrics[source.name] = chosen.metrics
+                if chosen.mark is not None:
+                    self.new_marks.append(chosen.mark)
+                self.progress.say(chosen.told)
 
     def open(self) -> None:
         """Find the columns of all sources.
@@ -91,11 +129,12 @@ class Sources(Mapping[str, OpenSource]):
                 if opened.landing is not None:
                     opened, has_landed = self._landed(opened, opened.landing), True
                 elif opened.listed is not None:
-                    self.metrics[source.name] = SourceMetrics(
+                    read = SourceMetrics(
                         files=len(opened.listed.files),
                         bytes=opened.listed.byte_size,
                         records=opened.footers.row_count if opened.footers else 0,
                     )
+                    self.metrics[source.name] = self._with_rest(source.name, read)
             elif isinstance(source, SqlSource | DeduplicatedSource) and has_landed:
                 opened = self._open(source)
             self._opened[source.name] = opened
@@ -128,11 +167,19 @@ class Sources(Mapping[str, OpenSource]):
 
     def _open(self, source: Source) -> OpenSource:
         limits = self.request.text_limits
-        opened = open_source(self.spark, source, self.connector, self._pinned, limits)
+        chosen = self.chosen.get(source.name)
+        opened = open_source(self.spark, source, self.connector, self._pinned, limits, chosen)
         frame = self.moment.fixed(opened.frame)
         if frame is not opened.frame:
             frame.createOrReplaceTempView(source.name)
         return replace(opened, frame=frame)
+
+    def _with_rest(self, name: str, read: SourceMetrics) -> SourceMetrics:
+        """What was read of a source, with what is left of it."""
+        chosen = self._chosen.get(name)
+        if chosen is None:
+            return read
+        return replace(read, left_files=chosen.left_files, left_bytes=chosen.left_bytes)
 
     def _landed(self, opened: OpenSource, landing: Landing) -> OpenSource:
         source, storage = landing.source, self.connector.storage
@@ -142,7 +189,7 @@ class Sources(Mapping[str, OpenSource]):
         landed = land(self.spark, landing, storage, folder, operation_id, quarantine)
         for note in landed.notes:
             self.progress.say(note)
-        self.metrics[source.name] = landed.metrics
+        self.metrics[source.name] = self._with_rest(source.name, landed.metrics)
         stored_names = {name: f"c{i}" for i, name in enumerate(landing.schema.names)}
         names = [path.removeprefix(f"{storage.root}/") for path in landed.files]
         fields = landing.schema.fields

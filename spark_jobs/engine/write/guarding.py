@@ -34,6 +34,8 @@ class CheckReports:
     failures: tuple[str, ...] = ()
 
 
+# The parameter that has checks of rows.
+_CHECKS: Final = "checks"
 NO_CHECKS: Final = CheckReports()
 
 
@@ -85,13 +87,15 @@ class Guarding:
     def _held(
         self, metrics: Metrics, found: Sequence[GuardReport], checks: CheckReports = NO_CHECKS
     ) -> Metrics:
-        failed = [*(_sentence(each) for each in found if not each.held), *checks.failures]
+        tripped = [each for each in found if not each.held]
+        failed = [*map(_sentence, tripped), *checks.failures]
         if failed and not self.reports_only:
             raise DataError(
                 ErrorCode.GUARD_FAILED,
                 f"{'; '.join(failed)}. Nothing of it was published.",
                 "Look at what it would do with dry_run, and correct the source or the statement; "
                 "change the guard or the check if the rows are right.",
+                name=tripped[0].name if tripped else _CHECKS,
             )
         return replace(metrics, guards=(*metrics.guards, *found, *checks.reports))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -11,6 +11,7 @@ from spark_jobs.contract.approval import SourceEvidence
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
 from spark_jobs.engine.analysis.spark_constants import SparkConstants
 from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.marks.marks import NewMark
 from spark_jobs.engine.runtime.stragglers import wait_for_stragglers
 from spark_jobs.engine.source.evidence import evidence_of
 from spark_jobs.engine.source.sources import Sources
@@ -40,6 +41,10 @@ class SparkRun(StatementRun[Spec_co]):
         tables = (each.table for each in self.sources.values() if each.table is not None)
         found = {str(each.name): each.snapshot_id for each in tables}
         return {name: each for name, each in found.items() if name != str(self.table.name)}
+
+    def new_marks(self) -> Sequence[NewMark]:
+        """The marks of incremental sources that the snapshot is to record."""
+        return self.sources.new_marks
 
     @property
     def required_columns(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from spark_jobs.contract.approval import SourceEvidence, Ticket
 from spark_jobs.contract.guards import Guards
+from spark_jobs.contract.marks import mark_text
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.properties import (
     metrics_property,
@@ -18,6 +19,7 @@ from spark_jobs.contract.properties import (
 from spark_jobs.contract.result import Metrics, PartitionMetrics, PlanReport
 from spark_jobs.contract.row_preview import PreviewPlace
 from spark_jobs.contract.side_outputs import SideOutput, side_property
+from spark_jobs.engine.marks.marks import Marks, NewMark
 from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.last_look import LastLook
@@ -101,6 +103,15 @@ class StatementRun(Generic[Spec_co]):
         """The snapshots of the tables that sources read, by name; the target is none of them."""
         return {}
 
+    def new_marks(self) -> Sequence[NewMark]:
+        """The marks of incremental sources that the snapshot is to record."""
+        return ()
+
+    @property
+    def publishes_nothing(self) -> bool:
+        """Whether a statement that changes no row publishes no snapshot."""
+        return not self.new_marks()
+
     @property
     def lease(self) -> Lease:
         """The lease of this run: its tasks may leave files only while the lease exists."""
@@ -150,8 +161,13 @@ class StatementRun(Generic[Spec_co]):
         """
         timed = replace(metrics, seconds=self.progress.seconds)
         read = sources_property(self.read_tables())
-        properties = {**self.operation.properties, **metrics_property(timed), **read}
+        marks, operation_id = self.new_marks(), self.operation.operation_id
+        moved = {each.name: mark_text(each.document) for each in marks}
+        properties = {**self.operation.properties, **metrics_property(timed), **read, **moved}
         properties |= side_property(side)
+        known = Marks(self.connector, table)
+        for each in marks:
+            known.note(each, operation_id)
         return self.connector.writes.finish_merge(table, handle, fragments, properties)
 
     def abort_unpublished(self, handle: MergeHandle, error: JobError) -> None:
@@ -161,6 +177,9 @@ class StatementRun(Generic[Spec_co]):
                 self.lease.end()
             with self.cleaning_up():
                 self.abort(handle)
+            for each in self.new_marks():
+                with self.cleaning_up():
+                    Marks(self.connector, self.table).forget(each, self.operation.operation_id)
 
     @contextmanager
     def writing(self, handle: MergeHandle) -> Iterator[None]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from spark_jobs.connectors.iceberg.commit.gap import Gap, OtherCommit
+from spark_jobs.connectors.iceberg.commit.gap import Gap, OtherCommit, summary_of
 from spark_jobs.connectors.iceberg.commit.key_conflicts import KeyConflicts
 from spark_jobs.connectors.iceberg.read.planning import described_files
 from spark_jobs.connectors.iceberg.table.live_files import may_apply
@@ -39,6 +39,9 @@ def refuse_conflicts(gap: Gap, keys: KeyConflicts, write: MergeWrite) -> None:
     for commit in gap.commits:
         refusals.refuse_own_commit(
             commit.snapshot.snapshot_id, commit.operation_id, write.operation
+        )
+        refusals.refuse_moved_mark(
+            commit.snapshot.snapshot_id, summary_of(commit.snapshot), write.operation
         )
         lost = [each for each in commit.removed if each.key in changes.removed]
         gone = {each.key for each in commit.removed} & {each.key for each in changes.touched}

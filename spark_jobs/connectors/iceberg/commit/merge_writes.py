@@ -11,6 +11,7 @@ from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
 from spark_jobs.connectors.iceberg.commit.changes import changes_of
 from spark_jobs.connectors.iceberg.commit.find_commit import find_commit, recall
 from spark_jobs.connectors.iceberg.commit.gap import summary_of
+from spark_jobs.connectors.iceberg.commit.history import history
 from spark_jobs.connectors.iceberg.commit.merge_commit import MergeCommit
 from spark_jobs.connectors.iceberg.commit.metadata_commits import MetadataCommits
 from spark_jobs.connectors.iceberg.commit.new_schema import store_schema
@@ -34,6 +35,7 @@ from spark_jobs.connectors.iceberg.write.table_layout import (
 from spark_jobs.datafiles.discarding import discarding
 from spark_jobs.errors import CommitError
 from spark_jobs.spi.connector import ConnectorMergeWrites
+from spark_jobs.spi.marks import TableHistory
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite
@@ -180,6 +182,10 @@ class IcebergMergeWrites(ConnectorMergeWrites):
             CommitError: COMMIT_HISTORY_EXPIRED: it may have expired.
         """
         return recall(pinned_table(table), snapshot_id)
+
+    def history(self, table: TableHandle) -> TableHistory:
+        """What the snapshots up to the pinned one record."""
+        return history(pinned_table(table))
 
     def _found(self, table: PinnedTable, operation_id: str) -> CommittedSnapshot | None:
         return find_commit(table, operation_id, self.notes.get(operation_id, table))

@@ -30,7 +30,7 @@ from spark_jobs.connectors.paimon.commit.store_schema import (
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication, until_committed
-from spark_jobs.connectors.shared.commit.refusals import refuse_own_commit
+from spark_jobs.connectors.shared.commit.refusals import refuse_moved_mark, refuse_own_commit
 from spark_jobs.contract.properties import published_properties
 from spark_jobs.errors import ErrorCode, InternalError, JobError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
@@ -60,7 +60,7 @@ class MergeCommit:
             JobError: raised by ``require_wanted`` (nothing was published).
         """
         base, overwrites = pinned_table(self.table), self.merge.write.overwrites
-        if not fragments and not overwrites:
+        if not fragments and not overwrites and not self.merge.write.operation.marks:
             raise InternalError(
                 ErrorCode.INTERNAL_ERROR,
                 "There is nothing to commit.",
@@ -120,6 +120,7 @@ class MergeCommit:
         for each in (commit.snapshot for commit in gap.commits):
             if each.commit_identifier == COMMIT_IDENTIFIER:
                 refuse_own_commit(each.id, each.commit_user, write.operation)
+            refuse_moved_mark(each.id, each.properties or {}, write.operation)
         change = changes.behind(gap, latest)
         refuse_conflicts(base, gap, change, changes.index_files, write)
         return change

@@ -12,6 +12,7 @@ from spark_jobs.connectors.paimon.commit.begin_merge import begin_merge
 from spark_jobs.connectors.paimon.commit.changes import partitions_of
 from spark_jobs.connectors.paimon.commit.find_commit import find_commit, recall
 from spark_jobs.connectors.paimon.commit.guard import guard_of
+from spark_jobs.connectors.paimon.commit.history import history
 from spark_jobs.connectors.paimon.commit.merge_commit import MergeCommit
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.commit.store_schema import store_schema
@@ -22,6 +23,7 @@ from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.write.keyed_sink import pending_records
 from spark_jobs.connectors.paimon.write.small_files import SmallFilesReader, new_file, small_files
+from spark_jobs.spi.marks import TableHistory
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite, Repacking
@@ -144,6 +146,10 @@ class PaimonMergeWrites:
             CommitError: COMMIT_HISTORY_EXPIRED: it may have expired.
         """
         return recall(table, snapshot_id)
+
+    def history(self, table: TableHandle) -> TableHistory:
+        """What the snapshots up to the pinned one record."""
+        return history(table)
 
 
 def _refuse_pending(table: PinnedTable, files: Sequence[PlannedFile]) -> None:

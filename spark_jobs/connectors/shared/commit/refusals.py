@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
+from spark_jobs.contract.undone import undone_operations
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.writes import Operation
 
@@ -31,6 +33,24 @@ def refuse_own_commit(snapshot_id: int, operation_id: str | None, operation: Ope
             f"Operation {operation_id} was committed as snapshot {snapshot_id} by another driver "
             "while this one ran.",
             "Run the statement again: it will find that commit.",
+        )
+
+
+def refuse_moved_mark(
+    snapshot_id: int, properties: Mapping[str, str], operation: Operation
+) -> None:
+    """Refuse to commit after a snapshot that moves a mark of ``operation``, forth or back.
+
+    Raises:
+        CommitError: COMMIT_CONFLICT.
+    """
+    moved = operation.marks & properties.keys()
+    if moved or (operation.marks and undone_operations(properties)):
+        raise CommitError(
+            ErrorCode.COMMIT_CONFLICT,
+            f"Snapshot {snapshot_id} moved the mark of a source that the statement reads while it "
+            "ran.",
+            "Run the statement again: it will read what is new since that snapshot.",
         )
 
 

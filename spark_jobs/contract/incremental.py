@@ -1,0 +1,48 @@
+"""Which statements may read incremental sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from spark_jobs.contract.inserts import InsertIntoSpec
+from spark_jobs.contract.sources import Source
+from spark_jobs.contract.statements import (
+    DeleteSpec,
+    MergeSpec,
+    Statement,
+    UpdateSpec,
+    created_table,
+)
+from spark_jobs.errors import NotSupportedError
+
+_STATEMENTS: Final = MergeSpec | InsertIntoSpec | DeleteSpec | UpdateSpec
+
+
+def require_incremental(statement: Statement, sources: Sequence[Source]) -> None:
+    """Refuse incremental sources where a part of the rows does not mean what all rows mean.
+
+    Raises:
+        NotSupportedError: names the source and the statement.
+    """
+    names = [each.name for each in sources if each.is_incremental]
+    if not names:
+        return
+    first = f"source {names[0]} reads only what is new"
+    if not isinstance(statement, _STATEMENTS) or created_table(statement) is not None:
+        raise NotSupportedError(
+            f"{first}: {statement.kind} does not remember how far it was applied.",
+            "Use MERGE, INSERT INTO, UPDATE or DELETE, or read all of it: file_source.",
+        )
+    if len(names) > 1:
+        raise NotSupportedError(
+            f"{first}, and so does source {names[1]}: a statement has one such source.",
+            "Make a statement for each of them, or read one of them whole.",
+        )
+    if isinstance(statement, MergeSpec) and any(
+        each.when == "not_matched_by_source" for each in statement.cases
+    ):
+        raise NotSupportedError(
+            f"{first}: WHEN NOT MATCHED BY SOURCE would change all rows of earlier runs.",
+            "Leave the clause out, or read all of the source: file_source.",
+        )

@@ -1,0 +1,78 @@
+"""What a statement reads: files, a table of the catalog, or a query over both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from spark_jobs.contract.bad_rows import (
+    OnBadRows,
+    check_max_bad_rows,
+    check_on_bad_rows,
+    check_quarantine,
+)
+from spark_jobs.contract.deduplication import DeduplicatedSource
+from spark_jobs.contract.file_formats import require_format
+from spark_jobs.contract.new_files import NewFiles
+from spark_jobs.contract.table_name import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """Files as a source: CSV, JSON, text, Avro, Parquet, ORC, or another format of Spark's.
+
+    ``schema`` is a Spark DDL string (``id BIGINT, name STRING``), for files without a schema.
+    ``on_bad_rows``: with ``fail`` or None, a record that cannot be read fails the statement; with
+    ``quarantine``, it is written to a file below the folder ``quarantine`` (absolute path or URI),
+    and the other records are read. ``max_bad_rows`` is how many may be set aside: from 1, a number
+    of records; below 1, a share of the records read; None: any number. ``new_files``: only those
+    files are read that no commit of the task has applied; None: all.
+    """
+
+    name: str
+    path: str
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    schema: str | None = None
+    on_bad_rows: OnBadRows | None = None
+    quarantine: str | None = None
+    max_bad_rows: float | None = None
+    new_files: NewFiles | None = None
+    kind: ClassVar[str] = "file"
+
+    def __post_init__(self) -> None:
+        require_format(self.format)
+        check_on_bad_rows(self.on_bad_rows, self.format, self.options)
+        check_quarantine(self.on_bad_rows, self.quarantine, self.path)
+        check_max_bad_rows(self.on_bad_rows, self.max_bad_rows)
+        if self.new_files is not None:
+            self.new_files.require_format(self.format)
+
+    @property
+    def is_incremental(self) -> bool:
+        """Whether what is read of it depends on a mark of the target."""
+        return self.new_files is not None
+
+
+@dataclass(frozen=True, slots=True)
+class TableSource:
+    """A table of the same catalog, at its latest snapshot when the job starts."""
+
+    name: str
+    table: TableName
+    kind: ClassVar[str] = "table"
+    is_incremental: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, slots=True)
+class SqlSource:
+    """A Spark SQL query over the sources that stand before it in the request."""
+
+    name: str
+    query: str
+    kind: ClassVar[str] = "sql"
+    is_incremental: ClassVar[bool] = False
+
+
+Source = FileSource | TableSource | SqlSource | DeduplicatedSource

@@ -1,0 +1,175 @@
+"""Notes of the marks that a table got, in the workspace: for when its history has expired.
+
+The snapshots of the target are the memory of marks. Other engines write snapshots without marks,
+and may expire all that have one. So an operation notes a mark before it publishes it, and
+afterwards under which snapshot: what is known of the newest mark before the expired part.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow.fs as pafs
+
+from spark_jobs.contract.marks import PREFIX
+from spark_jobs.contract.operation_files import mark_note_path, mark_notes_folder, mark_of_note
+from spark_jobs.storage.files import replace_file
+from spark_jobs.storage.notes import read_note
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.storage import WarehouseStorage
+
+# How far back a rollback may go without expired history becoming unknown.
+_MOST: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class NotedMark:
+    """A mark that ``operation`` was about to publish; ``order`` is that of its snapshot, if known.
+
+    ``base`` is the order of the snapshot that it builds on; 0: of none. ``snapshot_id`` and
+    ``order`` are None until it is known that the snapshot is there.
+    """
+
+    operation: str
+    mark: Mapping[str, Any]
+    base: int
+    snapshot_id: int | None = None
+    order: int | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is certain that a snapshot has it."""
+        return self.order is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """The notes of a mark, oldest first.
+
+    ``has_begun``: the table once had it, in a snapshot that need not be in its history any more.
+    ``was_made_anew``: so had an earlier table of its name. ``is_cut``: older ones are not noted any
+    more.
+    """
+
+    identity: str
+    marks: tuple[NotedMark, ...] = ()
+    has_begun: bool = False
+    was_made_anew: bool = False
+    is_cut: bool = False
+
+    def with_mark(self, noted: NotedMark) -> Noted:
+        """With ``noted`` as the newest one, instead of what its operation noted before."""
+        marks = [*(each for each in self.marks if each.operation != noted.operation), noted]
+        return replace(
+            self,
+            marks=tuple(marks[-_MOST:]),
+            has_begun=self.has_begun or noted.is_known,
+            is_cut=self.is_cut or len(marks) > _MOST,
+        )
+
+    def knowing(self, noted: NotedMark) -> Noted:
+        """With ``noted``, of which it is known now that a snapshot has it, where it was noted.
+
+        What was noted before it and is not known now was never published, and never will be:
+        ``noted`` was built on another mark, and is in the way.
+        """
+        operations = [each.operation for each in self.marks]
+        if noted.operation not in operations:
+            return self.with_mark(noted)
+        at = operations.index(noted.operation)
+        before = (each for each in self.marks[:at] if each.is_known)
+        return replace(self, marks=(*before, noted, *self.marks[at + 1 :]), has_begun=True)
+
+    def without(self, is_gone: Callable[[NotedMark], bool]) -> Noted:
+        """Without the marks that are gone."""
+        return replace(self, marks=tuple(each for each in self.marks if not is_gone(each)))
+
+
+@dataclass(frozen=True, slots=True)
+class MarkNotes:
+    """The notes of the mark ``name`` of a table, which ``identity`` tells from later ones."""
+
+    storage: WarehouseStorage
+    name: str
+    table: str
+    identity: str
+
+    def read(self) -> Noted:
+        """The notes of this very table.
+
+        Raises:
+            CatalogError: METADATA_UNREADABLE.
+            OSError: the storage refused.
+        """
+        found = read_note(
+            self.storage.filesystem,
+            self._path,
+            _parsed,
+            "Remove the file if the table's snapshots record the mark.",
+        )
+        if found is None:
+            return Noted(self.identity)
+        if found.identity != self.identity:
+            return Noted(self.identity, was_made_anew=found.has_begun or found.was_made_anew)
+        return found
+
+    def add(self, noted: NotedMark) -> None:
+        """Note a mark as the newest one; raises as ``read``."""
+        self._write(self.read().with_mark(noted))
+
+    def know(self, noted: NotedMark) -> None:
+        """Note that a snapshot has a mark; raises as ``read``."""
+        before = self.read()
+        after = before.knowing(noted)
+        if after != before:
+            self._write(after)
+
+    def remove(self, is_gone: Callable[[NotedMark], bool]) -> None:
+        """Remove the notes of marks that are gone; raises as ``read``."""
+        noted = self.read()
+        kept = noted.without(is_gone)
+        if kept != noted:
+            self._write(kept)
+
+    def _write(self, noted: Noted) -> None:
+        marks = [[e.operation, e.base, e.snapshot_id, e.order, dict(e.mark)] for e in noted.marks]
+        document = {
+            "identity": noted.identity,
+            "has_begun": noted.has_begun,
+            "was_made_anew": noted.was_made_anew,
+            "is_cut": noted.is_cut,
+            "marks": marks,
+        }
+        replace_file(self.storage.filesystem, self._path, json.dumps(document).encode())
+
+    @property
+    def _path(self) -> str:
+        return f"{self.storage.root}/{mark_note_path(self.table, self.name)}"
+
+
+def all_notes(storage: WarehouseStorage, table: str, identity: str) -> list[MarkNotes]:
+    """The notes of all marks that a table got.
+
+    Raises:
+        OSError: the storage refused.
+    """
+    folder = f"{storage.root}/{mark_notes_folder(table)}"
+    found = storage.filesystem.get_file_info(pafs.FileSelector(folder, allow_not_found=True))
+    names = [mark_of_note(each.base_name) for each in found]
+    return [MarkNotes(storage, PREFIX + name, table, identity) for name in names if name]
+
+
+def _parsed(document: Any) -> Noted:
+    marks = tuple(
+        NotedMark(who, dict(mark), base, at, order)
+        for who, base, at, order, mark in document["marks"]
+    )
+    orders: list[Any] = [each for mark in marks for each in (mark.base, mark.order or 0)]
+    if not all(isinstance(each, int) for each in orders):
+        raise ValueError("the order of a snapshot is no number")
+    flags = (bool(document[each]) for each in ("has_begun", "was_made_anew", "is_cut"))
+    return Noted(str(document["identity"]), marks, *flags)

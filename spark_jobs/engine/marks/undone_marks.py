@@ -1,0 +1,93 @@
+"""What an undo does to marks: those that it takes back do not count, and later ones are in the way.
+
+A mark stands for everything up to its commit. If a commit is taken back, and a later one that moved
+the same mark stays, nobody applies what was taken back again: so this is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from spark_jobs.contract.marks import PREFIX
+from spark_jobs.contract.properties import OPERATION_ID
+from spark_jobs.contract.undone import is_of_run, undone_operations
+from spark_jobs.engine.marks.mark_notes import all_notes
+from spark_jobs.engine.marks.marks import Marks
+from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.spi.marks import HistoryEntry
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.connector import Connector
+    from spark_jobs.spi.tables import TableHandle
+
+
+def require_newest_marks(
+    connector: Connector, table: TableHandle, dag_id: str, run_id: str
+) -> None:
+    """Check that no later commit moved a mark that the undo of a run takes back, or brings back.
+
+    Raises:
+        CommitError: COMMITS_OF_OTHERS, naming the commit.
+    """
+    later: dict[str, HistoryEntry] = {}
+    brought_back: dict[str, Mapping[str, HistoryEntry]] = {}
+    for each in connector.writes.history(table).entries:
+        names = _marks(each.properties)
+        operation_id = each.properties.get(OPERATION_ID, "")
+        if operation_id in brought_back:
+            _refuse(table, names, brought_back[operation_id])
+        if not each.counts:
+            continue
+        if is_of_run(each.properties, dag_id, run_id):
+            _refuse(table, names, later)
+            undone = undone_operations(each.properties)
+            brought_back |= {operation: dict(later) for operation in undone}
+        else:
+            later = {**dict.fromkeys(names, each), **later}
+
+
+def forget_undone(connector: Connector, table: TableHandle, operation_id: str) -> None:
+    """Forget the marks of operations that the undo ``operation_id`` took back.
+
+    Raises:
+        OSError: the storage refused.
+        JobError: as ``MarkNotes.read``.
+    """
+    history = connector.writes.history(table)
+    noted = all_notes(connector.storage, str(table.name), history.identity)
+    if not noted:
+        return
+    made = (e for e in history.entries if e.properties.get(OPERATION_ID) == operation_id)
+    undone = next((undone_operations(each.properties) for each in made), frozenset())
+    for notes in noted:
+        notes.remove(lambda mark: mark.operation in undone)
+        # What an undo of an undo brings back is the newest mark again.
+        Marks(connector, table).settle(notes.name)
+
+
+def forget_later(connector: Connector, table: TableHandle) -> None:
+    """Forget the marks of snapshots after the one that ``table`` was rolled back to.
+
+    Raises: as ``forget_undone``.
+    """
+    history = connector.writes.history(table)
+    newest = next((each.order for each in history.entries), 0)
+    for notes in all_notes(connector.storage, str(table.name), history.identity):
+        notes.remove(lambda each: each.order is not None and each.order > newest)
+
+
+def _marks(properties: Mapping[str, str]) -> list[str]:
+    return [name for name in properties if name.startswith(PREFIX)]
+
+
+def _refuse(table: TableHandle, names: Iterable[str], later: Mapping[str, HistoryEntry]) -> None:
+    found = next((later[name] for name in names if name in later), None)
+    if found is not None:
+        raise CommitError(
+            ErrorCode.COMMITS_OF_OTHERS,
+            f"Snapshot {found.snapshot_id} of {table.name} (operation "
+            f"{found.properties.get(OPERATION_ID)}) has applied what came after, of a source that "
+            "is read incrementally: what is taken back would never be applied again.",
+            "Undo the later runs of this task first, the newest one first.",
+        )
