@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import catalog_hook
-from airflow_provider_merge.operators._shared.approval import APPROVED, ticket_in
+from airflow_provider_merge.operators._shared.approval import APPROVED, NOTHING_APPROVED, ticket_in
 from airflow_provider_merge.operators._shared.configured_limits import configured_limits
 from airflow_provider_merge.operators._shared.measured import measuring
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id, task_origin
@@ -61,6 +61,7 @@ class UndoRunOperator(SparkJobOperator):
         "use_spark",
     )
     document_parameters: ClassVar[frozenset[str]] = frozenset({APPROVED})
+    remedies: ClassVar[Mapping[str, str]] = {APPROVED: NOTHING_APPROVED}
 
     def __init__(
         self,

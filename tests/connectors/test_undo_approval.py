@@ -97,6 +97,7 @@ CHANGES: dict[str, tuple[Callable[[Connector], Any], str]] = {
 }
 
 
+@pytest.mark.by_turns(3)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("on_refused", ["fail", "skip"])
 def test_what_is_not_the_same_is_named_and_nothing_is_done(

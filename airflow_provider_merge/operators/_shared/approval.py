@@ -19,7 +19,7 @@ APPROVED: Final = "approved"
 # The dry run that ends with its plan.
 PLAN: Final = "plan"
 _REMEDY: Final = "Write approved=\"{{ ti.xcom_pull('preview') }}\", with the task of the dry run."
-_NOTHING: Final = (
+NOTHING_APPROVED: Final = (
     "Look why the task of the dry run returned no ticket: it was skipped, or has not run. Without "
     "this parameter, the statement would run without approval."
 )
@@ -36,7 +36,7 @@ class ApprovableOperator(GuardedOperator):
 
     template_fields: Sequence[str] = (*GuardedOperator.template_fields, APPROVED)
     document_parameters: ClassVar[frozenset[str]] = frozenset({APPROVED})
-    remedies: ClassVar[Mapping[str, str]] = {APPROVED: _NOTHING}
+    remedies: ClassVar[Mapping[str, str]] = {APPROVED: NOTHING_APPROVED}
 
     def __init__(self, *, approved: Mapping[str, Any] | str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
