@@ -9,12 +9,10 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
-from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -28,7 +26,6 @@ from spark_jobs.contract.request import FileSource, JobRequest, Origin, TableNam
 from spark_jobs.contract.result import JobResult, Metrics
 from spark_jobs.contract.statements import MergeSpec
 from spark_jobs.engine.marks.applied_files import AppliedFiles
-from spark_jobs.engine.marks.mark_notes import MarkNotes
 from spark_jobs.engine.marks.marks import Marks, NewMark
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.source.new_files import ChosenFiles, chosen_files
@@ -41,15 +38,12 @@ from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite, Operation
+from tests.connectors.mark_kills import KilledError, killed_at
 
 SOURCE = "new"
 DAG = "dag"
 _NOTHING = cast("Any", None)
 _HOUR = 3_600_000_000_000
-
-
-class KilledError(BaseException):
-    """The driver died."""
 
 
 class Lake(ABC):
@@ -398,25 +392,3 @@ def _insert() -> Any:
     from tests.conformance.behaviour import insert, not_matched
 
     return not_matched(insert(id="s.id"))
-
-
-@contextmanager
-def killed_at(step: str, connector: Connector) -> Iterator[None]:
-    """The driver dies at this step of a publication."""
-    owner, name = {
-        "store": (AppliedFiles, "store"),
-        "note": (MarkNotes, "add"),
-        "noted": (MarkNotes, "add"),
-        "publish": (type(connector.writes), "finish_merge"),
-        "published": (type(connector.writes), "finish_merge"),
-        "settled": (Marks, "settle"),
-    }[step]
-    real = getattr(owner, name)
-
-    def dying(*arguments: Any) -> Any:
-        if step in ("noted", "published", "settled"):
-            real(*arguments)
-        raise KilledError(step)
-
-    with patch.object(owner, name, dying):
-        yield

@@ -21,7 +21,8 @@ from spark_jobs.errors import CommitError
 from spark_jobs.landing.files import FileVersion, LandedFile
 from spark_jobs.spi.tables import TableHandle
 from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
-from tests.connectors.mark_histories import History, KilledError, Lake, State, killed_at
+from tests.connectors.mark_histories import History, Lake, State
+from tests.connectors.mark_kills import KilledError, killed_at
 from tests.support.iceberg_changes import inserted
 from tests.support.keyed_changes import keyed_batches, new_row
 from tests.support.paimon_tables import append_with_pypaimon, create, inserts, read, snapshot_ids
