@@ -32,5 +32,5 @@ with DAG(
 ) as dag:
     preview = UndoRunOperator(task_id="preview", dry_run=True, **RUN)
     approval = ApprovalOperator(task_id="approval", subject="Undo this run?", body=PREVIEW)
-    undo = UndoRunOperator(task_id="undo", **RUN)
+    undo = UndoRunOperator(task_id="undo", approved="{{ ti.xcom_pull('preview') }}", **RUN)
     preview >> approval >> undo

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -19,14 +20,16 @@ from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
 from spark_jobs.contract.row_checks import RowCheck
+from spark_jobs.contract.side_outputs import AUDIT_COLUMNS, table_text
 from spark_jobs.contract.source_names import called, source_text
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.contract.table_versions import TableVersion
-from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.errors import AnalysisError, CatalogError, ErrorCode, JobError
 
 if TYPE_CHECKING:
     from airflow_provider_merge.hooks.catalog import CatalogHook
     from airflow_provider_merge.metadata.definition import TableDefinition
+    from spark_jobs.contract.guards import Guards
 
 log = logging.getLogger(__name__)
 
@@ -90,6 +93,34 @@ class MetadataCheck:
             views[source.name.lower()] = self._relation(source, views)
         return views
 
+    def require_side_tables(self, guards: Guards) -> None:
+        """Check that tables that get rows beside the target are there.
+
+        Raises:
+            CatalogError: TABLE_NOT_FOUND, for an audit table with the statement that makes it.
+            AnalysisError: COLUMN_NOT_FOUND.
+            NotSupportedError: no job changes rows of such a table.
+        """
+        if guards.quarantine_table is not None:
+            with _of_parameter("quarantine_table", "Make it, with the columns of the source."):
+                late = self._definition(TableName.parse(guards.quarantine_table))
+            if late is not None:
+                late.refuse_target()
+        if guards.audit_table is None:
+            return
+        text = table_text(guards.audit_table, AUDIT_COLUMNS)
+        with _of_parameter("audit_table", f"Make it: {text}"):
+            found = self._definition(TableName.parse(guards.audit_table))
+        if found is None:
+            return
+        found.refuse_target()
+        columns = {name.lower() for name in found.columns}
+        for name in AUDIT_COLUMNS:
+            if name not in columns:
+                problem = f"audit_table: {guards.audit_table} has no column {name}."
+                remedy = f"An audit table is one of: {text}"
+                raise AnalysisError(ErrorCode.COLUMN_NOT_FOUND, problem, remedy)
+
     def _relation(self, source: Source, views: Mapping[str, Relation]) -> Relation:
         label = _label(source)
         if isinstance(source, TableSource):
@@ -147,6 +178,16 @@ class MetadataCheck:
         except OSError as error:
             log.info("%s is not checked before the job starts: %s", table, error)
         return None
+
+
+@contextmanager
+def _of_parameter(name: str, remedy: str) -> Iterator[None]:
+    try:
+        yield
+    except JobError as error:
+        if error.code is not ErrorCode.TABLE_NOT_FOUND:
+            raise
+        raise CatalogError(error.code, f"{name}: {error.problem}", remedy) from None
 
 
 def _label(source: Source) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import catalog_hook
+from airflow_provider_merge.operators._shared.approval import APPROVED, NOTHING_APPROVED, ticket_in
 from airflow_provider_merge.operators._shared.configured_limits import configured_limits
 from airflow_provider_merge.operators._shared.measured import measuring
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id, task_origin
@@ -43,6 +45,8 @@ class UndoRunOperator(SparkJobOperator):
     :param on_refused: ``fail`` (default): nothing is changed if a table cannot be undone; ``skip``:
         the other tables are undone
     :param dry_run: true: report what would be taken back, and what is in the way; store nothing
+    :param approved: the XCom of the task with ``dry_run``: if what would be taken back is something
+        else by now, the task ends with APPROVAL_STALE, and no table is changed
     :param use_spark: true: run the job through spark-submit
     """
 
@@ -53,8 +57,11 @@ class UndoRunOperator(SparkJobOperator):
         "tables",
         "on_refused",
         "dry_run",
+        APPROVED,
         "use_spark",
     )
+    document_parameters: ClassVar[frozenset[str]] = frozenset({APPROVED})
+    remedies: ClassVar[Mapping[str, str]] = {APPROVED: NOTHING_APPROVED}
 
     def __init__(
         self,
@@ -64,6 +71,7 @@ class UndoRunOperator(SparkJobOperator):
         tables: Sequence[str] | str | None = None,
         on_refused: str = "fail",
         dry_run: bool | str = False,
+        approved: Mapping[str, Any] | str | None = None,
         use_spark: bool | str = False,
         **kwargs: Any,
     ) -> None:
@@ -74,6 +82,7 @@ class UndoRunOperator(SparkJobOperator):
         self.on_refused = on_refused
         # Takes the place of BaseOperator.dry_run(), which Airflow 3 never calls.
         self.dry_run = dry_run  # type: ignore[method-assign,assignment]
+        self.approved = approved
         self.use_spark = use_spark
         if not has_template([getattr(self, name) for name in self.template_fields]):
             self._check_parameters()
@@ -121,6 +130,7 @@ class UndoRunOperator(SparkJobOperator):
             origin=task_origin(context, self.retries or 0),
             dry_run=dry_run,
             text_limits=configured_limits(),
+            approved=ticket_in(self.approved),
         )
         ended = self.submit(request, hook, context)
         result = job_outcome(request, hook, ended.failure, self.measured.left)
@@ -146,4 +156,7 @@ class UndoRunOperator(SparkJobOperator):
         self._spec(["-"])
         WantedTables.of("tables", self.tables)
         self.needs_session()
+        if ticket_in(self.approved) is not None and self.is_dry_run():
+            problem = "a dry run does nothing that could be approved"
+            raise invalid(APPROVED, problem, "Leave approved or dry_run out.")
         self.is_dry_run()

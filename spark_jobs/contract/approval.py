@@ -78,11 +78,10 @@ class Ticket:
             raise stale(f"other than in the dry run: {', '.join(different)}")
 
 
-def stale(problem: str) -> CommitError:
-    """The error for work that is not what was approved."""
+def stale(problem: str, untouched: str = "Nothing was published.") -> CommitError:
+    """The error for work that is not what was approved; ``untouched``: what was not done."""
     return CommitError(
         ErrorCode.APPROVAL_STALE,
-        f"What was approved is not what would be done: {problem.rstrip('.')}. Nothing was "
-        "published.",
+        f"What was approved is not what would be done: {problem.rstrip('.')}. {untouched}",
         "Run the dry run again, and approve that.",
     )

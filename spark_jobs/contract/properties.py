@@ -12,6 +12,7 @@ from typing import Final
 from spark_jobs.contract import codec
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics
+from spark_jobs.contract.side_outputs import recorded_side_outputs
 
 OPERATION_ID: Final = "merge.operation-id"
 STATEMENT: Final = "merge.statement"
@@ -121,6 +122,7 @@ def result_of_snapshot(target: str, snapshot_id: int, properties: Mapping[str, s
         new_snapshot_id=snapshot_id,
         try_number=_number(TRY_NUMBER, properties.get(TRY_NUMBER, "0")),
         retries=_number(RETRIES, properties.get(RETRIES, "0")),
+        side_outputs=recorded_side_outputs(properties),
     )
 
 

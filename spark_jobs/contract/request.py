@@ -30,6 +30,7 @@ from spark_jobs.contract.statements import (
 )
 from spark_jobs.contract.table_name import TableName
 from spark_jobs.contract.text_limits import TextLimits
+from spark_jobs.contract.undo import UndoRunSpec
 
 __all__ = [
     "CatalogSpec",
@@ -189,7 +190,8 @@ class JobRequest:
         self._check_query()
         require_incremental(self.statement, self.sources)
         if self.guards is not None:
-            self.guards.require_meant(self.statement.kind, names)
+            folded = "" if self.target is None else self.target.folded
+            self.guards.require_meant(self.statement.kind, names, folded)
             require(
                 made is None,
                 "guards",
@@ -209,7 +211,7 @@ class JobRequest:
             "Leave approved or dry_run out.",
         )
         require(
-            self.approved is None or self._writes_rows,
+            self.approved is None or self._writes_rows or isinstance(self.statement, UndoRunSpec),
             "approved",
             f"{self.statement.kind} has no dry run to approve",
             "Leave approved out.",

@@ -11,17 +11,24 @@ from spark_jobs.contract.undo import TableUndo
 from spark_jobs.spi.writes import always_wanted
 
 
+def always_approved(table: TableUndo) -> None:
+    """Whatever is planned for a table, it may be done."""
+    del table
+
+
 @dataclass(frozen=True, slots=True)
 class Undoing:
     """The run that is taken back, by an operation whose snapshots record ``properties``.
 
-    ``require_wanted`` is called before each publication, and may raise JobError.
+    ``require_wanted`` is called before each publication, and ``require_approved`` with what each
+    attempt is about to do, before it writes anything; both may raise JobError.
     """
 
     dag_id: str
     run_id: str
     properties: Mapping[str, str]
     require_wanted: Callable[[], None] = always_wanted
+    require_approved: Callable[[TableUndo], None] = always_approved
 
 
 class ConnectorUndo(Protocol):
@@ -50,6 +57,6 @@ class ConnectorUndo(Protocol):
 
         Raises: as ``planned``, and
             CommitError: COMMIT_CONFLICT (nothing was published), COMMIT_OUTCOME_UNKNOWN.
-            JobError: raised by ``require_wanted`` (nothing was published).
+            JobError: raised by ``require_wanted`` or ``require_approved`` (nothing was published).
         """
         ...

@@ -20,6 +20,7 @@ from spark_jobs.contract.undo import TableUndo, UndoneCommit, UndoReport, UndoRu
 from spark_jobs.contract.undone import undone_properties
 from spark_jobs.errors import RequestError
 from tests.airflow.cared_tables import Tries
+from tests.airflow.parameter_values import TICKET
 from tests.airflow.support import FakeSubmitter, committed, store
 from tests.support.paimon_metadata import TableFiles
 
@@ -240,3 +241,18 @@ def test_the_command_previews_and_undoes(
     again = f"To take this back: python -m airflow_provider_merge undo --dag {command.DAG_ID}"
     assert f"{again} --run {run_id}" in shown
     assert "No table has a snapshot of run none of d." in shown
+
+
+def test_a_preview_is_approved(lake: Path, submitter: FakeSubmitter) -> None:
+    submitter.outcomes = [reported]
+    ticket = {"ticket": TICKET}
+
+    Undos().run(approved=json.dumps(ticket))
+
+    assert submitter.request.approved is not None
+    assert submitter.request.approved.operation_id == "preview"
+    parameters: dict[str, Any] = {"task_id": "t", "undo_dag_id": "d", "undo_run_id": "r"}
+    with pytest.raises(RequestError, match="approved"):
+        UndoRunOperator(**parameters, approved=ticket, dry_run=True)
+    with pytest.raises(RequestError, match="not the result of a dry run"):
+        UndoRunOperator(**parameters, approved={"tables": []})

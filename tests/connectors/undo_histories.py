@@ -30,6 +30,7 @@ class Tables(Protocol):
     connector: Connector
     names: Sequence[TableName]
     is_keyed: bool
+    is_native: bool = False
 
     def write(
         self, name: TableName, operation_id: str, told: Mapping[str, str], changes: dict[int, Any]
@@ -38,6 +39,14 @@ class Tables(Protocol):
 
     def append(self, name: TableName, ids: Sequence[int]) -> None:
         """Add rows as another engine does."""
+
+    def natively(self, name: TableName, chance: random.Random, ids: Sequence[int]) -> str:
+        """Let another engine change the table, which has these ids, and say what it did.
+
+        ``expire``: it removed all snapshots but the newest; empty: these tables have no other.
+        """
+        del name, chance, ids
+        return ""
 
     def rows(self, name: TableName) -> Counter[Row]:
         """All rows, as the table library reads them, with the ids of rows."""
@@ -48,7 +57,10 @@ class Tables(Protocol):
 
 @dataclass(eq=False)
 class Commit:
-    """What a commit did to the rows and files of a table; ``undid`` are commits it took back."""
+    """What a commit did to the rows and files of a table; ``undid`` are commits it took back.
+
+    ``is_known``: its snapshot has not expired.
+    """
 
     run: tuple[str, str] | None
     added: Counter[Row]
@@ -56,6 +68,7 @@ class Commit:
     before: Files
     after: Files
     undid: list[Commit] = field(default_factory=list)
+    is_known: bool = True
 
     def touches(self, other: Commit) -> bool:
         """Whether it removed or marked a file that the other one added or marked."""
@@ -89,6 +102,7 @@ class History:
                 self._write(name, run)
                 if self.chance.random() < 0.2:
                     self._append(name, [1000 + self.number])
+                self._natively(name)
             if self.chance.random() < 0.6:
                 self._undo(self.chance.choice(self.runs))
         for run in reversed(list(self.runs)):
@@ -117,6 +131,21 @@ class History:
         self.tables.append(name, ids)
         self._note(name, None)
 
+    def _natively(self, name: TableName) -> None:
+        """What another engine does: changes of any rows, compactions, expiries."""
+        chance = random.Random(self.chance.random()) if self.tables.is_native else None
+        if chance is None or chance.random() < 0.5:
+            return
+        self.number += 1
+        done = self.tables.natively(name, chance, sorted({row[0] for row in self.state[name]}))
+        self.seen[done] += 1
+        if done != "expire":
+            self._note(name, None)
+            return
+        assert self.tables.rows(name) == self.state[name]
+        for each in self.commits[name][:-1]:
+            each.is_known = False
+
     def _note(self, name: TableName, run: tuple[str, str] | None) -> Commit:
         rows, files = self.tables.rows(name), self.tables.files(name)
         before = self.state[name]
@@ -132,7 +161,7 @@ class History:
         asked = undoing(run[1], operation_id, run[0])
         assert self.tables.connector.undo is not None
         for name in self.tables.names:
-            mine = [each for each in self._counting(name) if each.run == run]
+            mine = [each for each in self._counting(name) if each.run == run and each.is_known]
             try:
                 report = self.tables.connector.undo.undone(name, asked)
             except JobError as error:
@@ -142,6 +171,7 @@ class History:
                 continue
             if report.outcome == "unchanged":
                 assert self.tables.rows(name) == self.state[name]
+                assert self._without(name, mine) == self.state[name], "nothing was taken back"
                 self.seen["unchanged"] += 1
             else:
                 self._require_undone(name, mine, ("care", f"{operation_id}-run"))
@@ -151,26 +181,36 @@ class History:
         """Check that the table has what the commits that count now did, and nothing else."""
         assert mine
         self._note(name, origin).undid = mine
-        expected: Counter[Row] = Counter()
-        for each in self._counting(name):
-            if not each.undid:
-                expected.update(each.added)
-                expected.subtract(each.removed)
-        assert self.state[name] == +expected
-        assert min(expected.values(), default=0) >= 0, "rows that others changed were taken back"
+        assert self.state[name] == self._without(name)
         self.seen["undone"] += 1
         self.seen["undo of an undo"] += any(each.undid for each in mine)
 
-    def _counting(self, name: TableName) -> list[Commit]:
-        """The commits that none that counts has taken back, oldest first."""
+    def _without(self, name: TableName, gone: Sequence[Commit] = ()) -> Counter[Row]:
+        """The rows of the commits that count once those of ``gone`` are taken back."""
+        expected: Counter[Row] = Counter()
+        for each in self._counting(name, gone):
+            if not each.undid:
+                expected.update(each.added)
+                expected.subtract(each.removed)
+        assert min(expected.values(), default=0) >= 0, "rows that others changed were taken back"
+        return +expected
+
+    def _counting(self, name: TableName, gone: Sequence[Commit] = ()) -> list[Commit]:
+        """The commits that none that counts has taken back, oldest first; none of ``gone``."""
         found: list[Commit] = []
         for each in reversed(self.commits[name]):
+            if any(each is one for one in gone):
+                continue
             if not any(each is one for later in found for one in later.undid):
                 found.append(each)
         return found[::-1]
 
     def _require_right(self, name: TableName, mine: list[Commit], error: JobError) -> None:
         """Check that a later commit that counts touched a file of the run, or rows of its keys."""
+        if error.code is ErrorCode.COMMIT_HISTORY_EXPIRED:
+            assert not all(each.is_known for each in self.commits[name]), error
+            self.seen["expired"] += 1
+            return
         assert error.code is ErrorCode.COMMITS_OF_OTHERS, error
         assert mine
         first = next(n for n, each in enumerate(self.commits[name]) if each is mine[0])

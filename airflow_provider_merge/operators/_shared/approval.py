@@ -19,7 +19,7 @@ APPROVED: Final = "approved"
 # The dry run that ends with its plan.
 PLAN: Final = "plan"
 _REMEDY: Final = "Write approved=\"{{ ti.xcom_pull('preview') }}\", with the task of the dry run."
-_NOTHING: Final = (
+NOTHING_APPROVED: Final = (
     "Look why the task of the dry run returned no ticket: it was skipped, or has not run. Without "
     "this parameter, the statement would run without approval."
 )
@@ -36,7 +36,7 @@ class ApprovableOperator(GuardedOperator):
 
     template_fields: Sequence[str] = (*GuardedOperator.template_fields, APPROVED)
     document_parameters: ClassVar[frozenset[str]] = frozenset({APPROVED})
-    remedies: ClassVar[Mapping[str, str]] = {APPROVED: _NOTHING}
+    remedies: ClassVar[Mapping[str, str]] = {APPROVED: NOTHING_APPROVED}
 
     def __init__(self, *, approved: Mapping[str, Any] | str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -59,18 +59,26 @@ class ApprovableOperator(GuardedOperator):
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.
         """
-        if self.approved is None:
-            return None
-        found = _document(self.approved)
-        ticket = found.get("ticket", found) if isinstance(found, Mapping) else None
-        if not isinstance(ticket, Mapping) or "digests" not in ticket:
-            raise invalid(APPROVED, "is not the result of a dry run", _REMEDY)
-        try:
-            return codec.decode(Ticket, ticket, APPROVED)
-        except RequestError as error:
-            raise invalid(
-                APPROVED, f"is not a ticket of this release: {error.message}", _REMEDY
-            ) from None
+        return ticket_in(self.approved)
+
+
+def ticket_in(approved: Mapping[str, Any] | str | None) -> Ticket | None:
+    """The ticket in the rendered parameter ``approved``; None: there is none.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming the parameter.
+    """
+    if approved is None:
+        return None
+    found = _document(approved)
+    ticket = found.get("ticket", found) if isinstance(found, Mapping) else None
+    if not isinstance(ticket, Mapping) or "digests" not in ticket:
+        raise invalid(APPROVED, "is not the result of a dry run", _REMEDY)
+    try:
+        return codec.decode(Ticket, ticket, APPROVED)
+    except RequestError as error:
+        problem = f"is not a ticket of this release: {error.message}"
+        raise invalid(APPROVED, problem, _REMEDY) from None
 
 
 def _document(value: Any) -> Any:

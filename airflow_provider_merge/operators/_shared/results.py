@@ -65,7 +65,8 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
 
     For statements that take care of a table, the rest are the fields of ``MaintenanceReport`` or,
     for a compaction, snapshot ids, ``rounds`` and the fields of ``CompactionReport``; for ALTER
-    TABLE, the fields of ``AlterTableReport``; for an undo those of ``UndoReport``, and no target;
+    TABLE, the fields of ``AlterTableReport``; for an undo those of ``UndoReport``, no target, and
+    of a dry run the ``ticket``;
     for others
     snapshot ids, ``metrics``, ``partitions`` and ``schema_changes``, and for a dry run
     ``partition_metrics``, the ``ticket`` that can be approved, or the ``plan``, and whether rows
@@ -79,10 +80,12 @@ def xcom_value(result: JobResult) -> dict[str, Any]:
             **codec.encode(result.maintenance),
         }
     if result.undo is not None:
+        ticket = {"ticket": codec.encode(result.ticket)} if result.status == "dry_run" else {}
         return {
             "operation_id": result.operation_id,
             "status": result.status,
             **codec.encode(result.undo),
+            **ticket,
         }
     if result.alteration is not None:
         return {

@@ -10,6 +10,7 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult, Metrics, Status
 from spark_jobs.contract.undo import TableUndo, UndoReport, UndoRunSpec
 from spark_jobs.engine.job.request_job import RequestJob
+from spark_jobs.engine.job.undo_approval import UndoApproval, undo_ticket
 from spark_jobs.engine.marks.undone_marks import forget_undone, require_newest_marks
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.operations import OperationLog
@@ -44,12 +45,19 @@ class UndoJob(RequestJob):
             fence.enter()
         spec = cast("UndoRunSpec", self.request.statement)
         properties = operation_properties(self.request, None)
-        undoing = Undoing(spec.dag_id, spec.run_id, properties, fence.require_none)
+        approval = UndoApproval.of(self.request)
+        undoing = Undoing(
+            spec.dag_id, spec.run_id, properties, fence.require_none, approval.require
+        )
         with self.progress.phase("plan"):
             plans = [self._planned(TableName.parse(each), undoing) for each in spec.tables]
         plans.sort(key=_newest, reverse=True)
         if self.request.dry_run:
-            return self._result(plans)
+            return replace(self._result(plans), ticket=undo_ticket(self.request, plans))
+        for each in plans:
+            # What an earlier try of this undo has done was approved then.
+            if each.outcome != "undone":
+                approval.require(each)
         if spec.on_refused == "fail":
             _refuse(plans)
         with self.progress.phase("publish"):
@@ -69,10 +77,11 @@ class UndoJob(RequestJob):
             try:
                 found.append(self._undo.undone(TableName.parse(each.table), undoing))
             except JobError as error:
-                if error.code not in _REFUSALS:
+                is_stale = error.code is ErrorCode.APPROVAL_STALE
+                if error.code not in _REFUSALS and not is_stale:
                     raise
                 refused = _refused(each.table, error)
-                if spec.on_refused == "fail":
+                if spec.on_refused == "fail" or is_stale:
                     raise _too_late(error, found) from error
                 found.append(refused)
         return found

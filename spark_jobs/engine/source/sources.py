@@ -129,6 +129,10 @@ class Sources(Mapping[str, OpenSource]):
         for source in self.request.sources:
             self._opened[source.name] = self._open(source)
 
+    def add(self, name: str, opened: OpenSource) -> None:
+        """Let ``name`` be an open source, which has no view."""
+        self._opened[name] = opened
+
     def close(self) -> None:
         """Drop the views."""
         for source in self.request.sources:

@@ -64,6 +64,7 @@ class IcebergUndo:
         """The report; None if another writer was faster."""
         plan = self._plan(name, undoing)
         report = self._report(name, plan)
+        undoing.require_approved(report)
         if report.outcome == "unchanged":
             return report
         handle = self.metadata.load_table(name)

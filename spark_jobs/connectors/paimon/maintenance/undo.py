@@ -62,6 +62,7 @@ class PaimonUndo:
         """The report; None if another writer was faster."""
         plan = self._plan(name, undoing)
         report, table = _report(name, plan), plan.table
+        undoing.require_approved(report)
         if report.outcome == "unchanged":
             return report
         with before_publication():
