@@ -15,11 +15,11 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from jinja2 import Environment, TemplateSyntaxError
 
+from airflow_provider_merge.sql.later import RENDERED_LATER
+
 _MARKS = ("{{", "{%", "{#")
 # Stands for a text that is not rendered yet where only the structure is checked; also a table name.
 PLACEHOLDER = "to_be.rendered"
-# The same within a text that is read, where it may be a part of a name.
-_WORD: Final = "rendered_later__"
 _ALL_KNOWN: Final[ContextVar[bool]] = ContextVar("all_known", default=False)
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -99,7 +99,7 @@ def with_words(text: str) -> str | None:
             if kind == "data":
                 parts.append(value)
             elif kind == "variable_begin":
-                parts.append(_WORD)
+                parts.append(RENDERED_LATER)
     except TemplateSyntaxError:
         return None
     return "".join(parts)
@@ -107,7 +107,7 @@ def with_words(text: str) -> str | None:
 
 def is_known_name(name: object) -> bool:
     """Whether a name in a text, or one that stands for it, holds no template."""
-    return PLACEHOLDER not in str(name) and _WORD not in str(name)
+    return PLACEHOLDER not in str(name) and RENDERED_LATER not in str(name)
 
 
 def chosen_later(value: Any) -> bool:

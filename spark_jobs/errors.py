@@ -105,6 +105,7 @@ class ErrorCode(Enum):
     RUN_GIVEN_UP = ("RUN_GIVEN_UP", "CommitError", True)
     TIME_LIMIT_REACHED = ("TIME_LIMIT_REACHED", "CommitError", True)
     ENDED_TRY_COMMITTED = ("ENDED_TRY_COMMITTED", "CommitError", False)
+    SIDE_ROWS_LOST = ("SIDE_ROWS_LOST", "CommitError", False)
     APPROVAL_STALE = ("APPROVAL_STALE", "CommitError", False)
 
     STORAGE_UNAVAILABLE = ("STORAGE_UNAVAILABLE", "InternalError", True)

@@ -87,9 +87,9 @@ def _job(
     redaction = Redaction.of(credentials.values())
     statement = request.statement
     kind = next(each for each in _JOBS if isinstance(statement, each.statements))
-    has_checks = request.guards is not None and bool(request.guards.checks)
-    has_checks |= preview_place(request) is not None
-    if spark is None and (has_checks or not isinstance(statement, kind.without_session)):
+    reads_changes = request.guards is not None and request.guards.reads_changes
+    reads_changes |= preview_place(request) is not None
+    if spark is None and (reads_changes or not isinstance(statement, kind.without_session)):
         problem, remedy = "needs a Spark session", f"Start the job without {NO_SESSION}."
         refusal = RequestError(ErrorCode.REQUEST_INVALID, problem, remedy, (statement.kind,))
         return OperationLog.failed(request, refusal)

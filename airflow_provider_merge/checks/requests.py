@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from airflow_provider_merge.checks.files import file_columns, require_files
+from airflow_provider_merge.checks.former_states import former_columns
 from airflow_provider_merge.checks.queries import check_query, query_columns
 from airflow_provider_merge.checks.relations import Relation
 from airflow_provider_merge.checks.row_checks import check_row_checks
 from airflow_provider_merge.checks.statements import StatementCheck
+from spark_jobs.contract.change_ranges import CHANGE_TYPE, SNAPSHOT_ID
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
 from spark_jobs.contract.row_checks import RowCheck
-from spark_jobs.contract.source_names import source_text
+from spark_jobs.contract.side_outputs import AUDIT_COLUMNS, table_text
+from spark_jobs.contract.source_names import called, source_text
 from spark_jobs.contract.statements import RowStatement
-from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.contract.table_versions import TableVersion
+from spark_jobs.errors import AnalysisError, CatalogError, ErrorCode, JobError
 
 if TYPE_CHECKING:
     from airflow_provider_merge.hooks.catalog import CatalogHook
     from airflow_provider_merge.metadata.definition import TableDefinition
+    from spark_jobs.contract.guards import Guards
 
 log = logging.getLogger(__name__)
 
 _NOT_FOUND: Final = (ErrorCode.TABLE_NOT_FOUND, ErrorCode.WAREHOUSE_NOT_FOUND)
+_NO_STATE: Final = (ErrorCode.SNAPSHOT_NOT_FOUND, ErrorCode.TAG_NOT_FOUND)
 # A driver elsewhere may have another user, or a role of its own.
 _DENIED: Final = ErrorCode.WAREHOUSE_ACCESS_DENIED
 
@@ -86,6 +93,34 @@ class MetadataCheck:
             views[source.name.lower()] = self._relation(source, views)
         return views
 
+    def require_side_tables(self, guards: Guards) -> None:
+        """Check that tables that get rows beside the target are there.
+
+        Raises:
+            CatalogError: TABLE_NOT_FOUND, for an audit table with the statement that makes it.
+            AnalysisError: COLUMN_NOT_FOUND.
+            NotSupportedError: no job changes rows of such a table.
+        """
+        if guards.quarantine_table is not None:
+            with _of_parameter("quarantine_table", "Make it, with the columns of the source."):
+                late = self._definition(TableName.parse(guards.quarantine_table))
+            if late is not None:
+                late.refuse_target()
+        if guards.audit_table is None:
+            return
+        text = table_text(guards.audit_table, AUDIT_COLUMNS)
+        with _of_parameter("audit_table", f"Make it: {text}"):
+            found = self._definition(TableName.parse(guards.audit_table))
+        if found is None:
+            return
+        found.refuse_target()
+        columns = {name.lower() for name in found.columns}
+        for name in AUDIT_COLUMNS:
+            if name not in columns:
+                problem = f"audit_table: {guards.audit_table} has no column {name}."
+                remedy = f"An audit table is one of: {text}"
+                raise AnalysisError(ErrorCode.COLUMN_NOT_FOUND, problem, remedy)
+
     def _relation(self, source: Source, views: Mapping[str, Relation]) -> Relation:
         label = _label(source)
         if isinstance(source, TableSource):
@@ -93,6 +128,11 @@ class MetadataCheck:
             if found is None:
                 return Relation(source.name, label, None)
             found.refuse_source()
+            if source.at is not None:
+                return Relation(source.name, label, self._former_columns(source, source.at))
+            if source.changes is not None:
+                told = {CHANGE_TYPE: "STRING", SNAPSHOT_ID: "BIGINT"}
+                return Relation(source.name, label, {**found.columns, **told})
             return Relation(source.name, label, found.columns)
         if isinstance(source, DeduplicatedSource):
             found_columns = views[source.source.lower()].columns
@@ -108,6 +148,18 @@ class MetadataCheck:
             return Relation(source.name, label, None)
         require_files(source, label)
         return Relation(source.name, label, file_columns(source))
+
+    def _former_columns(self, source: TableSource, at: TableVersion) -> Mapping[str, str] | None:
+        """The columns of a table's former state, which must be there, if it can be told."""
+        try:
+            return former_columns(self.hook.table(source.table), at)
+        except JobError as error:
+            if error.code in _NO_STATE:
+                raise error.within(called(source.name)) from None
+            log.info("%s is not checked before the job starts: %s", source.table, error)
+        except OSError as error:
+            log.info("%s is not checked before the job starts: %s", source.table, error)
+        return None
 
     def _definition(self, table: TableName) -> TableDefinition | None:
         if table not in self._read:
@@ -126,6 +178,16 @@ class MetadataCheck:
         except OSError as error:
             log.info("%s is not checked before the job starts: %s", table, error)
         return None
+
+
+@contextmanager
+def _of_parameter(name: str, remedy: str) -> Iterator[None]:
+    try:
+        yield
+    except JobError as error:
+        if error.code is not ErrorCode.TABLE_NOT_FOUND:
+            raise
+        raise CatalogError(error.code, f"{name}: {error.problem}", remedy) from None
 
 
 def _label(source: Source) -> str:

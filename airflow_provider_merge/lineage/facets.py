@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -172,22 +172,36 @@ def batch_lineage(
 
 
 def _inputs(catalog_conn_id: str, sources: Sequence[Source]) -> list[Any]:
-    names = {of_source(catalog_conn_id, each) for each in sources}
-    return [_dataset(name) for name in sorted(name for name in names if name is not None)]
+    states: dict[DatasetName, set[str]] = {}
+    for each in sources:
+        name = of_source(catalog_conn_id, each)
+        if name is not None:
+            states.setdefault(name, set()).add(_state(each))
+    return [_dataset(name, states[name]) for name in sorted(states)]
 
 
-def _dataset(name: DatasetName) -> Any:
+def _state(source: Source) -> str:
+    """The former state that a source names; empty: none."""
+    if not isinstance(source, TableSource) or source.at is None:
+        return ""
+    return str(source.at) if source.at.snapshot is None else str(source.at.snapshot)
+
+
+def _dataset(name: DatasetName, states: Collection[str]) -> Any:
     from openlineage.client.event_v2 import InputDataset
 
-    return InputDataset(namespace=name.namespace, name=name.name)
+    (state,) = states if len(states) == 1 else ("",)
+    facets = _version_facet(state) if state else {}
+    return InputDataset(namespace=name.namespace, name=name.name, facets=facets)
 
 
 def _version(result: JobResult) -> dict[str, Any]:
+    return {} if result.new_snapshot_id is None else _version_facet(str(result.new_snapshot_id))
+
+
+def _version_facet(version: str) -> dict[str, Any]:
     from openlineage.client.facet_v2 import dataset_version_dataset
 
-    if result.new_snapshot_id is None:
-        return {}
-    version = str(result.new_snapshot_id)
     return {"version": dataset_version_dataset.DatasetVersionDatasetFacet(datasetVersion=version)}
 
 

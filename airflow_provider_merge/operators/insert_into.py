@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from airflow_provider_merge.operators._shared.guards import PARTITIONS, PartitionGuards
+from airflow_provider_merge.operators._shared.guards import LATE_ROWS, PARTITIONS, LateRowGuards
 from airflow_provider_merge.operators._shared.inserts import InsertOperator
 from spark_jobs.contract.inserts import InsertIntoSpec
 
 
-class InsertIntoOperator(PartitionGuards, InsertOperator):
+class InsertIntoOperator(LateRowGuards, InsertOperator):
     """Runs one INSERT INTO with Spark and publishes one atomic snapshot.
 
     ``INSERT INTO target PARTITION (partition) (columns) source``: give it as ``sql``, or as the
@@ -33,7 +33,7 @@ class InsertIntoOperator(PartitionGuards, InsertOperator):
         where these are wider
     """
 
-    template_fields: Sequence[str] = (*InsertOperator.template_fields, *PARTITIONS)
+    template_fields: Sequence[str] = (*InsertOperator.template_fields, *PARTITIONS, LATE_ROWS)
 
     spec_type = InsertIntoSpec
 

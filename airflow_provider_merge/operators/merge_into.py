@@ -11,11 +11,12 @@ from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import require_no_none
 from airflow_provider_merge.operators._shared.guards import (
     DELETED_ROWS,
+    LATE_ROWS,
     PARTITIONS,
     REWRITES,
     UPDATED_ROWS,
     DeletedRowGuards,
-    PartitionGuards,
+    LateRowGuards,
     RewriteGuards,
     UpdatedRowGuards,
 )
@@ -33,7 +34,7 @@ from spark_jobs.errors import RequestError
 
 
 class MergeIntoOperator(
-    DeletedRowGuards, UpdatedRowGuards, RewriteGuards, PartitionGuards, EvolvingOperator
+    DeletedRowGuards, UpdatedRowGuards, RewriteGuards, LateRowGuards, EvolvingOperator
 ):
     """Runs one MERGE with Spark and publishes one atomic snapshot.
 
@@ -65,6 +66,7 @@ class MergeIntoOperator(
         *UPDATED_ROWS,
         *REWRITES,
         *PARTITIONS,
+        LATE_ROWS,
         "source",
         "on",
         "when",

@@ -84,9 +84,57 @@ def new_files_source(
     }
 
 
-def table_source(table: str) -> dict[str, Any]:
-    """A table of the same catalog (``db.table``), at its latest snapshot."""
-    return {"kind": "table", "table": table}
+def table_source(
+    table: str,
+    *,
+    snapshot: int | str | ArgNotSet = NOTSET,
+    tag: str | ArgNotSet = NOTSET,
+    as_of: str | ArgNotSet = NOTSET,
+) -> dict[str, Any]:
+    """A table of the same catalog (``db.table``), at its latest snapshot, or as it was.
+
+    One of ``snapshot`` (an id), ``tag`` and ``as_of`` (a time, such as ``{{ data_interval_end }}``)
+    names a former state, which is read with the columns that the table had then.
+    """
+    given = {"snapshot": snapshot, "tag": tag, "as_of": as_of}
+    return {
+        "kind": "table",
+        "table": table,
+        **{name: value for name, value in given.items() if not isinstance(value, ArgNotSet)},
+    }
+
+
+def changes_source(
+    table: str,
+    *,
+    start: str | int | Mapping[str, Any] | ArgNotSet = NOTSET,
+    net: bool | str | ArgNotSet = NOTSET,
+    on_gap: str | ArgNotSet = NOTSET,
+    from_snapshot: int | str | ArgNotSet = NOTSET,
+    to_snapshot: int | str | ArgNotSet = NOTSET,
+) -> dict[str, Any]:
+    """The changes of a table (``db.table``) since the last commit of this task.
+
+    Rows have ``_change_type`` (``insert``, ``update_before``, ``update_after``, ``delete``) and
+    ``_snapshot_id`` besides. ``start``: what the first run reads: ``all`` rows as inserts, nothing
+    (``now``), or what came behind a snapshot's id, ``{"tag": ...}`` or ``{"as_of": ...}``. ``net``:
+    one row for each row or key that differs in the end. ``on_gap``: ``fail``, or ``full``: where
+    the changes are not known any more, all rows are inserts. ``from_snapshot`` (the one before the
+    first change; 0: before all) and ``to_snapshot`` take the place of ``start``: then what the task
+    has done before does not matter. Guide: docs/sources.md.
+    """
+    given = {
+        "start": _plain(start),
+        "net": net,
+        "on_gap": on_gap,
+        "from_snapshot": from_snapshot,
+        "to_snapshot": to_snapshot,
+    }
+    return {
+        "kind": "changes",
+        "table": table,
+        **{name: value for name, value in given.items() if not isinstance(value, ArgNotSet)},
+    }
 
 
 def sql_source(query: str, *, sources: Mapping[str, dict[str, Any]]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from airflow_provider_merge.sql.create_table import is_created_as
 from airflow_provider_merge.sql.cursor import Cursor
+from airflow_provider_merge.sql.former_states import read_former_state
 from airflow_provider_merge.sql.inserts import PartitionStatementReader
 from airflow_provider_merge.sql.lexer import Token
 from airflow_provider_merge.sql.queries import NO_ALIAS, QueryText
@@ -239,14 +240,15 @@ class StatementReader:
                 "USING takes no function",
                 f"Write it as a query: USING (SELECT * FROM {parts[-1].text}(...)).",
             )
-        self.views.refuse_time_travel(cursor.index)
         view, name = None, parts[0].name
         if len(parts) == 1 and name.lower() in self.views.scope:
+            self.views.refuse_time_travel(cursor.index)
             view = self.views.known_view(self.views.scope, name)
         if view is None:
             table = self.views.table(parts)
+            at, cursor.index = read_former_state(self.sql, cursor.index)
             view = self.views.new_name(MERGE_SOURCE)
-            self.views.add_table(view, table)
+            self.views.add_table(view, table, at)
         return view, parts[-1]
 
     def _clause(self) -> MergeCase:

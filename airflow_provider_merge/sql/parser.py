@@ -52,7 +52,7 @@ def parse_statement(
     Raises:
         RequestError: SYNTAX_ERROR or REQUEST_INVALID, with line and column.
         AnalysisError: EXPRESSION_NOT_ALLOWED for a subquery where none can stand.
-        NotSupportedError: recursive common table expressions, former versions of a table.
+        NotSupportedError: recursive common table expressions, former states by an expression.
     """
     return _parsed_statement(sql, tuple(source_names), database)
 
@@ -95,7 +95,7 @@ class ParsedQuery:
     """A query over ``tables``, by the names that it reads them as, and over sources in ``read``."""
 
     query: str
-    tables: Mapping[str, TableName]
+    tables: Mapping[str, TableSource]
     read: frozenset[str]
 
 
@@ -108,7 +108,7 @@ def parse_view(
     """
     views = _read_query(text, source_names, database, prefix, first)
     *tables, query = views.sources
-    named = {each.name: each.table for each in tables if isinstance(each, TableSource)}
+    named = {each.name: each for each in tables if isinstance(each, TableSource)}
     return ParsedQuery(cast("SqlSource", query).query, named, frozenset(views.read))
 
 

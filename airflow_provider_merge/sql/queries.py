@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from airflow_provider_merge.sql.former_states import read_former_state
 from airflow_provider_merge.sql.lexer import Token
 from airflow_provider_merge.sql.text import FROM_FUNCTIONS, Edit, Span, SqlText
 from airflow_provider_merge.sql.views import Scope, Views
@@ -58,7 +59,7 @@ class QueryText:
 
         Raises:
             RequestError: no query, or a name that is neither a table, a source nor a CTE.
-            NotSupportedError: a recursive CTE, a former version of a table.
+            NotSupportedError: a recursive CTE, a former state by an expression.
         """
         self._require_query(span)
         return self._text(span, scope, True, edits)
@@ -205,7 +206,7 @@ class QueryText:
         if tokens[index].is_symbol("("):
             self._refuse_identifier_clause(token)
         else:
-            self._reference(Span(first, index), scope)
+            index = self._reference(Span(first, index), scope)
         return index, _State.FROM
 
     def _refuse_identifier_clause(self, token: Token) -> None:
@@ -214,20 +215,22 @@ class QueryText:
                 token.start, "IDENTIFIER(...) names a table only at run time", "Write its name."
             )
 
-    def _reference(self, span: Span, scope: Scope) -> None:
-        """Put the view of a table, source or CTE in the place of its name."""
+    def _reference(self, span: Span, scope: Scope) -> int:
+        """Put the view of a table, source or CTE in the place of its name; the index behind."""
         parts = self.sql.tokens[span.first : span.last : 2]
-        self.views.refuse_time_travel(span.last)
-        name = parts[-1].name
+        name, end = parts[-1].name, span.last
         if len(parts) == 1 and name.lower() in scope:
+            self.views.refuse_time_travel(end)
             view = self.views.known_view(scope, name)
             if view is None or view.lower() == name.lower():
-                return
+                return end
         else:
-            view = self.views.view_of(self.views.table(parts))
-        self._edits.append(Edit(parts[0].start, parts[-1].end, view))
+            at, end = read_former_state(self.sql, end)
+            view = self.views.view_of(self.views.table(parts), at)
+        self._edits.append(Edit(parts[0].start, self.sql.tokens[end - 1].end, view))
         if not self.sql.tokens[span.first - 1].is_word("TABLE"):
-            self._alias(parts[-1], span.last)
+            self._alias(parts[-1], end)
+        return end
 
     def _alias(self, last_part: Token, index: int) -> None:
         """Call the view by the table's last name, unless the query gives it an alias."""

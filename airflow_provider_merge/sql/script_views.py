@@ -14,6 +14,7 @@ from airflow_provider_merge.sql.script_settings import same_zone
 from airflow_provider_merge.sql.text import SqlText
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.errors import ErrorCode
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -208,10 +209,14 @@ def _source(view: _View) -> dict[str, Any]:
         names = ", ".join(map(quote, view.columns))
         query = f"SELECT * FROM ({query}\n) AS {quote(view.name)} ({names})"
     tables = {
-        name: {"kind": "table", "table": full_name(each)}
+        name: {"kind": "table", "table": full_name(each.table), **_state(each.at)}
         for name, each in view.query.tables.items()
     }
     return {"kind": "sql", "query": query, "sources": tables}
+
+
+def _state(at: TableVersion | None) -> dict[str, str]:
+    return {} if at is None else {at.field: str(getattr(at, at.field))}
 
 
 def full_name(table: TableName) -> str:

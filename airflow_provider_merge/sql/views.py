@@ -9,20 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from airflow_provider_merge.sql.former_states import names_former_state
 from airflow_provider_merge.sql.lexer import Token
 from airflow_provider_merge.sql.text import SqlText
 from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
-from spark_jobs.errors import ErrorCode, NotSupportedError, RequestError
+from spark_jobs.contract.table_versions import TableVersion
+from spark_jobs.errors import ErrorCode, RequestError
 
 _NO_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_]+")
 _VIEW_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_TIME_TRAVEL = (
-    ("VERSION", "AS", "OF"),
-    ("TIMESTAMP", "AS", "OF"),
-    ("SYSTEM_VERSION", "AS", "OF"),
-    ("SYSTEM_TIME", "AS", "OF"),
-)
-
 # The names that a query can read beside tables, in lower case, and the view of each; None: the
 # query itself defines it.
 Scope = dict[str, str | None]
@@ -54,7 +49,7 @@ class Views:
         self._given = tuple(self.scope.values())
         self._database = database
         self._prefix = prefix
-        self._views: dict[TableName, str] = {}
+        self._views: dict[tuple[TableName, TableVersion | None], str] = {}
         self._taken = {token.name.lower() for token in sql.tokens if token.is_name}
         self._taken.update(self.scope)
 
@@ -69,20 +64,21 @@ class Views:
         """A view over a query."""
         self.sources.append(SqlSource(name, query))
 
-    def add_table(self, name: str, table: TableName) -> None:
-        """A view over a table."""
-        self.sources.append(TableSource(name, table))
+    def add_table(self, name: str, table: TableName, at: TableVersion | None = None) -> None:
+        """A view over a table, perhaps at a former state."""
+        self.sources.append(TableSource(name, table, at))
 
-    def view_of(self, table: TableName) -> str:
-        """The name of the one view over a table that the statement's queries read."""
-        if table not in self._views:
-            self._views[table] = self.new_name(f"{self._prefix}{table.database}__{table.table}")
-            self.add_table(self._views[table], table)
+    def view_of(self, table: TableName, at: TableVersion | None = None) -> str:
+        """The name of the one view over a table's state that the statement's queries read."""
+        key = table, at
+        if key not in self._views:
+            self._views[key] = self.new_name(f"{self._prefix}{table.database}__{table.table}")
+            self.add_table(self._views[key], table, at)
         elif table.catalog:
             # The name without a catalog came first, and this one is to be checked.
-            source = TableSource(self._views[table], table)
+            source = TableSource(self._views[key], table, at)
             self.sources[self.sources.index(source)] = source
-        return self._views[table]
+        return self._views[key]
 
     def new_name(self, wanted: str) -> str:
         """``wanted`` as a name that occurs nowhere in the text, or the next free one."""
@@ -143,23 +139,18 @@ class Views:
         return token.name
 
     def refuse_time_travel(self, index: int) -> None:
-        """Refuse a version or timestamp behind a table's name, which ends before ``index``.
+        """Refuse a version or time behind the name of what ends before ``index``: no source.
 
         Raises:
             NotSupportedError: there is one.
         """
-        tokens = self.sql.tokens
-        first = index + 1 if tokens[index].is_word("FOR") else index
-        for words in _TIME_TRAVEL:
-            found = tokens[first : first + 3]
-            if len(found) == 3 and all(map(Token.is_word, found, words)):
-                raise self._time_travel(tokens[index])
-
-    def _time_travel(self, token: Token) -> NotSupportedError:
-        return self.sql.unsupported(
-            token.start,
-            "a table is read at its latest snapshot when the job starts, not at another version",
-        )
+        if names_former_state(self.sql, index):
+            raise self.sql.unsupported(
+                self.sql.tokens[index].start,
+                "only tables that are read have former states, not targets, queries and sources",
+                "Name the state where the table itself stands; as a source: "
+                "table_source('db.t', snapshot=...).",
+            )
 
     def _no_database(self, token: Token) -> Exception:
         known = ", ".join(str(name) for name in self._given) or "none"

@@ -62,13 +62,20 @@ class JobBatch:
         """For each request, the positions of earlier ones that must end before it starts.
 
         One request needs another if either changes a table that the other one reads or changes.
+        Those that only leave rows in the same table, as in an audit, do not need each other.
         """
         changers: dict[_Table, set[int]] = defaultdict(set)
         users: dict[_Table, set[int]] = defaultdict(set)
+        adders: dict[_Table, set[int]] = defaultdict(set)
         found = []
-        for index, (changed, used) in enumerate(self._tables()):
-            needed = [users[each] for each in changed] + [changers[each] for each in used]
+        pairs = zip(self._tables(), self._side_tables(), strict=True)
+        for index, ((changed, used), added) in enumerate(pairs):
+            needed = [users[each] for each in (*changed, *added)]
+            needed += [changers[each] for each in (*used, *added)]
+            needed += [adders[each] for each in used]
             found.append(frozenset[int]().union(*needed))
+            for each in added:
+                adders[each].add(index)
             for each in changed:
                 changers[each].add(index)
             for each in used:
@@ -88,15 +95,29 @@ class JobBatch:
                     drops[table] = request
         return found
 
-    def _tables(self) -> Iterable[tuple[list[_Table], list[_Table]]]:
-        """What each request changes, and what it reads or changes."""
+    def _side_tables(self) -> Iterable[list[_Table]]:
+        """The tables in which each request leaves rows beside what it changes."""
+        places = self._places()
+        for request, place in zip(self.requests, places, strict=True):
+            tables = request.guards.side_tables.values() if request.guards else ()
+            yield [(place, TableName.parse(each).folded) for each in tables]
+
+    def _places(self) -> list[int]:
+        """A number for the catalog of each request."""
         known: list[CatalogSpec] = []
+        places = []
         for request in self.requests:
             catalog = request.catalog
             place = next((i for i, each in enumerate(known) if catalog.is_same_catalog(each)), None)
             if place is None:
                 place = len(known)
                 known.append(catalog)
+            places.append(place)
+        return places
+
+    def _tables(self) -> Iterable[tuple[list[_Table], list[_Table]]]:
+        """What each request changes, and what it reads or changes."""
+        for request, place in zip(self.requests, self._places(), strict=True):
             changed = [] if request.target is None else [(place, request.target.folded)]
             read = [each.table for each in request.sources if isinstance(each, TableSource)]
             if isinstance(request.statement, CreateTableSpec) and request.statement.like:

@@ -12,6 +12,13 @@ Tie = Literal["fail", "any"]
 ALL_ROWS: Final = "_before_deduplication"
 
 
+def without_deduplication(name: str) -> str:
+    """The name that somebody gave to a source, which may be deduplicated."""
+    while name.endswith(ALL_ROWS):
+        name = name.removesuffix(ALL_ROWS)
+    return name
+
+
 @dataclass(frozen=True, slots=True)
 class DeduplicatedSource:
     """One row for each key of a source that stands before it in the request.

@@ -19,7 +19,10 @@ _NOT_MEANT: Final = (
     "version",
 )
 # Fields that the first version of requests did not have.
-_ADDED_TO_SOURCES: Final = ("on_bad_rows", "quarantine", "max_bad_rows", "new_files")
+_ADDED_TO_SOURCES: Final = (
+    *("on_bad_rows", "quarantine", "max_bad_rows", "new_files"),
+    *("at", "changes"),
+)
 _ADDED_TO_STATEMENTS: Final = {
     "insert_into": ("schema_evolution", "new_table"),
     "insert_overwrite": ("schema_evolution", "new_table", "whole_if_unpartitioned"),

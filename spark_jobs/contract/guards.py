@@ -10,8 +10,9 @@ from typing import Any, Final, Literal, get_args
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.inserts import PartitionSpec, require_expected
 from spark_jobs.contract.row_checks import RowCheck, require_checkable
+from spark_jobs.contract.side_outputs import SideKind, folded_name, require_side_table
 
-OutsidePartitions = Literal["fail", "keep"]
+OutsidePartitions = Literal["fail", "keep", "quarantine"]
 
 _DELETES: Final = frozenset(
     {"merge", "delete", "insert_overwrite", "truncate_table", "drop_partitions"}
@@ -19,7 +20,11 @@ _DELETES: Final = frozenset(
 _INSERTS: Final = frozenset({"merge", "insert_into", "insert_overwrite"})
 _UPDATES: Final = frozenset({"merge", "update"})
 _PLACES: Final = frozenset({"merge", "delete", "update", "insert_into"})
+# Those whose source rows each belong to a partition.
+_SET_ASIDE: Final = frozenset({"merge", "insert_into"})
 _REWRITES: Final = frozenset({"merge", "delete", "update", "insert_overwrite"})
+# The kinds of statements that may have checks: all that change rows.
+CHECKED_KINDS: Final = _DELETES | _UPDATES | _INSERTS
 # The kinds of statements for which a guard means anything.
 MEANT_FOR: Final[Mapping[str, frozenset[str]]] = {
     "min_deleted_rows": _DELETES,
@@ -40,9 +45,9 @@ MEANT_FOR: Final[Mapping[str, frozenset[str]]] = {
     "expected_partitions": _PLACES,
     "outside_partitions": _PLACES,
     "same_columns": _INSERTS,
+    "audit_table": CHECKED_KINDS,
+    "quarantine_table": _SET_ASIDE,
 }
-# The kinds of statements that may have checks: all that change rows.
-CHECKED_KINDS: Final = _DELETES | _UPDATES | _INSERTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,10 @@ class Guards:
     ``expected_partitions`` are specs of all partitions that may change: what the statement changes
     outside of them fails it, or is kept, and reported, by ``outside_partitions``. ``same_columns``:
     the source has no column that the table lacks, and stores none of a wider type.
+
+    ``audit_table`` (``database.table``) gets a row for each row that the statement changes. With
+    ``outside_partitions`` ``quarantine``, ``quarantine_table`` gets the source rows of partitions
+    that are not expected, and the statement only the others.
     """
 
     min_deleted_rows: Limit | None = None
@@ -101,6 +110,8 @@ class Guards:
     outside_partitions: OutsidePartitions | None = None
     same_columns: bool | None = None
     checks: tuple[RowCheck, ...] = ()
+    audit_table: str | None = None
+    quarantine_table: str | None = None
 
     def __post_init__(self) -> None:
         for name, value in self.given():
@@ -121,6 +132,13 @@ class Guards:
             "needs expected_partitions",
             "Name the partitions that are expected, or leave it out.",
         )
+        sets_aside = self.outside_partitions == "quarantine"
+        require(
+            sets_aside == (self.quarantine_table is not None),
+            "quarantine_table",
+            "is missing" if sets_aside else "needs outside_partitions='quarantine'",
+            "Give both, or none.",
+        )
 
     def given(self) -> Iterator[tuple[str, Any]]:
         """The guards but checks that are set, by name, in the order of their declaration."""
@@ -129,13 +147,24 @@ class Guards:
             if value is not None and each.name != "checks":
                 yield each.name, value
 
-    def require_meant(self, kind: str, source_names: Sequence[str] = ()) -> None:
+    def require_meant(self, kind: str, source_names: Sequence[str] = (), target: str = "") -> None:
         """Refuse guards that mean nothing for statements of a ``kind`` with these sources.
+
+        ``target``: the statement's, as ``TableName.folded``.
 
         Raises:
             RequestError: REQUEST_INVALID, naming the guard, or the source.
         """
         require_checkable(self.checks, source_names)
+        for side, table in self.side_tables.items():
+            require_side_table(f"{side}_table", table, target)
+        tables = [folded_name(each) for each in self.side_tables.values()]
+        require(
+            len(set(tables)) == len(tables),
+            "quarantine_table",
+            "is the audit_table",
+            "Name another.",
+        )
         meant = {name: MEANT_FOR[name] for name, _ in self.given()}
         if self.checks:
             meant["checks"] = CHECKED_KINDS
@@ -146,6 +175,20 @@ class Guards:
                 f"means nothing for {kind.upper().replace('_', ' ')}",
                 "Leave it out.",
             )
+
+    @property
+    def side_tables(self) -> dict[SideKind, str]:
+        """The tables, other than its target, in which the statement leaves rows."""
+        given: dict[SideKind, str | None] = {
+            "audit": self.audit_table,
+            "quarantine": self.quarantine_table,
+        }
+        return {kind: table for kind, table in given.items() if table is not None}
+
+    @property
+    def reads_changes(self) -> bool:
+        """Whether the changed rows are read, for which there has to be a Spark session."""
+        return bool(self.checks) or self.audit_table is not None
 
     @property
     def counts_by_partition(self) -> bool:

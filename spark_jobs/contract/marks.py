@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from spark_jobs.contract import codec
+from spark_jobs.contract.deduplication import without_deduplication
 from spark_jobs.contract.request import JobRequest, Origin
 
 PREFIX: Final = "merge.mark."
@@ -25,9 +26,11 @@ _DIGITS: Final = 32
 def mark_name(origin: Origin, source: str) -> str:
     """The property of the mark of a source, whatever the run, the try or the mapped task.
 
-    A mapped task has one mark for all of its instances: their order may change.
+    A mapped task has one mark for all of its instances: their order may change. A source that is
+    deduplicated keeps the mark that it had before.
     """
-    parts = json.dumps([origin.dag_id, origin.task_id, origin.statement, source])
+    given = without_deduplication(source)
+    parts = json.dumps([origin.dag_id, origin.task_id, origin.statement, given])
     return PREFIX + hashlib.sha256(parts.encode()).hexdigest()[:_DIGITS]
 
 

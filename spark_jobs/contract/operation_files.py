@@ -28,6 +28,7 @@ _RUNNING: Final = ".running"
 _FENCE: Final = ".fence"
 _CLOCK: Final = ".clock"
 _PLAN: Final = ".plan"
+_SIDE: Final = ".rows"
 _PREVIEW: Final = ".preview"
 _RUN: Final = "[0-9a-f]{32}"
 _SCRATCH: Final = re.compile(f".+-{_RUN}")
@@ -125,6 +126,26 @@ def new_source_folder(scratch: str) -> str:
 def new_changes_folder(scratch: str) -> str:
     """A folder in a run's scratch folder for the rows that it changes."""
     return f"{scratch}/changes-{uuid.uuid4().hex}"
+
+
+def new_side_folder(operation_id: str, catalog: str) -> str:
+    """A folder for rows that one run of an operation leaves in other tables than its target.
+
+    It is none of the run's scratch folders: it is there until these rows are. ``catalog`` is the
+    mark of the catalog, as others may have the same workspace.
+    """
+    return f"{FOLDER}/{operation_id}.{catalog}.{uuid.uuid4().hex}{_SIDE}"
+
+
+def new_side_part(folder: str, kind: str) -> str:
+    """A folder in ``folder`` for the rows of one kind, of one attempt to publish."""
+    return f"{folder}/{kind}-{uuid.uuid4().hex}"
+
+
+def operation_of_side_folder(name: str, catalog: str) -> str | None:
+    """The operation on a catalog whose rows for other tables a folder has; None: it has none."""
+    found = re.fullmatch(rf"(.+)\.{re.escape(catalog)}\.{_RUN}{re.escape(_SIDE)}", name)
+    return found[1] if found else None
 
 
 def new_lookup_folder(scratch: str) -> str:

@@ -6,12 +6,13 @@ Every value is text, as Paimon's and Iceberg's snapshot properties are; keys sta
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics
+from spark_jobs.contract.side_outputs import recorded_side_outputs
 
 OPERATION_ID: Final = "merge.operation-id"
 STATEMENT: Final = "merge.statement"
@@ -56,21 +57,28 @@ def metrics_property(metrics: Metrics) -> dict[str, str]:
     return {METRICS: json.dumps(codec.encode(metrics))}
 
 
-def sources_property(tables: Mapping[str, int | None]) -> dict[str, str]:
-    """The property that holds which snapshots of which tables a statement read, if any."""
-    read = {name: found for name, found in tables.items() if found is not None}
+def sources_property(tables: Mapping[str, Sequence[int]]) -> dict[str, str]:
+    """The property that holds which snapshots of which tables a statement read, if any.
+
+    A table has one number, or a list of several former states.
+    """
+    read = {name: each[0] if len(each) == 1 else [*each] for name, each in tables.items() if each}
     first = dict(sorted(read.items())[:_RECORDED_SOURCES])
     return {SOURCES: json.dumps(first)} if first else {}
 
 
-def recorded_sources(properties: Mapping[str, str]) -> dict[str, int]:
+def recorded_sources(properties: Mapping[str, str]) -> dict[str, tuple[int, ...]]:
     """The snapshots that a statement read, by table; none where nothing of the kind is recorded."""
     try:
         found = json.loads(properties.get(SOURCES, "{}"))
     except (ValueError, RecursionError):
         return {}
-    items = found.items() if isinstance(found, dict) else ()
-    return {name: each for name, each in items if isinstance(each, int)}
+    if not isinstance(found, dict):
+        return {}
+    listed = {name: each if isinstance(each, list) else [each] for name, each in found.items()}
+    return {
+        name: tuple(ids) for name, ids in listed.items() if all(type(each) is int for each in ids)
+    }
 
 
 def published_properties(
@@ -114,6 +122,7 @@ def result_of_snapshot(target: str, snapshot_id: int, properties: Mapping[str, s
         new_snapshot_id=snapshot_id,
         try_number=_number(TRY_NUMBER, properties.get(TRY_NUMBER, "0")),
         retries=_number(RETRIES, properties.get(RETRIES, "0")),
+        side_outputs=recorded_side_outputs(properties),
     )
 
 

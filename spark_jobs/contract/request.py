@@ -190,7 +190,8 @@ class JobRequest:
         self._check_query()
         require_incremental(self.statement, self.sources)
         if self.guards is not None:
-            self.guards.require_meant(self.statement.kind, names)
+            folded = "" if self.target is None else self.target.folded
+            self.guards.require_meant(self.statement.kind, names, folded)
             require(
                 made is None,
                 "guards",

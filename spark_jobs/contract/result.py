@@ -13,6 +13,7 @@ from spark_jobs.contract.approval import Ticket
 from spark_jobs.contract.compaction import CompactionReport
 from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.contract.query import QueryReport
+from spark_jobs.contract.side_outputs import SideOutput
 from spark_jobs.contract.statements import When
 from spark_jobs.contract.undo import UndoReport
 from spark_jobs.errors import JobError
@@ -196,7 +197,8 @@ class JobResult:
     texts for people. ``phases`` are the first 200 that ended, by the driver's clock; of a job that
     failed, ``metrics`` have the seconds and the attempts. ``ticket``: of a dry run, what can be
     approved. ``plan``: of a dry run that only plans, instead of counts. ``row_preview``: a dry run
-    has kept some of the changed rows (``contract.row_preview``).
+    has kept some of the changed rows (``contract.row_preview``). ``side_outputs``: the rows that
+    the statement leaves in other tables.
     """
 
     operation_id: str
@@ -224,6 +226,7 @@ class JobResult:
     plan: PlanReport | None = None
     undo: UndoReport | None = None
     row_preview: bool = False
+    side_outputs: tuple[SideOutput, ...] = ()
     version: int = VERSION
 
     @property

@@ -34,5 +34,6 @@ def placed_source(source: Source) -> str:
     if isinstance(source, FileSource):
         return f"{called(source.name)} ({source.format} {source.path})"
     if isinstance(source, TableSource):
-        return f"{called(source.name)} (table {source.table})"
+        at = "" if source.at is None else f", {source.at}"
+        return f"{called(source.name)} (table {source.table}{at})"
     return called(source.name)

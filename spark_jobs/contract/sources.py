@@ -12,10 +12,13 @@ from spark_jobs.contract.bad_rows import (
     check_on_bad_rows,
     check_quarantine,
 )
+from spark_jobs.contract.change_ranges import ChangeRange
+from spark_jobs.contract.checks import require
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.file_formats import require_format
 from spark_jobs.contract.new_files import NewFiles
 from spark_jobs.contract.table_name import TableName
+from spark_jobs.contract.table_versions import TableVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +60,24 @@ class FileSource:
 
 @dataclass(frozen=True, slots=True)
 class TableSource:
-    """A table of the same catalog, at its latest snapshot when the job starts."""
+    """A table of the same catalog, ``at`` a former state, or else as it is when the job starts.
+
+    ``changes``: not its rows, but those that changed in a range of its history; None: its rows.
+    """
 
     name: str
     table: TableName
+    at: TableVersion | None = None
+    changes: ChangeRange | None = None
     kind: ClassVar[str] = "table"
-    is_incremental: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        require(self.at is None or self.changes is None, "at", "changes are between two states", "")
+
+    @property
+    def is_incremental(self) -> bool:
+        """Whether what is read of it depends on a mark of the target."""
+        return self.changes is not None and self.changes.start is not None
 
 
 @dataclass(frozen=True, slots=True)

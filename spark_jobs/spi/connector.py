@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.spi.alterations import ConnectorAlterations
 from spark_jobs.spi.branches import ConnectorBranches
+from spark_jobs.spi.changes import ConnectorChanges
 from spark_jobs.spi.compaction import ConnectorCompaction
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.maintenance import ConnectorMaintenance
@@ -52,6 +54,19 @@ class ConnectorMetadata(Protocol):
         With None for ``snapshot_id``: as it was before its first snapshot.
         """
         return table if table.snapshot_id == snapshot_id else None
+
+    def load_version(self, name: TableName, at: TableVersion, millis: int | None) -> TableHandle:
+        """The table at a former state, with the columns that it had then; only to be read.
+
+        ``millis``: the time that ``at`` means, since 1970, if it means one.
+
+        Raises:
+            CatalogError: as ``load_table``; SNAPSHOT_NOT_FOUND, TAG_NOT_FOUND.
+        """
+        raise NotSupportedError(
+            f"{at.field}: former states of {name} cannot be read: its connector has none.",
+            "Read the table as it is.",
+        )
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
         """Create the table and its database; return False if an equal table exists.
@@ -316,8 +331,8 @@ class Connector:
 
     A read-only connector omits ``writes``. ``storage`` is the catalog's workspace. ``locate``
     finds the files of a URI with the catalog's keys; it returns None for storage that it does not
-    know. ``maintenance``, ``compaction``, ``branches``, ``alterations`` and ``undo`` are None if
-    the connector offers none.
+    know. ``maintenance``, ``compaction``, ``branches``, ``alterations``, ``undo`` and ``changes``
+    are None if the connector offers none.
     """
 
     metadata: ConnectorMetadata
@@ -330,6 +345,7 @@ class Connector:
     branches: ConnectorBranches | None = None
     alterations: ConnectorAlterations | None = None
     undo: ConnectorUndo | None = None
+    changes: ConnectorChanges | None = None
 
 
 def find_table(metadata: ConnectorMetadata, name: TableName) -> TableHandle | None:

@@ -99,6 +99,10 @@ _READS = {name for name, text in _TEXTS.items() if " x" in text}
 # What else a parameter needs.
 _BESIDE: dict[str, dict[str, Any]] = {
     "outside_partitions": {"expected_partitions": [{"day": "1"}]},
+    "quarantine_table": {
+        "expected_partitions": [{"day": "1"}],
+        "outside_partitions": "quarantine",
+    },
     "output_format": {"output_path": "/out"},
     "type_widening": {"schema_evolution": True},
     "source_alias": {"on": "t.id = src.id"},
@@ -125,6 +129,7 @@ _VALUES: dict[str, Any] = {
     "allow_empty": True,
     "approved": {"ticket": TICKET},
     "archives": "a.zip",
+    "audit_table": "a.audit",
     "branch": "audit",
     "by_name": True,
     "cardinality": "strict",
@@ -207,6 +212,7 @@ _VALUES: dict[str, Any] = {
     "preview_rows": 5,
     "primary_key": ["id"],
     "properties": {"a": "b"},
+    "quarantine_table": "a.late",
     "retain_max": 8,
     "retain_min": 2,
     "retention": "30 d",

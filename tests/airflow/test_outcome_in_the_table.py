@@ -124,6 +124,15 @@ def test_commit_of_other_work_is_refused(
     assert "OPERATION_ID_REUSED" in capsys.readouterr().out
 
 
+def test_commit_whose_audit_is_missing_is_no_success(
+    run: Callable[..., TaskInstance], submitter: FakeSubmitter, caplog: pytest.LogCaptureFixture
+) -> None:
+    side = [{"kind": "audit", "table": "shop.audit", "folder": "_operations/x.rows", "rows": 1}]
+    assert run(retries=1, **{"merge.side-outputs": json.dumps(side)}).state == "failed"
+    assert len(submitter.jobs) == 2, "the next try looks after it"
+    assert "the next try looks after shop.audit" in caplog.text
+
+
 def test_another_operations_commit_is_no_success(
     run: Callable[..., TaskInstance], submitter: FakeSubmitter
 ) -> None:

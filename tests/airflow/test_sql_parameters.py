@@ -284,8 +284,8 @@ WRONG = {
     "empty value": (UpdateOperator, {"target": "a.b", "set": {"a": ""}}, "assignment to a: value"),
     "time travel": (
         MergeIntoOperator,
-        {"sql": MERGE.replace(" s ON", " VERSION AS OF 3 s ON")},
-        "sql: line 1, column 43: a table is read at its latest snapshot",
+        {"sql": MERGE.replace(" s ON", " TIMESTAMP AS OF now() s ON")},
+        "sql: line 1, column 59: TIMESTAMP AS OF takes no expression here",
     ),
 }
 

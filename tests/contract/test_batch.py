@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from spark_jobs.contract.batch import JobBatch
+from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.request import (
     CatalogSpec,
     JobRequest,
@@ -50,6 +51,26 @@ def test_what_needs_what() -> None:
 
     needed = [sorted(each) for each in batch.needs()]
     assert needed == [[], [0], [], [0, 1], [2]]
+
+
+def test_rows_for_other_tables_need_their_readers_and_changers() -> None:
+    def audited(operation_id: str, target: str, *sources: str) -> JobRequest:
+        return replace(request(operation_id, target, *sources), guards=Guards(audit_table="db.x"))
+
+    batch = JobBatch(
+        "batch",
+        (
+            audited("one", "a"),
+            audited("two", "b"),
+            request("three", "c", "X"),
+            audited("four", "d"),
+            request("five", "x"),
+            audited("six", "e"),
+        ),
+    )
+
+    needed = [sorted(each) for each in batch.needs()]
+    assert needed == [[], [], [0, 1], [2], [0, 1, 2, 3], [2, 4]]
 
 
 def test_tables_of_two_catalogs_are_two_tables() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.contract.deduplication import ALL_ROWS, DeduplicatedSource
 from spark_jobs.contract.inserts import InsertIntoSpec
 from spark_jobs.contract.marks import PREFIX
 from spark_jobs.contract.new_files import NewFiles
@@ -97,6 +98,25 @@ def task(make_table: Callable[..., Harness], tmp_path: Path, kind: str) -> Task:
 @pytest.fixture
 def kind() -> str:
     return "append-cow"
+
+
+@pytest.mark.slow
+def test_a_source_that_is_deduplicated_later_keeps_its_mark(task: Task) -> None:
+    task.statement = MERGE
+    task.land("a.csv", 1, 2)
+    task.run()
+    task.land("b.csv", 2, 3, 3)
+    (files,) = task.request().sources
+    named = replace(files, name=f"new{ALL_ROWS}")
+    last = DeduplicatedSource("new", named.name, ("id",))
+
+    result = task.run(sources=(named, last))
+    again = task.run(sources=(named, last))
+
+    assert result.metrics.sources[named.name].files == 1
+    assert (result.metrics.updated, result.metrics.inserted) == (1, 1)
+    assert task.ids() == [1, 2, 3]
+    assert again.status == "unchanged"
 
 
 @pytest.mark.slow

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from airflow_provider_merge.sql.parser import parse_statement
-from spark_jobs.contract.guards import Guards
+from spark_jobs.contract.guards import Guards, Limit
 from spark_jobs.contract.request import JobRequest, SqlSource
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.row_checks import RowCheck
@@ -86,18 +87,21 @@ def test_delete_and_insert_replaces_whole_orders(harness: Harness) -> None:
 def test_replace_where_replaces_what_the_predicate_names(harness: Harness) -> None:
     check = re.search(r'checks=\["(.*?)"\]', PAGE.read_text())
     assert check is not None
-    guards = Guards(checks=(RowCheck("inside", check[1]),))
+    checks = (RowCheck("inside", check[1]), RowCheck("none", "SELECT new.line FROM changes"))
+    guards = Guards(max_inserted_rows=Limit(1), checks=checks)
     before = harness.state()
 
     failed = _run(harness, "replace_where", [(1, 1, 500), (1, 2, 99)], guards)
 
     assert failed.error is not None
     assert failed.error.code == "GUARD_FAILED"
-    assert '"amount": 99' in failed.error.message
+    for each in ("max_inserted_rows: 2, allowed at most 1", '"amount": 99', "check none: expected"):
+        assert each in failed.error.message
+    assert failed.error.name == "max_inserted_rows"
     after = harness.state()
     assert (after.rows, after.files, after.on_disk) == (before.rows, before.files, before.on_disk)
 
-    done = _run(harness, "replace_where", [(1, 1, 500)], guards)
+    done = _run(harness, "replace_where", [(1, 1, 500)], replace(guards, checks=checks[:1]))
 
     assert done.error is None, done.error
     kept = [each for each in _WRITTEN if each[2] < 100]

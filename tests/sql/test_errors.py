@@ -121,9 +121,13 @@ def test_what_no_request_can_hold(sql, message):
 NOT_SUPPORTED = {
     "recursive": "WITH RECURSIVE a AS (SELECT 1) DELETE FROM d.t",
     "nested recursive": "DELETE FROM d.t WHERE a IN (WITH RECURSIVE b AS (SELECT 1) TABLE b)",
-    "version": "MERGE INTO d.t USING d.s VERSION AS OF 1 ON a WHEN MATCHED THEN DELETE",
-    "timestamp": "DELETE FROM d.t WHERE a IN (SELECT 1 FROM d.s FOR TIMESTAMP AS OF now())",
-    "system version": "DELETE FROM d.t WHERE a IN (SELECT 1 FROM d.s FOR SYSTEM_VERSION AS OF 1)",
+    "version of the target": "MERGE INTO d.t VERSION AS OF 1 USING d.s ON a "
+    "WHEN MATCHED THEN DELETE",
+    "time of a query": "WITH x AS (SELECT 1) INSERT INTO d.t TABLE x TIMESTAMP AS OF '2024-01-01'",
+    "time by a function": "DELETE FROM d.t WHERE a IN "
+    "(SELECT 1 FROM d.s FOR TIMESTAMP AS OF now())",
+    "time by a sum": "DELETE FROM d.t WHERE a IN (SELECT 1 FROM d.s "
+    "TIMESTAMP AS OF '2024-01-01' - INTERVAL 1 DAY)",
     "identifier": "DELETE FROM d.t WHERE a IN (SELECT 1 FROM IDENTIFIER('d.s'))",
 }
 

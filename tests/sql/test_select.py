@@ -56,7 +56,7 @@ def test_the_view_is_called_like_nothing_in_the_text() -> None:
         ("", "line 1, column 1: there is no query"),
         ("SELECT 1; SELECT 2", "line 1, column 11: a second statement"),
         ("SELECT * FROM orders", "line 1, column 15: orders is neither"),
-        ("SELECT * FROM a.b VERSION AS OF 3", "line 1, column 19: a table is read at"),
+        ("SELECT * FROM a.b VERSION AS OF now()", "column 33: expected the id of a snapshot"),
     ],
 )
 def test_what_is_no_query(sql: str, place: str) -> None:

@@ -106,7 +106,9 @@ QUERIES = {
 }
 # What nothing here does the same as.
 REFUSED = {
-    "time-travel": "INSERT INTO shop.copy SELECT * FROM shop.orders VERSION AS OF 1",
+    "time-travel": """
+        INSERT INTO shop.copy
+        SELECT * FROM shop.orders TIMESTAMP AS OF current_timestamp() - INTERVAL 1 DAY""",
     "cache-as": "CACHE TABLE c AS SELECT 1",
     "optimize": "OPTIMIZE shop.orders ZORDER BY (customer)",
     "vacuum": "VACUUM shop.orders RETAIN 168 HOURS",

@@ -41,12 +41,13 @@ class ClearingOperator(DeletedRowGuards, StatementOperator):
         return replace(spec, last_writer_wins=flag("last_writer_wins", self.last_writer_wins))
 
     def needs_session(self) -> bool:
-        """Whether there are checks or a preview of rows, or a partition's value is not plain.
+        """Whether rows are read, as for checks, or a partition's value is not plain.
 
         The table's columns are read only once.
         """
         if self._needs_session is None:
-            reads_rows = bool(self.checks) or self.previewed_rows() is not None
+            reads_rows = bool(self.checks) or self.audit_table is not None
+            reads_rows = reads_rows or self.previewed_rows() is not None
             self._needs_session = reads_rows or not self._has_plain_constants()
         return self._needs_session
 

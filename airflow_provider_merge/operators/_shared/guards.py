@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
 from airflow_provider_merge.operators._shared.misspelt import refuse_misspelt
 from airflow_provider_merge.operators._shared.partitions import partition_specs
-from airflow_provider_merge.operators._shared.values import share
+from airflow_provider_merge.operators._shared.values import share, side_table
 from airflow_provider_merge.templates import has_template, is_template
 from spark_jobs.contract.guards import Guards, Limit, OutsidePartitions
 from spark_jobs.contract.sizes import parse_size_option
@@ -37,6 +37,7 @@ DELETED_ROWS: Final = (
     "max_partition_deleted_share",
 )
 PARTITIONS: Final = ("expected_partitions", "outside_partitions")
+LATE_ROWS: Final = "quarantine_table"
 REWRITES: Final = ("max_files_rewritten", "max_bytes_rewritten")
 LIMIT_FIELDS: Final = (*SOURCE_ROWS, *UPDATED_ROWS, *DELETED_ROWS, *REWRITES)
 _SHARES: Final = frozenset(name for name in LIMIT_FIELDS if name.endswith("_share"))
@@ -185,8 +186,12 @@ class PartitionGuards(GuardedOperator):
     :param expected_partitions: list of dicts of partition column → value: the only partitions that
         may change
     :param outside_partitions: what becomes of changes elsewhere: ``fail`` (default), or ``keep``
-        them and report the partitions
+        them and report the partitions. MERGE and INSERT INTO have ``quarantine``, too
     """
+
+    # A parameter of statements with a source.
+    quarantine_table: str | None = None
+    sets_rows_aside: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -198,21 +203,46 @@ class PartitionGuards(GuardedOperator):
         super().__init__(**kwargs)
         self.expected_partitions = expected_partitions
         self.outside_partitions = outside_partitions
-        if not has_template([expected_partitions, outside_partitions]):
+        given = [expected_partitions, outside_partitions, self.quarantine_table]
+        if not has_template(given):
             self._with_partitions(Guards())
 
     def guards(self) -> Guards | None:
         """The guards, these among them; raises the same."""
-        if self.expected_partitions is None and self.outside_partitions is None:
-            return super().guards()
-        return self._with_partitions(super().guards() or Guards())
+        given = [self.expected_partitions, self.outside_partitions, self.quarantine_table]
+        found = super().guards()
+        return found if given == [None] * len(given) else self._with_partitions(found or Guards())
 
     def _with_partitions(self, guards: Guards) -> Guards:
         expected = self.expected_partitions
         if expected is not None:
             expected = partition_specs("expected_partitions", expected)
         outside = cast("OutsidePartitions | None", self.outside_partitions)
-        return replace(guards, expected_partitions=expected, outside_partitions=outside)
+        if outside == "quarantine" and not self.sets_rows_aside:
+            problem = "'quarantine' means nothing for rows that are in the table already"
+            raise invalid("outside_partitions", problem, "Write fail or keep.")
+        late = self.quarantine_table
+        return replace(
+            guards,
+            expected_partitions=expected,
+            outside_partitions=outside,
+            quarantine_table=None if late is None else side_table(LATE_ROWS, late),
+        )
+
+
+class LateRowGuards(PartitionGuards):
+    """Guards of where a statement with a source changes rows.
+
+    :param quarantine_table: with ``outside_partitions="quarantine"``, ``database.table`` on the
+        same connection: it gets the source's rows of partitions that are not expected
+    """
+
+    sets_rows_aside = True
+
+    def __init__(self, *, quarantine_table: str | None = None, **kwargs: Any) -> None:
+        # The partitions are checked with it.
+        self.quarantine_table = quarantine_table
+        super().__init__(**kwargs)
 
 
 def _value(name: str, value: Any) -> Limit | float | int | None:

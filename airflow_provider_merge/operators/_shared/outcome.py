@@ -159,6 +159,12 @@ def _recorded(request: JobRequest, hook: CatalogHook) -> JobResult | None:
         raise _reused(snapshot, "belongs to another request")
     if result.retries != request.origin.retries or result.try_number > request.origin.try_number:
         raise _reused(snapshot, "was made before the task's number of retries was changed")
+    if result.side_outputs:
+        tables = ", ".join(each.table for each in result.side_outputs)
+        log.warning(
+            "The job committed %s and ended; the next try looks after %s.", snapshot, tables
+        )
+        return None
     log.warning(
         "The job committed %s and ended before it stored its result; the snapshot tells it.",
         snapshot,

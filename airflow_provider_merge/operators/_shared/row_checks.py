@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators._shared.approval import ApprovableOperator
+from airflow_provider_merge.operators._shared.audit import AuditedOperator
 from airflow_provider_merge.operators._shared.column_checks import (
     COLUMN,
     ROW_COUNT,
@@ -30,7 +30,7 @@ _REMEDY: Final = (
 )
 
 
-class CheckedOperator(ApprovableOperator):
+class CheckedOperator(AuditedOperator):
     """Publishes what a statement changes only if its checks of rows find no wrong row.
 
     :param checks: queries that must return no row, over ``changes``, ``new_rows``, ``target`` and
@@ -41,7 +41,7 @@ class CheckedOperator(ApprovableOperator):
         connection; at most 100, by default none
     """
 
-    template_fields: Sequence[str] = (*ApprovableOperator.template_fields, CHECKS, PREVIEW)
+    template_fields: Sequence[str] = (*AuditedOperator.template_fields, CHECKS, PREVIEW)
 
     def __init__(
         self,

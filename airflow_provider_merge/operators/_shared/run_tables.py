@@ -157,7 +157,8 @@ def _built_on(looks: Sequence[_Look]) -> list[BuiltOn]:
         )
         for look in looks
         for snapshot_id, told in look.readings.items()
-        for source, read in recorded_sources(told).items()
+        for source, ids in recorded_sources(told).items()
+        for read in ids
         if read in since.get(source, ())
     ]
 

@@ -8,15 +8,18 @@ from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import require_no_none
+from airflow_provider_merge.operators._shared.table_sources import (
+    to_changes_source,
+    to_table_source,
+)
 from airflow_provider_merge.operators._shared.values import conf_text, number, text, whole_number
 from airflow_provider_merge.secret_names import refuse_secrets
-from airflow_provider_merge.table_names import parse_table_name
 from airflow_provider_merge.templates import PLACEHOLDER
 from spark_jobs.contract import codec
 from spark_jobs.contract.deduplication import ALL_ROWS, DeduplicatedSource
 from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.new_files import ALL, NewFiles
-from spark_jobs.contract.request import FileSource, Source, SqlSource, TableSource
+from spark_jobs.contract.request import FileSource, Source, SqlSource
 from spark_jobs.contract.source_names import MERGE_SOURCE
 from spark_jobs.errors import RequestError
 
@@ -44,11 +47,13 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
     require_no_none(value, field)
     kind = value.get("kind")
     if kind == "table":
-        return (_table(value, field, name),)
+        return (to_table_source(value, field, name),)
+    if kind == "changes":
+        return (to_changes_source(value, field, name),)
     if kind == DeduplicatedSource.kind:
         return _deduplicated(value, field, name)
     if kind not in _KINDS:
-        known = "deduplicated, file, new_files, sql, table"
+        known = "changes, deduplicated, file, new_files, sql, table"
         raise invalid(f"{field}.kind", f"{kind!r} is not one of: {known}")
     document = {**value, "name": name}
     named = document.pop("sources", {}) if kind == "sql" else {}
@@ -144,13 +149,6 @@ def _option(field: str, name: str, value: Any) -> str:
     if value == PLACEHOLDER and name.lower() == "mode":
         return "FAILFAST"
     return conf_text(f"{field}.{name}", value)
-
-
-def _table(value: dict[str, Any], field: str, name: str) -> TableSource:
-    unknown = sorted(set(value) - {"kind", "table"})
-    if unknown:
-        raise invalid(f"{field}.{unknown[0]}", "unknown field", "Known: kind, table.")
-    return TableSource(name, parse_table_name(value.get("table"), f"{field}.table"))
 
 
 def to_named_sources(value: Any, field: str = "sources") -> tuple[Source, ...]:

@@ -36,6 +36,7 @@ from airflow_provider_merge.templates import is_template, when_rendered
 from spark_jobs.contract import codec
 from spark_jobs.contract.alter_table import AlterTableSpec
 from spark_jobs.contract.compaction import CompactSpec
+from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.maintenance import BranchStatement
 from spark_jobs.contract.request import JobRequest, TableName
@@ -136,10 +137,15 @@ class TableOperator(TableRequestOperator):
                 request.approved.require_same(request.part_digests(), str(request.table))
             require_plain(request)
             widens = bool(request.options.type_widening)
-            checks = request.guards.checks if request.guards else ()
+            guards = request.guards or Guards()
             check.require_valid(
-                request.table, request.statement, request.sources, widens=widens, checks=checks
+                request.table,
+                request.statement,
+                request.sources,
+                widens=widens,
+                checks=guards.checks,
             )
+            check.require_side_tables(guards)
         except JobError as error:
             if not _may_be_done(request, check.hook):
                 raise self.located(error) from None

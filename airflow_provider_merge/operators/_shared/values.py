@@ -14,6 +14,7 @@ from airflow_provider_merge.nothing import is_nothing
 from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.durations import parse_duration, parse_limit
 from spark_jobs.contract.identifiers import unquoted
+from spark_jobs.contract.side_outputs import require_side_table
 from spark_jobs.contract.sizes import parse_size
 from spark_jobs.errors import RequestError
 
@@ -197,3 +198,15 @@ def conf_text(field: str, value: Any) -> str:
         problem = f"expected text, found {type(value).__name__}"
         raise invalid(field, problem, "Write text, a number, true or false.")
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def side_table(parameter: str, name: Any) -> str:
+    """The name of a table on the connection of the statement.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming the parameter.
+    """
+    if not isinstance(name, str):
+        raise invalid(parameter, f"expected database.table, found {type(name).__name__}")
+    require_side_table(parameter, name)
+    return name

@@ -13,6 +13,7 @@ from spark_jobs.connectors.iceberg.maintenance.table_branches import IcebergBran
 from spark_jobs.connectors.iceberg.maintenance.table_maintenance import IcebergMaintenance
 from spark_jobs.connectors.iceberg.maintenance.undo import IcebergUndo
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
+from spark_jobs.connectors.iceberg.read.changes import IcebergChanges
 from spark_jobs.connectors.iceberg.read.scan import IcebergScan
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.formats.iceberg.options import require_catalog, storage_options
@@ -47,5 +48,6 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         branches=IcebergBranches(opened, metadata),
         alterations=IcebergAlterations(opened, metadata),
         undo=IcebergUndo(opened, metadata),
+        changes=IcebergChanges(),
         locate=lambda uri: source_location(uri, stored),
     )

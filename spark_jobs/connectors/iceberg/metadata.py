@@ -11,6 +11,7 @@ from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_typ
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.read.planning import plan_files
 from spark_jobs.connectors.iceberg.table.default_values import default_text
+from spark_jobs.connectors.iceberg.table.former_states import former_state
 from spark_jobs.connectors.iceberg.table.like import LikeTable
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import (
@@ -42,6 +43,7 @@ from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.new_table import CREATED_BY
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.formats.iceberg.refused_properties import refuse_properties
@@ -92,21 +94,27 @@ class IcebergMetadata(ConnectorMetadata):
             fields = schema_fields(metadata.schema())
             refuse_unreadable(name, metadata, fields)
             pinned = PinnedTable(loaded.table, loaded.storage, branch, snapshot, fields)
-            return TableHandle(
-                name=name,
-                columns=tuple(_columns(pinned.columns)),
-                partition_keys=(),
-                snapshot_id=snapshot_id,
-                snapshot_mark=_mark(snapshot),
-                schema_mark=(
-                    f"{metadata.table_uuid}/{metadata.current_schema_id}/{metadata.default_spec_id}"
-                ),
-                native=pinned,
+            handle = _handle(name, pinned, metadata.current_schema_id)
+            return replace(
+                handle,
                 partition_fields=partition_fields(pinned),
-                opaque_columns=tuple(_columns(pinned.opaque)),
-                has_identities=pinned.has_lineage,
                 created_by=metadata.properties.get(CREATED_BY),
             )
+
+    def load_version(self, name: TableName, at: TableVersion, millis: int | None) -> TableHandle:
+        """The table as Spark reads it by VERSION or TIMESTAMP AS OF; also of branches.
+
+        Raises:
+            CatalogError: as ``load_table``; SNAPSHOT_NOT_FOUND, TAG_NOT_FOUND.
+            NotSupportedError: as ``load_table``.
+        """
+        pinned = pinned_table(self.load_table(name))
+        with reading_metadata(str(name)):
+            snapshot, schema = former_state(name, pinned, at, millis)
+            fields = schema_fields(schema)
+            refuse_unreadable(name, pinned.metadata, fields)
+            then = replace(pinned, snapshot=snapshot, fields=fields)
+            return _handle(name, then, schema.schema_id)
 
     def at_snapshot(self, table: TableHandle, snapshot_id: int | None) -> TableHandle | None:
         """``table`` pinned at a snapshot that the branch's head leads to; None: it does not."""
@@ -217,6 +225,22 @@ class IcebergMetadata(ConnectorMetadata):
     def plan_files(self, table: TableHandle) -> tuple[PlannedFile, ...]:
         """All data files of the pinned snapshot, ordered by path."""
         return plan_files(pinned_table(table))
+
+
+def _handle(name: TableName, pinned: PinnedTable, schema_id: int) -> TableHandle:
+    """A table at its pinned snapshot, without what only writers need."""
+    metadata, snapshot = pinned.metadata, pinned.snapshot
+    return TableHandle(
+        name=name,
+        columns=tuple(_columns(pinned.columns)),
+        partition_keys=(),
+        snapshot_id=None if snapshot is None else snapshot.snapshot_id,
+        snapshot_mark=_mark(snapshot),
+        schema_mark=f"{metadata.table_uuid}/{schema_id}/{metadata.default_spec_id}",
+        native=pinned,
+        opaque_columns=tuple(_columns(pinned.opaque)),
+        has_identities=pinned.has_lineage,
+    )
 
 
 def _mark(snapshot: Any | None) -> str:

@@ -19,6 +19,7 @@ from spark_jobs.connectors.paimon.maintenance.table_branches import PaimonBranch
 from spark_jobs.connectors.paimon.maintenance.table_maintenance import PaimonMaintenance
 from spark_jobs.connectors.paimon.maintenance.undo import PaimonUndo
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
+from spark_jobs.connectors.paimon.read.changes import PaimonChanges
 from spark_jobs.connectors.paimon.read.scan import PaimonScan
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.contract.s3_options import SCHEMES
@@ -63,7 +64,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         storage = open_warehouse(catalog.warehouse, options, is_exclusive=False)
         name = options.get(REST_WAREHOUSE, storage.location)
         opened = rest_catalog.open_rest_catalog(_library_options(options, storage, name))
-        metadata = PaimonMetadata(opened, storage)
+        metadata = PaimonMetadata(opened, storage, has_server=True)
         snapshots = CatalogServer(opened)
         maintenance = ServerMaintenance(metadata, storage, opened)
         branches = ServerBranches(metadata, storage, snapshots, opened)
@@ -83,6 +84,7 @@ def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Conn
         compaction=PaimonCompaction(metadata, storage.filesystem, snapshots),
         alterations=PaimonAlterations(metadata, snapshots, storage, server),
         undo=PaimonUndo(metadata, storage.filesystem, snapshots),
+        changes=PaimonChanges(storage.filesystem),
         locate=lambda uri: source_location(uri, options),
     )
 

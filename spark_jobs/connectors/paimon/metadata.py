@@ -24,6 +24,7 @@ from spark_jobs.connectors.paimon.table.file_refusals import (
     refuse_incomplete_index,
     refuse_rescaled,
 )
+from spark_jobs.connectors.paimon.table.former_states import former_snapshot
 from spark_jobs.connectors.paimon.table.like import like_schema
 from spark_jobs.connectors.paimon.table.refusals import (
     refuse_name,
@@ -39,6 +40,7 @@ from spark_jobs.connectors.shared.table.definitions import create_then_compare
 from spark_jobs.contract.new_table import CREATED_BY
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.spi.rows import ROW_ID
@@ -51,9 +53,11 @@ from spark_jobs.storage.warehouse import Warehouse
 class PaimonMetadata:
     """Implements ``ConnectorMetadata`` for append tables."""
 
-    def __init__(self, catalog: Any, storage: Warehouse) -> None:
+    def __init__(self, catalog: Any, storage: Warehouse, *, has_server: bool = False) -> None:
         self._catalog = catalog
         self._storage = storage
+        # Who knows the tags; None: the table's own folders.
+        self._server = catalog if has_server else None
 
     def load_table(self, name: TableName) -> TableHandle:
         """The table with its latest schema, pinned at its latest snapshot.
@@ -71,22 +75,20 @@ class PaimonMetadata:
             )
         self._require_reachable(name, table_paths.table_path(table))
         with reading_metadata(f"{name} in {self._storage.location}"):
-            schema = table_schema.schema_of(table)
-            refuse_unreadable(name, schema)
-            snapshot = stored_snapshots.latest_snapshot(table)
-            return TableHandle(
-                name=name,
-                columns=tuple(_column(column) for column in schema.columns),
-                partition_keys=schema.partition_keys,
-                snapshot_id=snapshot.id if snapshot else None,
-                key_columns=tuple(schema.primary_keys),
-                fixed_columns=schema.partition_keys if schema.evolves_columns else (),
-                has_identities=schema.tracks_rows,
-                native=PinnedTable(table, snapshot, schema),
-                created_by=schema.options.get(CREATED_BY),
-                snapshot_mark=_mark(snapshot),
-                schema_mark=f"{table.table_schema.id}/{table.table_schema.time_millis}",
-            )
+            return _handle(name, table, stored_snapshots.latest_snapshot(table))
+
+    def load_version(self, name: TableName, at: TableVersion, millis: int | None) -> TableHandle:
+        """The table as Paimon reads it by VERSION or TIMESTAMP AS OF; also of branches.
+
+        Raises:
+            CatalogError: as ``load_table``; SNAPSHOT_NOT_FOUND, TAG_NOT_FOUND.
+            NotSupportedError: as ``load_table``.
+        """
+        table = pinned_table(self.load_table(name)).table
+        with reading_metadata(f"{name} in {self._storage.location}"):
+            snapshot = former_snapshot(name, table, at, millis, self._server)
+            then = table_schema.with_schema(table, snapshot.schema_id)
+            return _handle(name, then, snapshot)
 
     def at_snapshot(self, table: TableHandle, snapshot_id: int | None) -> TableHandle | None:
         """``table`` pinned at a snapshot that it has; None: it has none such."""
@@ -225,6 +227,24 @@ class PaimonMetadata:
         """The result of ``read``; its failures mean that metadata is damaged or unavailable."""
         with reading_metadata(f"{name} in {self._storage.location}"):
             return read(*arguments)
+
+
+def _handle(name: TableName, table: Any, snapshot: Any | None) -> TableHandle:
+    schema = table_schema.schema_of(table)
+    refuse_unreadable(name, schema)
+    return TableHandle(
+        name=name,
+        columns=tuple(_column(column) for column in schema.columns),
+        partition_keys=schema.partition_keys,
+        snapshot_id=snapshot.id if snapshot else None,
+        key_columns=tuple(schema.primary_keys),
+        fixed_columns=schema.partition_keys if schema.evolves_columns else (),
+        has_identities=schema.tracks_rows,
+        native=PinnedTable(table, snapshot, schema),
+        created_by=schema.options.get(CREATED_BY),
+        snapshot_mark=_mark(snapshot),
+        schema_mark=f"{table.table_schema.id}/{table.table_schema.time_millis}",
+    )
 
 
 def _mark(snapshot: Any | None) -> str:

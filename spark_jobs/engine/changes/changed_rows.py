@@ -49,12 +49,14 @@ class ChangeShape:
     """How recorded rows of a statement on ``table`` become the rows of ``changes``.
 
     ``assigned``: the columns that UPDATE rows of a case carry, by case number; they keep the old
-    values of others. ``numbers_clauses``: case numbers are those of WHEN clauses.
+    values of others. ``numbers_clauses``: case numbers are those of WHEN clauses. ``matched_by``:
+    the columns of the table by which a MERGE finds rows.
     """
 
     table: TableHandle
     assigned: Mapping[int, Sequence[str]] = field(default_factory=dict)
     numbers_clauses: bool = False
+    matched_by: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, merge: AnalyzedMerge) -> ChangeShape:
@@ -66,7 +68,8 @@ class ChangeShape:
             for case in merge.cases
             if case.operation == rows.UPDATE
         }
-        return cls(table, assigned, numbers_clauses=merge.has_source)
+        matched_by = merge.on.target_columns if merge.has_source else frozenset[str]()
+        return cls(table, assigned, merge.has_source, matched_by)
 
     def keeps(self, column: str) -> bool:
         """Whether UPDATE rows may keep the old value of a column."""

@@ -1,4 +1,4 @@
-"""The checks of a run: analysed before it reads data, evaluated before it publishes."""
+"""The checks and the audit of a run: analysed before it reads data, ready before it publishes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from spark_jobs.contract.operation_files import new_changes_folder
+from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import GuardReport
 from spark_jobs.contract.row_checks import CHANGES, NEW_ROWS, TARGET, RowCheck
 from spark_jobs.contract.row_preview import PreviewPlace
+from spark_jobs.contract.side_outputs import SideOutput
+from spark_jobs.engine.changes.audit_rows import audit_rows, require_audit_table
 from spark_jobs.engine.changes.changed_rows import ChangedRows, ChangeShape
 from spark_jobs.engine.changes.check_analysis import (
     NOTHING_READ,
@@ -22,6 +25,7 @@ from spark_jobs.engine.changes.check_analysis import (
     checked_views,
     reading_changes,
 )
+from spark_jobs.engine.changes.kept_rows import keep
 from spark_jobs.engine.changes.row_previews import RowPreviews
 from spark_jobs.engine.query.json_values import json_frame, json_value
 from spark_jobs.engine.runtime.failures import translated
@@ -51,7 +55,8 @@ _LONGEST: Final = 4_000
 class RowChecking:
     """The checks of one ``run``, which read ``reads``; ``folder`` has what is recorded for them.
 
-    Without ``checks``, and in a dry run without a preview, nothing is recorded, and nothing done.
+    ``audits``: all changes are kept for another table, too; ``late``: what is kept already. Without
+    ``checks``, audit and, in a dry run, a preview, nothing is recorded, and nothing done.
     """
 
     run: StatementRun[Any]
@@ -61,6 +66,8 @@ class RowChecking:
     reads: CheckedReads
     sources: Mapping[str, OpenSource]
     folder: str
+    audits: bool = False
+    late: tuple[SideOutput, ...] = ()
 
     @classmethod
     def of(
@@ -71,16 +78,21 @@ class RowChecking:
         sources: Mapping[str, OpenSource],
         evaluated: Iterable[str] = (),
     ) -> RowChecking:
-        """The checks of a run, analysed.
+        """The checks of a run, analysed, and the table of its audit, looked at.
 
         ``evaluated`` are sources whose rows the run keeps for them, as it has read them.
 
         Raises:
-            JobError: a check is wrong; names it. No data was read.
+            JobError: a check is wrong; names it. The audit's table does not fit. No data was read.
         """
         checks, folder = run.guards.checks, new_changes_folder(run.scratch)
-        reads = NOTHING_READ if run.preview is None else reading_changes(shape)
-        found = cls(run, spark, checks, shape, reads, sources, folder)
+        audit = run.guards.audit_table
+        if audit is not None:
+            require_audit_table(run.connector, TableName.parse(audit))
+        audits = audit is not None and not run.dry_run
+        reads_all = audits or run.preview is not None
+        reads = reading_changes(shape) if reads_all else NOTHING_READ
+        found = cls(run, spark, checks, shape, reads, sources, folder, audits)
         if not checks:
             return found
         reads = analyzed_checks(found.session, checks, shape, sources)
@@ -102,7 +114,7 @@ class RowChecking:
 
     def recording(self) -> Recording | None:
         """What tasks record, and where: the folder is there; None: nothing."""
-        if not self.checks and self.run.preview is None:
+        if not (self.checks or self.audits) and self.run.preview is None:
             return None
         storage = self.run.connector.storage
         path = f"{storage.root}/{self.folder}"
@@ -146,15 +158,7 @@ class RowChecking:
         """
         if not self.checks and self.run.preview is None:
             return NO_CHECKS
-        changed = ChangedRows(
-            self.session,
-            self.run.connector,
-            replace(self.shape, table=table),
-            self.folder,
-            tuple(name for report in reports for name in report.recorded),
-            planned,
-            removed,
-        )
+        changed = self._changed(table, planned, removed, reports)
         if self.run.preview is not None:
             self._keep_rows(self.run.preview, changed)
         return _reports(self._all_evaluated(changed)) if self.checks else NO_CHECKS
@@ -173,6 +177,46 @@ class RowChecking:
                 if listed is not None:
                     listed.require_unchanged()
         return found
+
+    def kept(
+        self,
+        table: TableHandle,
+        planned: Sequence[PlannedFile],
+        removed: Sequence[PlannedFile],
+        reports: Sequence[TaskReport],
+    ) -> tuple[SideOutput, ...]:
+        """What is kept for other tables, with the changes for the audit; arguments as of ``found``.
+
+        Raises:
+            CommitError: RUN_GIVEN_UP.
+            InternalError: STORAGE_UNAVAILABLE.
+        """
+        audit, run = self.run.guards.audit_table, self.run
+        if audit is None or not self.audits:
+            return self.late
+        shape = self.shape
+        keys = table.key_columns or shape.matched_by
+        changes = self._changed(table, planned, removed, reports).changes()
+        with run.progress.phase("audit"):
+            frame = audit_rows(changes, shape.types, keys, are_unique=bool(table.key_columns))
+            return (*self.late, keep(run, self.session, "audit", audit, frame))
+
+    def _changed(
+        self,
+        table: TableHandle,
+        planned: Sequence[PlannedFile],
+        removed: Sequence[PlannedFile],
+        reports: Sequence[TaskReport],
+    ) -> ChangedRows:
+        return ChangedRows(
+            self.session,
+            self.run.connector,
+            replace(self.shape, table=table),
+            self.folder,
+            tuple(name for report in reports for name in report.recorded),
+            planned,
+            removed,
+        )
 
     def _keep_rows(self, place: PreviewPlace, changed: ChangedRows) -> None:
         """Store some of the changed rows for the page of the dry run."""

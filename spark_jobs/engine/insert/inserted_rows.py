@@ -32,7 +32,8 @@ from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import TableHandle
 
-_SOURCE = f"{rows.RESERVED_PREFIX}source"
+# What expressions call the source.
+SOURCE = f"{rows.RESERVED_PREFIX}source"
 _TARGET = f"{rows.RESERVED_PREFIX}target"
 _LABEL = "INSERT"
 
@@ -74,7 +75,7 @@ class AnalyzedInsert:
             )
             for i, (name, value) in enumerate(self.values.items())
         ]
-        return source.alias(_SOURCE).selectExpr(*values).selectExpr(*columns)
+        return source.alias(SOURCE).selectExpr(*values).selectExpr(*columns)
 
 
 def by_index(source: DataFrame) -> DataFrame:
@@ -101,7 +102,7 @@ def analyze_insert(
     types = declared_types(table)
     refuse_opaque(opaque_types(schema), schema.names, f"{_LABEL}: the source")
     target = target_side(spark, _TARGET, table)
-    source = Side(_SOURCE, by_index(spark.createDataFrame([], schema)))
+    source = Side(SOURCE, by_index(spark.createDataFrame([], schema)))
     expressions = ExpressionAnalyzer(spark, target, source)
     columns = _source_columns(schema.names)
     if spec.by_name:
@@ -151,12 +152,12 @@ class _SourceColumn:
 
 
 def _source_columns(names: Sequence[str]) -> list[_SourceColumn]:
-    texts = {name: column_of(_SOURCE, f"c{index}") for index, name in enumerate(names)}
+    texts = {name: column_of(SOURCE, f"c{index}") for index, name in enumerate(names)}
     found = []
     for index, name in enumerate(names):
         if not name.startswith(DEFAULT_OF):
             is_default = name.startswith(DEFAULT_AS)
-            text = None if is_default else column_of(_SOURCE, f"c{index}")
+            text = None if is_default else column_of(SOURCE, f"c{index}")
             flag = texts.get(f"{DEFAULT_OF}{index + 1}")
             found.append(_SourceColumn(name.removeprefix(DEFAULT_AS), text, flag))
     return found

@@ -105,7 +105,8 @@ class OverwriteCommit:
                 self.run.abort(self.handle)
             metrics = counted(self.metrics, self.reports)
             checks = self._checks(guarding, ())
-            return StatementOutcome(None, guarding.before_publishing(metrics, checks))
+            metrics = guarding.before_publishing(metrics, checks)
+            return StatementOutcome(None, metrics, side=self.checking.late)
         with self.run.progress.phase("commit"):
             try:
                 return self._published(guarding, replaced)
@@ -165,7 +166,11 @@ class OverwriteCommit:
     def _attempted(self, guarding: Guarding, replaced: ReplacedFiles) -> StatementOutcome:
         with self.run.writing(self.handle):
             change = self._change(guarding, replaced)
-        snapshot = self.run.publish(guarding.table, self.handle, change.fragments, change.metrics)
+            files = guarding.planned
+            side = self.checking.kept(guarding.table, files, replaced.whole, self.reports)
+        snapshot = self.run.publish(
+            guarding.table, self.handle, change.fragments, change.metrics, side
+        )
         metrics = with_publication(change.metrics, snapshot)
         return StatementOutcome(snapshot.snapshot_id, metrics, change.partitions)
 

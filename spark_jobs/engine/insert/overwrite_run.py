@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spark_jobs.contract.inserts import InsertOverwriteSpec, InsertStatement
 from spark_jobs.contract.result import Metrics
@@ -13,7 +13,7 @@ from spark_jobs.engine.changes.changed_rows import ChangeShape
 from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.insert.insert_pass import CopiedRows, InsertPass, written
 from spark_jobs.engine.insert.insert_writer import InsertWriter
-from spark_jobs.engine.insert.inserted_rows import AnalyzedInsert, analyze_insert, by_index
+from spark_jobs.engine.insert.inserted_rows import SOURCE, AnalyzedInsert, analyze_insert, by_index
 from spark_jobs.engine.insert.new_rows import NewRows, file_size, row_bytes_of
 from spark_jobs.engine.insert.one_pass import COMPRESSION, OnePass
 from spark_jobs.engine.insert.overwrite_commit import OverwriteCommit, begin_overwrite
@@ -21,10 +21,12 @@ from spark_jobs.engine.insert.replaced_files import rows_replaced
 from spark_jobs.engine.insert.replacement import ReplacedFiles, Replacement
 from spark_jobs.engine.runtime.query_status import plan_bytes
 from spark_jobs.engine.source.materialized import materialize
+from spark_jobs.engine.source.open_source import OpenSource
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
 from spark_jobs.engine.write.clustering import clusters_of, distribute, with_layout_columns
 from spark_jobs.engine.write.derivation import by_position
 from spark_jobs.engine.write.guarding import Guarding
+from spark_jobs.engine.write.late_rows import LateRows, Placing, require_quarantine, set_aside
 from spark_jobs.engine.write.new_partitions import require_few_new
 from spark_jobs.engine.write.partition_counts import placement
 from spark_jobs.engine.write.recorder import Recording
@@ -48,7 +50,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
             JobError: the statement does not fit.
         """
         replacement = self._replacement()
-        self._analyzed(replacement)
+        self._placing(self._analyzed(replacement))
         self._checking(replacement)
         self.expected_partitions()
 
@@ -64,10 +66,16 @@ class OverwriteRun(SparkRun[InsertStatement]):
             insert = self._analyzed(replacement)
             checking = self._checking(replacement)
             expected = self.expected_partitions()
+            placing = self._placing(insert)
         planned = self.planned_files()
         with self.progress.phase("source"):
             self.sources.land()
-            new = self._new_rows(insert, planned)
+            late = None
+            if placing is not None:
+                opened = self.sources[self.spec.source]
+                late = set_aside(self, opened, placing, expected.specs or ())
+                checking = replace(checking, late=late.side)
+            new = self._new_rows(insert, planned, late)
             self.sources.require_unchanged()
         partitions = new.partitions(len(self.table.partitioned_by))
         replaced = replacement.replaced(planned, partitions)
@@ -85,6 +93,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
             attempts=self.attempt,
             sources=self.sources.metrics,
         )
+        metrics = metrics if late is None else late.reported(metrics)
         metrics = expected.checked(
             replacement.valued(partitions), metrics, reports_only=self.dry_run
         )
@@ -95,7 +104,8 @@ class OverwriteRun(SparkRun[InsertStatement]):
         is_empty = not partitions and not replaced.all
         if is_empty and (self.dry_run or self.publishes_nothing):
             checks = checking.found(self.table, planned)
-            return StatementOutcome(None, guarding.before_publishing(metrics, checks))
+            metrics = guarding.before_publishing(metrics, checks)
+            return StatementOutcome(None, metrics, side=checking.late)
         return self._write(insert, new, replacement, guarding, replaced, metrics, checking)
 
     def _replacement(self) -> Replacement:
@@ -110,19 +120,34 @@ class OverwriteRun(SparkRun[InsertStatement]):
         return analyze_insert(self.spark, self.spec, self.table, schema, partition)
 
     def _checking(self, replacement: Replacement) -> RowChecking:
-        reads_changes = bool(self.guards.checks) or self.preview is not None
-        if reads_changes and replacement.appends and self.table.key_columns:
-            name = "checks" if self.guards.checks else "preview_rows"
+        given = {
+            "checks": bool(self.guards.checks),
+            "audit_table": self.guards.audit_table is not None,
+            "preview_rows": self.preview is not None,
+        }
+        names = [name for name, is_given in given.items() if is_given]
+        if names and replacement.appends and self.table.key_columns:
             raise NotSupportedError(
-                f"{name}: an INSERT INTO {self.table.name} replaces rows with equal keys as the "
-                "table's primary key says, so that it is not known which rows change.",
+                f"{names[0]}: an INSERT INTO {self.table.name} replaces rows with equal keys as "
+                "the table's primary key says, so that it is not known which rows change.",
                 "Write it as a MERGE on the key, which knows them.",
             )
         return RowChecking.of(self, self.spark, ChangeShape(self.table), self.sources)
 
-    def _new_rows(self, insert: AnalyzedInsert, planned: Sequence[PlannedFile]) -> NewRows:
+    def _placing(self, insert: AnalyzedInsert) -> Placing | None:
+        """How rows get into partitions, if late ones are set aside; raises if they cannot be."""
+        if self.guards.quarantine_table is None:
+            return None
+        require_quarantine(self, self.sources[self.spec.source])
+        return Placing(SOURCE, insert.values, insert.stored_types, by_number=True)
+
+    def _new_rows(
+        self, insert: AnalyzedInsert, planned: Sequence[PlannedFile], late: LateRows | None
+    ) -> NewRows:
         """The rows to store, counted, and evaluated once unless the source is pinned."""
         source, layout = self.sources[self.spec.source], self._layout
+        if late is not None:
+            source = OpenSource(late.rest, is_pinned=True)
         one_pass = OnePass(self, insert, layout, planned)
         copied = one_pass.copied(source)
         if copied is not None:

@@ -15,9 +15,11 @@ from spark_jobs.contract.maintenance import (
     RemoveOrphanFilesSpec,
     RollbackSpec,
 )
+from spark_jobs.contract.progress_note import catalog_mark
 from spark_jobs.contract.result import JobResult, Metrics, Status
 from spark_jobs.engine.job.branch_changes import changed_branches
 from spark_jobs.engine.job.noted_job import NotedJob
+from spark_jobs.engine.job.settled_folders import settled_folders
 from spark_jobs.engine.marks.undone_marks import forget_later
 from spark_jobs.engine.runtime.leftovers import leftovers_of
 from spark_jobs.engine.runtime.operations import OperationLog
@@ -90,7 +92,8 @@ class MaintenanceJob(NotedJob):
         self, spec: RemoveOrphanFilesSpec, report: MaintenanceReport
     ) -> MaintenanceReport:
         """Remove what killed jobs left in the workspace, for any table; a dry run only counts."""
-        leftovers = leftovers_of(self.connector.storage, spec.older_than)
+        settled = settled_folders(self.connector, catalog_mark(self.request.catalog))
+        leftovers = leftovers_of(self.connector.storage, spec.older_than, more=settled)
         if not self.request.dry_run:
             leftovers.remove()
         return leftovers.added_to(report)

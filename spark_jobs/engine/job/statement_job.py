@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Final, get_args
 
@@ -13,15 +14,19 @@ from spark_jobs.contract.inserts import (
     PartitionStatement,
 )
 from spark_jobs.contract.marks import mark_names
-from spark_jobs.contract.operation_files import dry_run_folder, new_scratch_folder
+from spark_jobs.contract.operation_files import dry_run_folder, new_scratch_folder, new_side_folder
+from spark_jobs.contract.progress_note import catalog_mark
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.result import JobResult, Metrics, Status
+from spark_jobs.contract.side_outputs import SideOutput, recorded_side_outputs
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.engine.analysis.text_rules import require_plain_texts
+from spark_jobs.engine.changes.kept_rows import remove_side_folder
 from spark_jobs.engine.job.approval import Approval, ticket_of
 from spark_jobs.engine.job.ended_tries import EndedTries, warnings_of
 from spark_jobs.engine.job.new_target import NewTarget
 from spark_jobs.engine.job.request_job import RequestJob
+from spark_jobs.engine.job.side_job import SideJob
 from spark_jobs.engine.job.statement_runs import StatementRuns
 from spark_jobs.engine.marks.marks import Marks
 from spark_jobs.engine.merge.plan_limits import PlanLimits
@@ -31,7 +36,7 @@ from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 # How often a statement is tried on commit conflicts, and the base of the backoff in seconds.
@@ -119,9 +124,14 @@ class Job(RequestJob):
             earlier = self._earlier(log, table)
             if earlier is not None:
                 require_same_work(self.request, earlier)
+                self._settle(table, earlier)
                 return earlier
+            if self._side.was_alone():
+                return self._result("unchanged", Metrics())
             ended = EndedTries.of(self.request, self.connector)
             commits = ended.commits(table)
+            for each in commits:
+                self._settle(table, each)
             taken = ended.taken(commits)
             if taken is not None:
                 return taken
@@ -147,6 +157,7 @@ class Job(RequestJob):
         earlier = self._earlier(log, table)
         if earlier is not None:
             require_same_work(self.request, earlier)
+            self._settle(table, earlier)
             return earlier
         ended = EndedTries.of(self.request, self.connector)
         taken = ended.taken(ended.commits(table))
@@ -204,6 +215,8 @@ class Job(RequestJob):
         except (OSError, JobError) as error:
             # The statement is done; the next one on the table removes guards that are too old.
             self.progress.say(f"the guard of the base snapshot is left: {error}")
+        if result.side_outputs:
+            self._clear_side_rows(result)
 
     def _earlier(self, log: OperationLog, table: TableHandle) -> JobResult | None:
         """The result of an earlier try of this operation that succeeded."""
@@ -250,7 +263,11 @@ class Job(RequestJob):
     ) -> JobResult:
         require_utf8_names(self.spark)
         require_plain_texts(self.spark, self.request)
-        with runs.opened(table, scratch, attempt, ended) as run:
+        side_folder = new_side_folder(self.request.operation_id, catalog_mark(self.request.catalog))
+        with (
+            self._not_left_behind(side_folder),
+            runs.opened(table, scratch, attempt, ended, side_folder) as run,
+        ):
             if approval is not None:
                 approval.require_same_inputs(run.evidence(), run.table)
             outcome = run.run()
@@ -265,7 +282,7 @@ class Job(RequestJob):
         status: Status = "committed" if is_done else "unchanged"
         if is_dry:
             status = "dry_run" if outcome.plan is None else "planned"
-        return replace(
+        result = replace(
             self._result(status, outcome.metrics),
             base_snapshot_id=table.snapshot_id,
             new_snapshot_id=outcome.snapshot_id,
@@ -276,6 +293,74 @@ class Job(RequestJob):
             plan=outcome.plan,
             row_preview=run.preview is not None,
         )
+        return self._with_side_rows(result, outcome.side)
+
+    def _with_side_rows(self, result: JobResult, alone: tuple[SideOutput, ...]) -> JobResult:
+        """``result`` of a run, when other tables have what it left for them.
+
+        ``alone``: what no snapshot names.
+        """
+        snapshot_id, guards = result.new_snapshot_id, self.request.guards
+        if guards is None or not guards.side_tables:
+            return result
+        if snapshot_id is None:
+            self._side.publish_alone(alone)
+            return replace(result, side_outputs=alone)
+        commit = self._published(
+            self.connector.metadata.load_table(self.request.table), snapshot_id
+        )
+        self._side.publish(self.request.operation_id, result.target, commit)
+        return replace(result, side_outputs=recorded_side_outputs(commit.properties))
+
+    def _settle(self, table: TableHandle, earlier: JobResult) -> None:
+        """Insert what an earlier operation of the task left for other tables, if that is missing.
+
+        An operation whose success is stored has done so.
+        """
+        if not earlier.side_outputs or earlier.new_snapshot_id is None:
+            return
+        stored = self.log.read(earlier.operation_id)
+        if stored is not None and stored.error is None:
+            return
+        commit = self._published(table, earlier.new_snapshot_id)
+        self._side.publish(earlier.operation_id, earlier.target, commit)
+        if earlier.operation_id != self.request.operation_id:
+            self.log.store(earlier)
+            self._clear_side_rows(earlier)
+
+    def _published(self, table: TableHandle, snapshot_id: int) -> CommittedSnapshot:
+        commit = self.connector.writes.recall(table, snapshot_id)
+        if commit is None:
+            raise CommitError(
+                ErrorCode.COMMIT_HISTORY_EXPIRED,
+                f"Snapshot {snapshot_id} of {table.name} was rolled back before other tables had "
+                "what it left for them.",
+                "Clear the task to do the work again.",
+            )
+        return commit
+
+    @property
+    def _side(self) -> SideJob:
+        return SideJob(self.request, self.spark, self.connector, self.progress)
+
+    def _clear_side_rows(self, result: JobResult) -> None:
+        try:
+            self._side.clear(result.operation_id, result.side_outputs)
+        except (OSError, JobError) as error:
+            self.progress.say(f"rows that were kept for other tables are left: {error}")
+
+    @contextmanager
+    def _not_left_behind(self, side_folder: str) -> Iterator[None]:
+        """A block that certainly publishes nothing leaves no rows for other tables."""
+        try:
+            yield
+        except JobError as error:
+            guards = self.request.guards
+            is_known = error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN
+            if is_known and guards is not None and guards.side_tables:
+                with suppress(OSError):
+                    remove_side_folder(self.connector.storage, side_folder)
+            raise
 
     def _result(self, status: Status, metrics: Metrics) -> JobResult:
         timed = replace(metrics, seconds=self.progress.seconds)

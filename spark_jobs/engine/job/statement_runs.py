@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contract.approval import Ticket
 from spark_jobs.contract.guards import Guards
-from spark_jobs.contract.inserts import ClearingStatement, InsertStatement
+from spark_jobs.contract.inserts import ClearingStatement, InsertIntoSpec, InsertStatement
 from spark_jobs.contract.marks import mark_names
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.progress_note import catalog_mark
@@ -32,12 +32,16 @@ from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.source.open_source import OpenSource
+from spark_jobs.engine.source.pinned_tables import FormerStates
 from spark_jobs.engine.source.sources import Sources
 from spark_jobs.engine.write.idle_run import IdleRun
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import Operation
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from spark_jobs.spi.connector import Connector
 
 
@@ -57,6 +61,7 @@ class _Common(TypedDict):
     guards: Guards
     approved: Ticket | None
     plan_only: bool
+    side_folder: str
     preview: PreviewPlace | None
 
 
@@ -85,13 +90,19 @@ class StatementRuns:
 
     @contextmanager
     def opened(
-        self, table: TableHandle, scratch: str, attempt: int = 1, ended: Iterable[str] = ()
+        self,
+        table: TableHandle,
+        scratch: str,
+        attempt: int = 1,
+        ended: Iterable[str] = (),
+        side_folder: str = "",
     ) -> Iterator[MergeRun | OverwriteRun | ClearingRun | IdleRun]:
         """The run of an attempt on ``table``; its sources are open within the block.
 
-        ``ended`` are earlier operations of the request's task run.
+        ``ended`` are earlier operations of the request's task run. ``side_folder`` is for what it
+        leaves for other tables.
         """
-        common = self._common(table, scratch, attempt, frozenset(ended))
+        common = self._common(table, scratch, attempt, frozenset(ended), side_folder)
         statement = self.request.statement
         if isinstance(statement, ClearingStatement):
             specs = self._specs(table)
@@ -99,7 +110,16 @@ class StatementRuns:
             return
         assert self.spark is not None  # noqa: S101 - see spark_jobs.run
         request, progress, moment = self.request, self.progress, self._moment
-        sources = Sources(self.spark, self.connector, request, table, scratch, progress, moment)
+        sources = Sources(
+            self.spark,
+            self.connector,
+            request,
+            table,
+            scratch,
+            progress,
+            moment,
+            former=self._former,
+        )
         try:
             reading = _Reading(
                 spark=self.spark,
@@ -124,6 +144,31 @@ class StatementRuns:
         finally:
             sources.close()
 
+    def inserting(
+        self,
+        table: TableHandle,
+        scratch: str,
+        rows: DataFrame,
+        properties: Mapping[str, str],
+        attempt: int,
+    ) -> OverwriteRun:
+        """The run of an attempt of an INSERT of ``rows``, whatever the request's source has.
+
+        ``properties`` are more ones of its snapshot.
+        """
+        assert self.spark is not None  # noqa: S101 - rows are Spark's
+        request, spec = self.request, cast("InsertIntoSpec", self.request.statement)
+        sources = Sources(
+            self.spark, self.connector, request, table, scratch, self.progress, self._moment
+        )
+        sources.add(spec.source, OpenSource(rows, is_pinned=True))
+        common = self._common(table, scratch, attempt)
+        told = {**common["operation"].properties, **properties}
+        common["operation"] = replace(common["operation"], properties=told)
+        return OverwriteRun(
+            spec=spec, spark=self.spark, sources=sources, moment=self._moment, **common
+        )
+
     def _evolved(self, table: TableHandle, sources: Sources) -> TableHandle:
         """The table with the columns that schema evolution gives it."""
         spec, guards = self.request.statement, self.request.guards
@@ -143,12 +188,21 @@ class StatementRuns:
         return metadata.evolved(table, changes)
 
     @cached_property
+    def _former(self) -> FormerStates:
+        return {}
+
+    @cached_property
     def _moment(self) -> StatementTime:
         assert self.spark is not None  # noqa: S101 - see spark_jobs.run
         return StatementTime(self.spark)
 
     def _common(
-        self, table: TableHandle, scratch: str, attempt: int, ended: frozenset[str]
+        self,
+        table: TableHandle,
+        scratch: str,
+        attempt: int,
+        ended: frozenset[str] = frozenset(),
+        side_folder: str = "",
     ) -> _Common:
         request = self.request
         properties = operation_properties(request, table.snapshot_id)
@@ -168,6 +222,7 @@ class StatementRuns:
             guards=request.guards or Guards(),
             approved=request.approved,
             plan_only=request.plan_only,
+            side_folder=side_folder,
             preview=preview_place(request),
         )
 

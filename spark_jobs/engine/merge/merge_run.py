@@ -10,6 +10,7 @@ from pyarrow.fs import LocalFileSystem
 
 from spark_jobs.contract.operation_files import new_lookup_folder
 from spark_jobs.contract.result import ClauseMetrics, Metrics, PartitionMetrics, PlanReport
+from spark_jobs.contract.side_outputs import SideOutput
 from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.analyzer import analyze_filtered, analyze_merge
@@ -19,6 +20,7 @@ from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
 from spark_jobs.engine.merge.located_plan import LocatedPlan
 from spark_jobs.engine.merge.physical_plan import physical_plan
+from spark_jobs.engine.merge.placing import placing_of
 from spark_jobs.engine.merge.plan_choice import PlanChoice, chosen_plan
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.merge.processors import RowChangeProcessor, processor_for
@@ -26,12 +28,14 @@ from spark_jobs.engine.pruning.dynamic_filters import dynamic_filter, with_key_c
 from spark_jobs.engine.pruning.needed_files import NeededFiles, Pruning
 from spark_jobs.engine.source.in_place import in_place
 from spark_jobs.engine.source.materialized import MaterializedSource, materialize
+from spark_jobs.engine.source.open_source import OpenSource
 from spark_jobs.engine.source.subqueries import empty_views, materialize_views
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
 from spark_jobs.engine.write.changed_partitions import changed_partitions
 from spark_jobs.engine.write.expected_partitions import ExpectedPartitions
 from spark_jobs.engine.write.guarding import Guarding
+from spark_jobs.engine.write.late_rows import LateRows, Placing, require_quarantine, set_aside
 from spark_jobs.engine.write.new_partitions import require_few_new
 from spark_jobs.engine.write.partition_counts import (
     partition_changes,
@@ -85,6 +89,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         """
         merge = self._analyzed()
         self._processor(merge, self._checking(merge))
+        self._placing(merge)
         self.expected_partitions()
 
     def run(self) -> StatementOutcome:
@@ -98,11 +103,16 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             merge = self._analyzed()
             checking = self._checking(merge)
             processor = self._processor(merge, checking)
-            expected = self.expected_partitions()
+            expected, placing = self.expected_partitions(), self._placing(merge)
         planned = self.planned_files()
         with self.progress.phase("source"):
             self.sources.land()
-            source, source_rows = self._materialized(merge, checking)
+            late = None
+            if placing is not None and isinstance(self.spec, MergeSpec):
+                opened = self.sources[self.spec.source]
+                late = set_aside(self, opened, placing, expected.specs or ())
+                checking = replace(checking, late=late.side)
+            source, source_rows = self._materialized(merge, checking, late)
             self.sources.require_unchanged()
         self.progress.say(f"{source_rows} source rows")
         with self.progress.phase("prune"):
@@ -119,6 +129,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             attempts=self.attempt,
             sources=self.sources.metrics,
         )
+        metrics = metrics if late is None else late.reported(metrics)
         guarding = self.guarding(planned)
         # An insert-only MERGE reads files to find what is there, and changes none.
         changed = files.scanned if merge.changes_rows else ()
@@ -127,7 +138,8 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             return StatementOutcome(None, metrics, plan=_plan(merge, processor, files, source_rows))
         if _nothing_to_do(merge, files, source) and (self.dry_run or self.publishes_nothing):
             checks = checking.found(self.table, planned)
-            return StatementOutcome(None, guarding.before_publishing(metrics, checks))
+            metrics = guarding.before_publishing(metrics, checks)
+            return StatementOutcome(None, metrics, side=checking.late)
         reads_all = self.reads_itself or checking.reads.target
         read_set = whole_table if reads_all else pruning.touched
         plan = self._general_plan(merge, processor, files.scanned, source, keys)
@@ -145,6 +157,18 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         evaluated = [self.spec.source] if isinstance(self.spec, MergeSpec) else self.sources
         return RowChecking.of(self, self.spark, ChangeShape.of(merge), self.sources, evaluated)
 
+    def _placing(self, merge: AnalyzedMerge) -> Placing | None:
+        """How source rows get into partitions, if late ones are set aside.
+
+        Raises:
+            NotSupportedError: the clauses do not tell.
+            JobError: as ``require_quarantine``.
+        """
+        if self.guards.quarantine_table is None or not isinstance(self.spec, MergeSpec):
+            return None
+        require_quarantine(self, self.sources[self.spec.source])
+        return placing_of(merge)
+
     def _processor(self, merge: AnalyzedMerge, checking: RowChecking) -> RowChangeProcessor:
         metadata = self.connector.metadata
         metadata.require_writable(self.table)
@@ -158,12 +182,14 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         return processor
 
     def _materialized(
-        self, merge: AnalyzedMerge, checking: RowChecking
+        self, merge: AnalyzedMerge, checking: RowChecking, late: LateRows | None
     ) -> tuple[MaterializedSource | None, int]:
         """MERGE's source (else None), and the number of rows that were read from sources."""
         storage = self.connector.storage
         if isinstance(self.spec, MergeSpec):
             opened = self.sources[self.spec.source]
+            if late is not None:
+                opened = OpenSource(late.rest, is_pinned=True)
             if opened.landed is not None:
                 return opened.landed.narrowed(merge.source_columns), opened.landed.row_count
             here = in_place(self.spark, opened, merge.source_columns, self.connector)
@@ -250,17 +276,22 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                 return StatementOutcome(None, metrics, partitions, by_partition)
             if not fragments and self.publishes_nothing:
                 self.abort(handle)
-                return StatementOutcome(None, metrics, partitions)
+                return StatementOutcome(None, metrics, partitions, side=checking.late)
+            side = checking.kept(self.table, planned, files.dropped, reports)
         with self.progress.phase("commit"):
-            snapshot = self._published(handle, fragments, metrics)
+            snapshot = self._published(handle, fragments, metrics, side)
         metrics = with_publication(metrics, snapshot)
         return StatementOutcome(snapshot.snapshot_id, metrics, partitions)
 
     def _published(
-        self, handle: MergeHandle, fragments: Sequence[Fragment], metrics: Metrics
+        self,
+        handle: MergeHandle,
+        fragments: Sequence[Fragment],
+        metrics: Metrics,
+        side: Sequence[SideOutput],
     ) -> CommittedSnapshot:
         try:
-            return self.publish(self.table, handle, fragments, metrics)
+            return self.publish(self.table, handle, fragments, metrics, side)
         except JobError as error:
             self.abort_unpublished(handle, error)
             raise

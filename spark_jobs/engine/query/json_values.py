@@ -7,6 +7,7 @@ bytes become base64.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Row
@@ -51,6 +52,13 @@ def json_value(value: Any) -> Any:
     return value
 
 
+def json_text(column: Column, type_: DataType, name: str) -> Column:
+    """The column as the text ``"name":value``; timestamps are in UTC, with ``Z``."""
+    field = F.struct(_json(column, type_, _utc).alias(name))
+    text = F.to_json(field, {"ignoreNullFields": "false"})
+    return F.substr(text, F.lit(2), F.length(text) - 2)
+
+
 def csv_column(name: str, type_: DataType) -> Column:
     """The column ``name`` as CSV files have it; the type is not nested."""
     if isinstance(type_, BooleanType | IntegralType):
@@ -79,7 +87,10 @@ def is_nested(type_: DataType) -> bool:
     return isinstance(type_, ArrayType | MapType | StructType)
 
 
-def _json(column: Column, type_: DataType) -> Column:
+def _json(
+    column: Column, type_: DataType, timed: Callable[[Column], Column] | None = None
+) -> Column:
+    """``timed``: what a timestamp becomes, if not its text in the session's time zone."""
     if isinstance(type_, _AS_THEY_ARE):
         return column
     if isinstance(type_, FloatType):
@@ -87,21 +98,34 @@ def _json(column: Column, type_: DataType) -> Column:
         return column.cast("string").cast("double")
     if isinstance(type_, ArrayType):
         element = type_.elementType
-        return F.transform(column, lambda each: _json(each, element))
+        return F.transform(column, lambda each: _json(each, element, timed))
     if isinstance(type_, MapType):
         key, value = type_.keyType, type_.valueType
-        named = F.transform_keys(column, lambda each, _: _text(each, key))
-        return F.transform_values(named, lambda _, each: _json(each, value))
+        named = F.transform_keys(column, lambda each, _: _text(each, key, timed))
+        return F.transform_values(named, lambda _, each: _json(each, value, timed))
     if isinstance(type_, StructType):
         fields = [
-            _json(column.getField(field.name), field.dataType).alias(field.name) for field in type_
+            _json(column.getField(field.name), field.dataType, timed).alias(field.name)
+            for field in type_
         ]
         return F.when(column.isNotNull(), F.struct(*fields))
-    return _text(column, type_)
+    return _text(column, type_, timed)
 
 
-def _text(column: Column, type_: DataType) -> Column:
+def _text(
+    column: Column, type_: DataType, timed: Callable[[Column], Column] | None = None
+) -> Column:
     if isinstance(type_, BinaryType):
         # Some releases of Spark break the lines of base64.
         return F.regexp_replace(F.base64(column), r"\s", "")
+    if timed is not None and isinstance(type_, TimestampType):
+        return timed(column)
     return column.cast("string")
+
+
+def _utc(column: Column) -> Column:
+    # Intervals multiply without rounding.
+    seconds = F.unix_micros(column) * F.expr("INTERVAL '0.000001' SECOND")
+    return F.concat(
+        (F.expr("TIMESTAMP_NTZ'1970-01-01 00:00:00'") + seconds).cast("string"), F.lit("Z")
+    )

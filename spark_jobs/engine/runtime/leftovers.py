@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -51,11 +51,15 @@ class Leftovers:
 
 
 def leftovers_of(
-    storage: WarehouseStorage, older_than: str, clock: Callable[[], datetime] | None = None
+    storage: WarehouseStorage,
+    older_than: str,
+    clock: Callable[[], datetime] | None = None,
+    more: Iterable[str] = (),
 ) -> Leftovers:
     """The scratch folders in the workspace into which nothing was stored after a limit.
 
     ``older_than``: as in ``RemoveOrphanFilesSpec``; ``clock`` None: that of the workspace's store.
+    ``more``: other folders that nobody needs any more, if they are as old.
 
     Folders that may belong to a running job are not among them, however late the limit is.
 
@@ -63,7 +67,7 @@ def leftovers_of(
         InternalError: STORAGE_UNAVAILABLE.
     """
     try:
-        folders = _scratch_folders(storage)
+        folders = [*_scratch_folders(storage), *more]
         if not folders:
             return Leftovers(storage, {})
         now = (clock or StoreClock(storage.filesystem, f"{storage.root}/{FOLDER}").now)()

@@ -87,17 +87,18 @@ class OperationLog:
             self._write(path, result)
         except OSError:
             # The note of the run has kept room for it on a full disk.
-            self._forget_running(result.operation_id)
+            self.forget_running(result.operation_id)
             try:
                 self._write(path, result)
             except OSError as error:
                 log.warning("the result could not be stored in %s: %s", path, error)
-        self._forget_running(result.operation_id)
+        self.forget_running(result.operation_id)
 
     def _write(self, path: str, result: JobResult) -> None:
         replace_file(self.storage.filesystem, path, result.to_json().encode())
 
-    def _forget_running(self, operation_id: str) -> None:
+    def forget_running(self, operation_id: str) -> None:
+        """Remove the note that an operation is running."""
         with contextlib.suppress(OSError):  # the note of a run that ended only costs a listing
             self.storage.filesystem.delete_file(self._running(operation_id))
 

@@ -101,11 +101,12 @@ def materialize(
     columns: Iterable[str],
     storage: WarehouseStorage,
     folder: str,
+    into: str | None = None,
 ) -> MaterializedSource:
     """Evaluate ``columns`` of ``source`` once, into Parquet files below ``folder``.
 
-    ``folder``, relative to the workspace, is the scratch folder of a run that holds its lease. The
-    frame has the columns under their own names.
+    ``folder``, relative to the workspace, is the scratch folder of a run that holds its lease;
+    ``into`` is another folder for the files. The frame has the columns under their own names.
 
     Raises:
         CommitError: RUN_GIVEN_UP.
@@ -120,7 +121,7 @@ def materialize(
     stored_names = {field.name: f"c{i}" for i, field in enumerate(fields)}
     renamed = [named(_storable(field), stored_names[field.name]) for field in fields]
     narrowed = source.selectExpr(named("TRUE", _ROW), *renamed)
-    files = _written(narrowed, storage, folder)
+    files = _written(narrowed, storage, folder, into or new_source_folder(folder))
     for each in fields:
         if isinstance(each.dataType, NullType):
             del stored_names[each.name]
@@ -140,8 +141,10 @@ def _storable(field: StructField) -> str:
     return f"CAST({name} AS BOOLEAN)" if isinstance(field.dataType, NullType) else name
 
 
-def _written(rows: DataFrame, storage: WarehouseStorage, scratch: str) -> list[SpilledFile]:
-    """Evaluate ``rows`` once, into files with names relative to the workspace.
+def _written(
+    rows: DataFrame, storage: WarehouseStorage, scratch: str, folder: str
+) -> list[SpilledFile]:
+    """Evaluate ``rows`` once, into files in ``folder`` with names relative to the workspace.
 
     Spark writes them where it can; otherwise tasks get them as Arrow, which takes longer.
 
@@ -149,7 +152,6 @@ def _written(rows: DataFrame, storage: WarehouseStorage, scratch: str) -> list[S
         CommitError: RUN_GIVEN_UP.
     """
     lease = Lease(storage.filesystem, f"{storage.root}/{scratch}")
-    folder = new_source_folder(scratch)
     if spark_can_write(rows.schema, storage):
         files = written_by_spark(rows, storage, folder)
         lease.require()

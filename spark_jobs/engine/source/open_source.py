@@ -18,7 +18,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.identifiers import quote
-from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName
+from spark_jobs.contract.request import FileSource, Source, SqlSource
 from spark_jobs.contract.source_names import placed_source, source_text
 from spark_jobs.contract.text_limits import DEFAULT_LIMITS, TextLimits
 from spark_jobs.engine.analysis.analyzer import declared_types
@@ -38,6 +38,7 @@ from spark_jobs.engine.source.file_types import NANOSECONDS
 from spark_jobs.engine.source.footer_schema import footer_schema
 from spark_jobs.engine.source.landing import Landing, is_landed, landing_of
 from spark_jobs.engine.source.nanoseconds import as_stored, with_timestamps
+from spark_jobs.engine.source.pinned_tables import PinnedTables
 from spark_jobs.engine.source.source_files import (
     SourceFiles,
     files_of_frame,
@@ -54,6 +55,7 @@ from spark_jobs.spi.tables import TableHandle
 
 if TYPE_CHECKING:
     from spark_jobs.engine.source.materialized import MaterializedSource
+    from spark_jobs.engine.source.table_changes import ChosenChanges
     from spark_jobs.spi.connector import Connector
 
 _NO_FORMAT = "[DATA_SOURCE_NOT_FOUND]"
@@ -75,7 +77,8 @@ class OpenSource:
     ``table`` is set for a table of the connector, pinned. ``files`` is set for files that are not
     landed, with ``location`` if Spark has no file system for them; ``listed`` are these files,
     ``footers`` their Parquet or ORC footers. ``landing`` is set for landed files: their rows are
-    read later, once, and are then ``landed``. All are None for any other source.
+    read later, once, and are then ``landed``. ``changes`` is set for changes of a table. All are
+    None for any other source.
     """
 
     frame: DataFrame
@@ -87,15 +90,17 @@ class OpenSource:
     footers: Footers | None = None
     landing: Landing | None = None
     landed: MaterializedSource | None = None
+    changes: ChosenChanges | None = None
 
 
 def open_source(
     spark: SparkSession,
     source: Source,
     connector: Connector,
-    pinned: dict[TableName, TableHandle],
+    pinned: PinnedTables,
     limits: TextLimits = DEFAULT_LIMITS,
     chosen: SourceFiles | None = None,
+    changes: ChosenChanges | None = None,
 ) -> OpenSource:
     """Open ``source`` and create a temporary view with its name; ``pinned`` holds each table once.
 
@@ -109,7 +114,7 @@ def open_source(
         NotSupportedError: a query uses a column of a type that Spark does not have.
     """
     try:
-        opened = _open(spark, source, connector, pinned, limits, chosen)
+        opened = _open(spark, source, connector, pinned, limits, chosen, changes)
     except (*_REFUSED, *_OTHER) as error:
         raise _unreadable(source, error) from None
     opened.frame.createOrReplaceTempView(source.name)
@@ -132,12 +137,15 @@ def _open(
     spark: SparkSession,
     source: Source,
     connector: Connector,
-    pinned: dict[TableName, TableHandle],
+    pinned: PinnedTables,
     limits: TextLimits,
     chosen: SourceFiles | None,
+    changes: ChosenChanges | None,
 ) -> OpenSource:
     if isinstance(source, FileSource):
         return _open_files(spark, source, connector, chosen)
+    if changes is not None:
+        return _open_changes(spark, connector, changes)
     if isinstance(source, SqlSource):
         frame = spark.sql(source.query)
         indexes = FileIndex.all_of(frame)
@@ -145,19 +153,23 @@ def _open(
         require_all_indexed(spark, source_text(source), indexes)
         if reads_beside_views(frame):
             leave_all_to_rows(spark)
-        if any(table.opaque_columns for table in pinned.values()):
+        if any(table.opaque_columns for table in pinned.tables.values()):
             refuse_opaque_reads(spark, view_columns(frame), f"source {source.name}")
         return OpenSource(frame, is_pinned=False)
     if isinstance(source, DeduplicatedSource):
         return OpenSource(deduplicated(spark, source), is_pinned=False)
-    if source.table not in pinned:
-        pinned[source.table] = connector.metadata.load_table(source.table)
-    table = pinned[source.table]
+    table = pinned.table(spark, connector.metadata, source)
     files = connector.metadata.plan_files(table)
     frame = connector.scan.read(spark, table, files, table.column_names)
     frame = frame.select(*map(quote, table.column_names))
     frame = padded(frame, char_lengths(declared_types(table)))
     return OpenSource(with_opaque_columns(frame, table), is_pinned=True, table=table)
+
+
+def _open_changes(spark: SparkSession, connector: Connector, changes: ChosenChanges) -> OpenSource:
+    frame, table = changes.frame(spark, connector), changes.table
+    frame = padded(frame, char_lengths(declared_types(table)))
+    return OpenSource(with_opaque_columns(frame, table), is_pinned=False, changes=changes)
 
 
 def _open_files(

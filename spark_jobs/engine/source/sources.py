@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.marks import mark_name
 from spark_jobs.contract.operation_files import new_source_folder
-from spark_jobs.contract.request import FileSource, JobRequest, Source, SqlSource, TableName
+from spark_jobs.contract.request import FileSource, JobRequest, Source, SqlSource, TableSource
 from spark_jobs.contract.result import SourceMetrics
 from spark_jobs.engine.analysis.char_columns import padded
 from spark_jobs.engine.analysis.statement_time import StatementTime
@@ -26,8 +26,10 @@ from spark_jobs.engine.source.materialized import MaterializedSource, spilled_fr
 from spark_jobs.engine.source.new_files import ChosenFiles, new_files_of
 from spark_jobs.engine.source.open_source import OpenSource, open_source
 from spark_jobs.engine.source.orc_times import refuse_old_times
+from spark_jobs.engine.source.pinned_tables import FormerStates, PinnedTables
 from spark_jobs.engine.source.quarantine import quarantine_of
 from spark_jobs.engine.source.source_files import SourceFiles
+from spark_jobs.engine.source.table_changes import ChosenChanges, chosen_changes
 from spark_jobs.errors import ErrorCode
 from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import TableHandle
@@ -41,7 +43,8 @@ class Sources(Mapping[str, OpenSource]):
     once, however many sources name it; ``target``, of a statement that has one, is pinned already.
     ``scratch`` is a folder for temporary files, relative to the workspace; ``moment`` is the
     statement's current time. ``metrics`` describe the file sources, once ``land`` has run.
-    ``new_marks`` are those of incremental sources.
+    ``former`` keeps which former states the statement reads, over its attempts. ``new_marks`` are
+    those of incremental sources.
     """
 
     spark: SparkSession
@@ -52,10 +55,12 @@ class Sources(Mapping[str, OpenSource]):
     progress: Progress
     moment: StatementTime
     metrics: dict[str, SourceMetrics] = field(default_factory=dict)
+    former: FormerStates = field(default_factory=dict)
     new_marks: list[NewMark] = field(default_factory=list)
     _opened: dict[str, OpenSource] = field(default_factory=dict)
-    _pinned: dict[TableName, TableHandle] = field(default_factory=dict)
+    _pinned: PinnedTables = field(default_factory=PinnedTables)
     _chosen: dict[str, ChosenFiles] = field(default_factory=dict)
+    _changes: dict[str, ChosenChanges] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> OpenSource:
         return self._opened[name]
@@ -69,33 +74,45 @@ class Sources(Mapping[str, OpenSource]):
     @property
     def has_nothing_new(self) -> bool:
         """Whether no incremental source, of which there are some, has anything new."""
-        return bool(self._chosen) and not any(e.files.files for e in self._chosen.values())
+        found = [bool(each.files.files) for each in self._chosen.values()]
+        found += [not e.is_empty for e in self._changes.values() if e.source.is_incremental]
+        return bool(found) and not any(found)
 
     @property
     def chosen(self) -> Mapping[str, SourceFiles]:
         """The new files of incremental sources, by the names of the sources."""
         return {name: each.files for name, each in self._chosen.items()}
 
+    @property
+    def changes(self) -> Mapping[str, ChosenChanges]:
+        """Which changes of tables are read, by the names of the sources."""
+        return self._changes
+
     def choose(self) -> None:
         """Find out what is new in incremental sources, as of the target's pinned snapshot.
 
         Raises:
-            JobError: as ``new_files_of``.
+            JobError: as ``new_files_of`` and ``chosen_changes``.
         """
-        if self.target is None:
-            return
-        marks = Marks(self.connector, self.target)
+        marks = None if self.target is None else Marks(self.connector, self.target)
         for source in self.request.sources:
-            if isinstance(source, FileSource) and source.new_files is not None:
-                name = mark_name(self.request.origin, source.name)
-                if not self.request.dry_run:
-                    marks.settle(name)
+            name = mark_name(self.request.origin, source.name)
+            chosen: ChosenFiles | ChosenChanges
+            if marks and source.is_incremental and not self.request.dry_run:
+                marks.settle(name)
+            if isinstance(source, FileSource) and source.new_files is not None and marks:
                 chosen = new_files_of(self.spark, source, self.connector, marks, name)
                 self._chosen[source.name] = chosen
-                self.metrics[source.name] = chosen.metrics
-                if chosen.mark is not None:
-                    self.new_marks.append(chosen.mark)
-                self.progress.say(chosen.told)
+            elif isinstance(source, TableSource) and source.changes is not None:
+                own = marks if source.is_incremental else None
+                chosen = chosen_changes(self.spark, source, self.connector, own, name)
+                self._changes[source.name] = chosen
+            else:
+                continue
+            self.metrics[source.name] = chosen.metrics
+            if chosen.mark is not None:
+                self.new_marks.append(chosen.mark)
+            self.progress.say(chosen.told)
 
     def open(self) -> None:
         """Find the columns of all sources.
@@ -103,9 +120,18 @@ class Sources(Mapping[str, OpenSource]):
         Raises:
             JobError: as ``open_source``.
         """
-        self._pinned = {} if self.target is None else {self.target.name: self.target}
+        asked = (e for e in self.request.sources if isinstance(e, TableSource) and e.changes)
+        if any(each.name not in self._changes for each in asked):
+            self.choose()
+        self._pinned = PinnedTables(former=self.former)
+        if self.target is not None:
+            self._pinned.tables[self.target.name, None] = self.target
         for source in self.request.sources:
             self._opened[source.name] = self._open(source)
+
+    def add(self, name: str, opened: OpenSource) -> None:
+        """Let ``name`` be an open source, which has no view."""
+        self._opened[name] = opened
 
     def close(self) -> None:
         """Drop the views."""
@@ -164,7 +190,10 @@ class Sources(Mapping[str, OpenSource]):
     def _open(self, source: Source) -> OpenSource:
         limits = self.request.text_limits
         chosen = self.chosen.get(source.name)
-        opened = open_source(self.spark, source, self.connector, self._pinned, limits, chosen)
+        changes = self._changes.get(source.name)
+        opened = open_source(
+            self.spark, source, self.connector, self._pinned, limits, chosen, changes
+        )
         frame = self.moment.fixed(opened.frame)
         if frame is not opened.frame:
             frame.createOrReplaceTempView(source.name)

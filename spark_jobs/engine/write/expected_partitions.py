@@ -20,11 +20,13 @@ _NAMED: Final = 10
 class ExpectedPartitions:
     """The ``specs`` of the partitions that may change; None: all may.
 
-    ``keeps``: a change elsewhere is reported, and no error.
+    ``keeps``: a change elsewhere is reported, and no error; ``sets_aside``: source rows of others
+    are no part of the statement.
     """
 
     specs: tuple[Constants, ...] | None
     keeps: bool
+    sets_aside: bool = False
 
     @classmethod
     def of(cls, guards: Guards, specs: PartitionSpecs) -> ExpectedPartitions:
@@ -35,7 +37,8 @@ class ExpectedPartitions:
             specs.constants(each, f"expected_partitions[{index}]")
             for index, each in enumerate(guards.expected_partitions)
         )
-        return cls(tuple(found), guards.outside_partitions == "keep")
+        outside = guards.outside_partitions
+        return cls(tuple(found), outside == "keep", outside == "quarantine")
 
     def checked(
         self, changed: Iterable[Mapping[str, Any]], metrics: Metrics, *, reports_only: bool

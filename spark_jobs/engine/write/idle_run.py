@@ -8,7 +8,7 @@ from typing import Any
 
 from spark_jobs.contract.approval import SourceEvidence
 from spark_jobs.contract.result import Metrics, PlanReport
-from spark_jobs.engine.source.evidence import of_files
+from spark_jobs.engine.source.evidence import of_changes, of_files
 from spark_jobs.engine.write.guarding import NO_CHECKS
 from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.engine.write.statement_run import StatementOutcome, with_publication
@@ -24,8 +24,10 @@ class IdleRun(SparkRun[Any]):
     """
 
     def evidence(self) -> Mapping[str, SourceEvidence]:
-        """What the incremental sources are: no files."""
-        return {name: of_files(files) for name, files in self.sources.chosen.items()}
+        """What the incremental sources are: no files, no changes."""
+        files = {name: of_files(files) for name, files in self.sources.chosen.items()}
+        changes = {name: of_changes(each) for name, each in self.sources.changes.items()}
+        return {**files, **changes}
 
     def check(self) -> None:
         """Check what can be checked without columns: that the table may be written."""

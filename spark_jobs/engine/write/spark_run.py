@@ -14,6 +14,7 @@ from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.marks.marks import NewMark
 from spark_jobs.engine.runtime.stragglers import wait_for_stragglers
 from spark_jobs.engine.source.evidence import evidence_of
+from spark_jobs.engine.source.pinned_tables import read_snapshots
 from spark_jobs.engine.source.sources import Sources
 from spark_jobs.engine.write.expected_partitions import ExpectedPartitions
 from spark_jobs.engine.write.statement_run import Spec_co, StatementRun
@@ -36,11 +37,11 @@ class SparkRun(StatementRun[Spec_co]):
         """What the sources are."""
         return evidence_of(self.sources)
 
-    def read_tables(self) -> Mapping[str, int | None]:
-        """The snapshots of the tables that sources read, by name; the target is none of them."""
-        tables = (each.table for each in self.sources.values() if each.table is not None)
-        found = {str(each.name): each.snapshot_id for each in tables}
-        return {name: each for name, each in found.items() if name != str(self.table.name)}
+    def read_tables(self) -> Mapping[str, Sequence[int]]:
+        """The snapshots of the tables that sources read, by name; the base is none of them."""
+        tables = [each.table for each in self.sources.values() if each.table is not None]
+        tables += [each.table for each in self.sources.changes.values()]
+        return read_snapshots(tables, self.table)
 
     def new_marks(self) -> Sequence[NewMark]:
         """The marks of incremental sources that the snapshot is to record."""

@@ -18,6 +18,7 @@ from spark_jobs.contract.properties import (
 )
 from spark_jobs.contract.result import Metrics, PartitionMetrics, PlanReport
 from spark_jobs.contract.row_preview import PreviewPlace
+from spark_jobs.contract.side_outputs import SideOutput, side_property
 from spark_jobs.engine.marks.marks import Marks, NewMark
 from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.runtime.fence import Fence
@@ -43,7 +44,8 @@ class StatementOutcome:
     """What a statement did, or would do; ``snapshot_id`` is None if nothing was committed.
 
     ``partitions`` are the names of the changed partitions; ``by_partition`` says what a dry run
-    would change in each. ``plan``: what it would do at most, if it was only planned.
+    would change in each. ``plan``: what it would do at most, if it was only planned. ``side``: what
+    it leaves for other tables without a snapshot that names it.
     """
 
     snapshot_id: int | None
@@ -51,6 +53,7 @@ class StatementOutcome:
     partitions: tuple[str, ...] = ()
     by_partition: tuple[PartitionMetrics, ...] = ()
     plan: PlanReport | None = None
+    side: tuple[SideOutput, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +64,7 @@ class StatementRun(Generic[Spec_co]):
     counts from 1. ``dry_run``: the run ends before the commit and stores nothing. ``guards``: what
     must hold before it publishes. ``approved``: what the changes must be.
     ``plan_only``: a dry run ends with its plan. ``preview``: what a dry run keeps of changed rows.
+    ``side_folder``, relative to the workspace, has what the statement leaves for other tables.
     """
 
     connector: Connector
@@ -77,6 +81,7 @@ class StatementRun(Generic[Spec_co]):
     guards: Guards = field(default_factory=Guards)
     approved: Ticket | None = None
     plan_only: bool = False
+    side_folder: str = ""
     preview: PreviewPlace | None = None
 
     @property
@@ -94,8 +99,8 @@ class StatementRun(Generic[Spec_co]):
         """What the sources are; of a statement without sources, nothing."""
         return {}
 
-    def read_tables(self) -> Mapping[str, int | None]:
-        """The snapshots of the tables that sources read, by name; the target is none of them."""
+    def read_tables(self) -> Mapping[str, Sequence[int]]:
+        """The snapshots of the tables that sources read, by name; the base is none of them."""
         return {}
 
     def new_marks(self) -> Sequence[NewMark]:
@@ -144,8 +149,11 @@ class StatementRun(Generic[Spec_co]):
         handle: MergeHandle,
         fragments: Sequence[Fragment],
         metrics: Metrics,
+        side: Sequence[SideOutput] = (),
     ) -> CommittedSnapshot:
         """Commit the snapshot; ``table`` is as it was when ``fragments`` were made.
+
+        ``side``: what is left for other tables, and kept already.
 
         Raises:
             CommitError: COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN or RUN_GIVEN_UP.
@@ -156,6 +164,7 @@ class StatementRun(Generic[Spec_co]):
         marks, operation_id = self.new_marks(), self.operation.operation_id
         moved = {each.name: mark_text(each.document) for each in marks}
         properties = {**self.operation.properties, **metrics_property(timed), **read, **moved}
+        properties |= side_property(side)
         known = Marks(self.connector, table)
         for each in marks:
             known.note(each, operation_id)

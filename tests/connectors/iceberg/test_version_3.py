@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.connectors.iceberg.commit import snapshot_commit
-from spark_jobs.connectors.iceberg.commit.gap import OtherCommit
+from spark_jobs.connectors.iceberg.table.commits import OtherCommit
 from spark_jobs.connectors.iceberg.table.pinned_table import pinned_table
 from spark_jobs.contract.maintenance import CreateBranchSpec
 from spark_jobs.contract.request import CatalogSpec, TableName

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from spark_jobs.connectors.iceberg.commit.gap import Gap, OtherCommit, summary_of
+from spark_jobs.connectors.iceberg.commit.gap import Gap
 from spark_jobs.connectors.iceberg.commit.key_conflicts import KeyConflicts
 from spark_jobs.connectors.iceberg.read.planning import described_files
+from spark_jobs.connectors.iceberg.table.commits import OtherCommit, summary_of
 from spark_jobs.connectors.iceberg.table.live_files import may_apply
 from spark_jobs.connectors.iceberg.table.manifests import DATA, ManifestEntry
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_jobs.connectors.iceberg.commit.gap import snapshots_since, summary_of
+from spark_jobs.connectors.iceberg.commit.gap import snapshots_since
+from spark_jobs.connectors.iceberg.table.commits import summary_of
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, ancestors
 from spark_jobs.connectors.shared.commit.refusals import expired
 from spark_jobs.contract.properties import OPERATION_ID

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spark_jobs.connectors.iceberg.commit.gap import summary_of
+from spark_jobs.connectors.iceberg.table.commits import summary_of
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, ancestors
 from spark_jobs.contract.undone import Undone
 from spark_jobs.spi.marks import HistoryEntry, TableHistory

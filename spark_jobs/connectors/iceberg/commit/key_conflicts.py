@@ -16,12 +16,12 @@ import numpy as np
 
 from spark_jobs.connectors.iceberg.commit.changes import Changes
 from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile
-from spark_jobs.connectors.iceberg.commit.gap import OtherCommit
 from spark_jobs.connectors.iceberg.format.deletes import DeletedRows
 from spark_jobs.connectors.iceberg.format.equality import KeyFiles
 from spark_jobs.connectors.iceberg.format.transforms import unscaled
 from spark_jobs.connectors.iceberg.format.values import big_endian
 from spark_jobs.connectors.iceberg.read.scanned_files import scanned
+from spark_jobs.connectors.iceberg.table.commits import OtherCommit
 from spark_jobs.connectors.iceberg.table.live_files import LiveFile, may_apply
 from spark_jobs.connectors.iceberg.table.manifests import ADDED, ManifestEntry
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable

@@ -10,7 +10,6 @@ from typing import Any
 from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
 from spark_jobs.connectors.iceberg.commit.changes import changes_of
 from spark_jobs.connectors.iceberg.commit.find_commit import find_commit, recall
-from spark_jobs.connectors.iceberg.commit.gap import summary_of
 from spark_jobs.connectors.iceberg.commit.history import history
 from spark_jobs.connectors.iceberg.commit.merge_commit import MergeCommit
 from spark_jobs.connectors.iceberg.commit.metadata_commits import MetadataCommits
@@ -21,6 +20,7 @@ from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
 from spark_jobs.connectors.iceberg.read.planning import named_partition
 from spark_jobs.connectors.iceberg.read.scanned_files import row_lineage, scanned_file
+from spark_jobs.connectors.iceberg.table.commits import summary_of
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
 from spark_jobs.connectors.iceberg.table.refusals import refuse_spec

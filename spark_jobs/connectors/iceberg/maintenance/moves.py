@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from spark_jobs.connectors.iceberg.commit.gap import summary_of
 from spark_jobs.connectors.iceberg.maintenance.noted_changes import NotedChanges
 from spark_jobs.connectors.iceberg.maintenance.references import (
     BRANCH,
@@ -15,6 +14,7 @@ from spark_jobs.connectors.iceberg.maintenance.references import (
     pointer,
     retention_of,
 )
+from spark_jobs.connectors.iceberg.table.commits import summary_of
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.contract.properties import DAG_ID

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from spark_jobs.connectors.iceberg.commit.gap import summary_of
 from spark_jobs.connectors.iceberg.maintenance.moves import Move, carried_out, history_of, told
 from spark_jobs.connectors.iceberg.maintenance.noted_changes import NotedChanges
 from spark_jobs.connectors.iceberg.maintenance.references import known_snapshot
 from spark_jobs.connectors.iceberg.maintenance.tags import tags_of
+from spark_jobs.connectors.iceberg.table.commits import summary_of
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, ancestors
 from spark_jobs.connectors.shared.maintenance.refusals import no_tag, refuse_loss
 from spark_jobs.contract.maintenance import (

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_jobs.connectors.iceberg.commit.gap import OtherCommit, commit_of, summary_of
+from spark_jobs.connectors.iceberg.table.commits import OtherCommit, commit_of, summary_of
 from spark_jobs.connectors.iceberg.table.live_files import (
     PartitionKey,
     entries_of,

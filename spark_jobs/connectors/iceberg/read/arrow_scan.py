@@ -56,11 +56,12 @@ class ArrowScan:
         for file in parts:
             gone = deleted.positions(file.deletes)
             with reading_file(file.path, self.filesystem):
-                yield from self._rows(file, gone, probes)
+                yield from self.rows(file, gone, probes)
 
-    def _rows(
+    def rows(
         self, file: ScannedFile, deleted: Positions, probes: Mapping[str, KeyProbe]
     ) -> Iterator[pa.RecordBatch]:
+        """The rows of a file, as ``read`` yields them, without those at ``deleted``."""
         with self.filesystem.open_input_file(file.path) as stream:
             found = stored_columns(file.path, stream)
         wanted = dict.fromkeys((*self.fields, *self.key_fields))

@@ -103,7 +103,7 @@ class IcebergScan:
         pinned = pinned_table(table)
         scanned = {each.ordinal: scanned_file(pinned, table.name, each.ordinal) for each in files}
         keys = dynamic_filter.values if dynamic_filter else {}
-        scan = _arrow_scan(pinned, columns, keys)
+        scan = arrow_scan(pinned, columns, keys)
         return arrow_rows(spark, files, scan, scanned, tasks_per_core)
 
     def count_rows(self, table: TableHandle, files: Sequence[PlannedFile]) -> int:
@@ -204,16 +204,17 @@ def _read_by_pyarrow(
     scanned: Scanned,
     keys: Mapping[str, pa.Array],
 ) -> DataFrame:
-    rows = arrow_rows(spark, files, _arrow_scan(pinned, columns, keys), scanned)
+    rows = arrow_rows(spark, files, arrow_scan(pinned, columns, keys), scanned)
     kinds = [spark_type(each.type) for each in _columns(pinned, columns)]
     kinds.append(ROW_ID_TYPE.simpleString())
     schema = ", ".join(f"c{i} {kind}" for i, kind in enumerate(kinds))
     return map_tasks(spark, len(rows.files), rows.function, schema).toDF(*columns, ROW_ID)
 
 
-def _arrow_scan(
+def arrow_scan(
     pinned: PinnedTable, columns: Sequence[str], keys: Mapping[str, pa.Array]
 ) -> ArrowScan:
+    """What reads ``columns`` of the table's files in tasks; only rows with one of the ``keys``."""
     return ArrowScan(
         pinned.storage.filesystem,
         _columns(pinned, columns),

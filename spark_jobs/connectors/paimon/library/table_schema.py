@@ -108,6 +108,28 @@ def schema_of(table: Any) -> PaimonSchema:
     )
 
 
+def with_schema(table: Any, schema_id: int) -> Any:
+    """The table object with one of its stored schemas.
+
+    Raises:
+        FileNotFoundError: there is none with this id.
+    """
+    from pypaimon.table.file_store_table import FileStoreTable
+
+    if table.table_schema.id == schema_id:
+        return table
+    schemas = table.schema_manager
+    found = FileStoreTable(
+        table.file_io,
+        table.identifier,
+        table.table_path,
+        schemas.get_schema(schema_id),
+        table.catalog_environment,
+    )
+    found.schema_manager = schemas
+    return found
+
+
 def schema_id(table: Any) -> int:
     """The id of the schema that the table object was loaded with."""
     return int(table.table_schema.id)

@@ -57,19 +57,21 @@ class ArrowScan:
         """
         probes = {name: KeyProbe(values) for name, values in self.keys.items()}
         for file in parts:
-            mappings = self._mappings_of(file)
-            yield from self._rows(FileScan(self.filesystem, self.fields, probes, mappings), file)
+            yield from self.rows(file, self._deleted(file), probes)
+
+    def rows(
+        self, file: ScannedFile, deleted: Positions, probes: Mapping[str, KeyProbe]
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of a file, as ``read`` yields them, without those at ``deleted``."""
+        scan = FileScan(self.filesystem, self.fields, probes, self._mappings_of(file))
+        with reading_file(file.path, self.filesystem):
+            for positions, columns in scan.rows(file.path, deleted, file.row_count):
+                yield from batches_with_row_ids(columns.columns, file.ordinal, positions)
 
     def _mappings_of(self, file: ScannedFile) -> Mapping[str, FieldMapping] | None:
         if file.schema_id is None:
             return None
         return {each.field.name: each for each in self.mappings[file.schema_id]}
-
-    def _rows(self, scan: FileScan, file: ScannedFile) -> Iterator[pa.RecordBatch]:
-        deleted = self._deleted(file)
-        with reading_file(file.path, self.filesystem):
-            for positions, columns in scan.rows(file.path, deleted, file.row_count):
-                yield from batches_with_row_ids(columns.columns, file.ordinal, positions)
 
     def _deleted(self, file: ScannedFile) -> Positions:
         if file.vector is None:

@@ -76,7 +76,7 @@ class PaimonScan:
             CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE.
             InternalError: STORAGE_UNAVAILABLE.
         """
-        _refuse_nanoseconds(table, columns)
+        refuse_nanoseconds(table, columns)
         if pinned_table(table).keyed is not None:
             keys = dynamic_filter.values if dynamic_filter else {}
             return self._read_by_pyarrow(spark, table, files, columns, keys)
@@ -101,7 +101,7 @@ class PaimonScan:
         columns: Sequence[str],
         keys: Mapping[str, pa.Array],
     ) -> DataFrame:
-        types = _types(spark, table, columns)
+        types = spark_types(spark, table, columns)
         rows = self._arrow_rows(spark, table, files, types, keys)
         read = [*types.values(), ROW_ID_TYPE]
         schema = StructType([StructField(f"c{i}", kind) for i, kind in enumerate(read)])
@@ -123,9 +123,9 @@ class PaimonScan:
         """
         if spark is None:
             return None
-        _refuse_nanoseconds(table, columns)
+        refuse_nanoseconds(table, columns)
         keys = dynamic_filter.values if dynamic_filter else {}
-        types = _types(spark, table, columns)
+        types = spark_types(spark, table, columns)
         return self._arrow_rows(spark, table, files, types, keys, tasks_per_core)
 
     def count_rows(self, table: TableHandle, files: Sequence[PlannedFile]) -> int:
@@ -151,7 +151,7 @@ class PaimonScan:
     ) -> ArrowRows:
         pinned = pinned_table(table)
         if any(is_avro(path) for file in files for path in _paths(pinned, file)):
-            _require_avro_reader(spark)
+            require_avro_reader(spark)
         fields = tuple(pa.field(name, arrow_type(kind)) for name, kind in types.items())
         if pinned.keyed is not None:
             sections = {
@@ -195,20 +195,23 @@ def _scanned_file(pinned: PinnedTable, file: PlannedFile) -> ScannedFile:
     return ScannedFile(file.ordinal, file.path, vector, schema_id, file.row_count)
 
 
-def _require_avro_reader(spark: SparkSession) -> None:
+def require_avro_reader(spark: SparkSession) -> None:
     """Let executors check that they can read Avro files, before any data is read."""
     count = spark.sparkContext.defaultParallelism
     check: ScanTasks[object] = ScanTasks(AvroCheck(), ((),) * count)
     map_tasks(spark, count, check, "nothing int").collect()
 
 
-def _types(spark: SparkSession, table: TableHandle, columns: Sequence[str]) -> dict[str, DataType]:
+def spark_types(
+    spark: SparkSession, table: TableHandle, columns: Sequence[str]
+) -> dict[str, DataType]:
     """The Spark types of ``columns`` in a frame, in order."""
     schema = spark.createDataFrame([], spark_schema(table)).schema
     return {name: schema[name].dataType for name in columns}
 
 
-def _refuse_nanoseconds(table: TableHandle, columns: Sequence[str]) -> None:
+def refuse_nanoseconds(table: TableHandle, columns: Sequence[str]) -> None:
+    """Refuse columns whose values Spark would round; raises NotSupportedError."""
     for column in pinned_table(table).schema.columns:
         if column.name in columns and has_nanoseconds(column.type):
             raise NotSupportedError(

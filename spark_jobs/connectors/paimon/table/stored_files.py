@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -54,9 +54,15 @@ class StoredFiles:
         """
         if self.snapshot is None:
             return ()
+        entries = data_files.live_entries(self.table, self.snapshot)
+        located = self.located(entries)
+        return tuple(sorted(located, key=lambda each: each[0]))
+
+    def located(self, entries: Iterable[Any]) -> list[tuple[str, Any]]:
+        """Path and entry of data files and changelog files; raises as ``located_entries``."""
         directories: dict[BucketKey, str] = {}
         located = []
-        for entry in data_files.live_entries(self.table, self.snapshot):
+        for entry in entries:
             if entry.file.external_path is not None:
                 path = path_beside(table_paths.table_path(self.table), entry.file.external_path)
                 located.append((path, entry))
@@ -66,7 +72,7 @@ class StoredFiles:
                 directories[place] = self.bucket_directory(place)
             located.append((f"{directories[place]}/{entry.file.file_name}", entry))
         self._require_own([path for path, _ in located])
-        return tuple(sorted(located, key=lambda each: each[0]))
+        return located
 
     @cached_property
     def units(self) -> tuple[Unit, ...]:

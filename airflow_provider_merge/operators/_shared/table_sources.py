@@ -1,0 +1,114 @@
+"""The contract's sources behind what ``table_source`` and ``changes_source`` return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.values import flag, text
+from airflow_provider_merge.table_names import parse_table_name
+from airflow_provider_merge.templates import PLACEHOLDER
+from spark_jobs.contract.change_ranges import ALL, NOW, ChangeRange
+from spark_jobs.contract.request import TableSource
+from spark_jobs.contract.table_versions import TableVersion
+from spark_jobs.errors import RequestError
+
+_STATES: Final = ("snapshot", "tag", "as_of")
+# What SQL text gives, whose meaning the table format decides.
+_VERSION: Final = "version"
+_RANGE: Final = ("start", "from_snapshot", "to_snapshot", "net", "on_gap")
+# Beside a template: a value with which the other parameters can be checked.
+_FITTING_TIME: Final = "2000-01-01"
+_START: Final = "Set start to 'all', 'now', the id of a snapshot, {'tag': ...} or {'as_of': ...}."
+
+
+def to_table_source(value: dict[str, Any], field: str, name: str) -> TableSource:
+    """A table, perhaps at a former state.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming the place below ``field``.
+    """
+    _require_known(value, field, _STATES, (_VERSION,))
+    table = parse_table_name(value.get("table"), f"{field}.table")
+    return TableSource(name, table, _version(value, field))
+
+
+def to_changes_source(value: dict[str, Any], field: str, name: str) -> TableSource:
+    """The changes of a table; raises as ``to_table_source``."""
+    _require_known(value, field, _RANGE)
+    table = parse_table_name(value.get("table"), f"{field}.table")
+    document: dict[str, Any] = {}
+    if "start" in value:
+        document |= _start(value["start"], f"{field}.start")
+    for each in ("from_snapshot", "to_snapshot"):
+        if each in value:
+            document[each] = _whole(f"{field}.{each}", value[each])
+    if "net" in value:
+        document["net"] = value["net"] != PLACEHOLDER and flag(f"{field}.net", value["net"])
+    if "on_gap" in value and value["on_gap"] != PLACEHOLDER:
+        document["on_gap"] = text(f"{field}.on_gap", value["on_gap"])
+    try:
+        return TableSource(name, table, changes=ChangeRange(**document))
+    except RequestError as error:
+        raise _placed(error, field) from None
+
+
+def _start(value: Any, field: str) -> dict[str, Any]:
+    if value in (ALL, NOW, PLACEHOLDER):
+        return {"start": ALL if value == PLACEHOLDER else value}
+    if isinstance(value, Mapping):
+        unknown = sorted(set(map(str, value)) - set(_STATES))
+        version = None if unknown else _version(dict(value), field)
+        if version is None:
+            raise invalid(field, f"{dict(value)!r} is no former state of a table", _START)
+        return {"start": "at", "start_at": version}
+    if isinstance(value, bool) or not str(value).strip().isdecimal():
+        raise invalid(field, f"{value!r} is not where changes can begin", _START)
+    return {"start": "at", "start_at": TableVersion(snapshot=_whole(field, value))}
+
+
+def _require_known(
+    value: dict[str, Any], field: str, names: tuple[str, ...], others: tuple[str, ...] = ()
+) -> None:
+    known = ("kind", "table", *names)
+    unknown = sorted(set(value) - {*known, *others})
+    if unknown:
+        raise invalid(f"{field}.{unknown[0]}", "unknown field", f"Known: {', '.join(known)}.")
+
+
+def _version(value: dict[str, Any], field: str) -> TableVersion | None:
+    """The former state that a table's source names, if it does."""
+    given = [each for each in (*_STATES, _VERSION) if each in value]
+    if not given:
+        return None
+    if len(given) > 1:
+        problem = f"{given[0]} and {given[1]} both tell which state is read"
+        raise invalid(f"{field}.{given[1]}", problem, "Leave one out.")
+    (what,) = given
+    told, place = value[what], f"{field}.{what}"
+    if what == "snapshot":
+        made: Any = 1 if told == PLACEHOLDER else _whole(place, told)
+    elif what == "as_of":
+        written = told.isoformat() if hasattr(told, "isoformat") else told
+        made = _FITTING_TIME if told == PLACEHOLDER else text(place, written)
+    else:
+        made = text(place, told)
+    try:
+        return TableVersion(**{what: made})
+    except RequestError as error:
+        raise _placed(error, field) from None
+
+
+def _whole(place: str, value: Any) -> int:
+    plain = str(value).strip()
+    if value == PLACEHOLDER:
+        return 1
+    if isinstance(value, bool) or not (plain.isascii() and plain.isdecimal()):
+        raise invalid(place, f"{value!r} is not the id of a snapshot", "Write a whole number.")
+    return int(plain)
+
+
+def _placed(error: RequestError, field: str) -> RequestError:
+    """An error of the contract at its place among the parameters."""
+    return invalid(".".join((field, *error.places)), error.problem, error.remedy)

@@ -1,0 +1,291 @@
+"""The files in which snapshots of a table differ. Driver only.
+
+Of an append table these are the files of its delta manifests, and files whose deletion vectors
+differ; compactions keep the rows. A table with a primary key tells its changes in changelog files,
+if it has a producer of them: without, an added record says nothing about the row before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from spark_jobs.arrow_types import arrow_type
+from spark_jobs.connectors.paimon.format.manifest_entries import ADD
+from spark_jobs.connectors.paimon.format.vectors import VectorLocation
+from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionReader
+from spark_jobs.connectors.paimon.library import manifest_files, stored_snapshots
+from spark_jobs.connectors.paimon.read.arrow_scan import ArrowScan, ScannedFile
+from spark_jobs.connectors.paimon.read.changed_scan import (
+    ChangedPart,
+    ChangedScan,
+    ChangelogFile,
+    ChangelogScan,
+)
+from spark_jobs.connectors.paimon.read.run_files import keyed_schema
+from spark_jobs.connectors.paimon.read.scan import (
+    refuse_nanoseconds,
+    require_avro_reader,
+    spark_types,
+)
+from spark_jobs.connectors.paimon.table.changes_refusals import refuse_start, refuse_untold
+from spark_jobs.connectors.paimon.table.file_refusals import refuse_file, refuse_indexes
+from spark_jobs.connectors.paimon.table.stored_files import StoredFiles
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
+from spark_jobs.connectors.shared.read.scans import arrow_rows
+from spark_jobs.connectors.shared.table.former_states import no_history
+from spark_jobs.datafiles.field_mapping import FieldMapping
+from spark_jobs.datafiles.file_formats import is_avro
+from spark_jobs.spi.changes import CAME, GONE, ChangedFile, ConnectorChanges, TableChanges
+from spark_jobs.spi.connector import ArrowRows
+from spark_jobs.spi.tables import PlannedFile, TableHandle
+
+if TYPE_CHECKING:
+    import pyarrow.fs as pafs
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows of a file: live ones, or (``marks``) those that ``vector`` marks, and ``but`` not."""
+
+    path: str
+    entry: Any
+    vector: VectorLocation | None = None
+    marks: bool = False
+    but: VectorLocation | None = None
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.vector} {self.marks} {self.but}"
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A snapshot and the deletion vectors that it has; None: before the first one."""
+
+    snapshot: Any | None
+    vectors: Mapping[str, VectorLocation]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What one or several snapshots did: entries of files, oldest first."""
+
+    before: _State
+    after: _State
+    entries: Sequence[Any]
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether it is a compaction; older versions of Paimon also call deletes so."""
+        removed = {each.file.file_name for each in self.entries if each.kind != ADD}
+        is_compaction = self.after.snapshot.commit_kind == "COMPACT"  # type: ignore[union-attr]
+        return is_compaction and self.marked <= removed
+
+    @property
+    def marked(self) -> frozenset[str]:
+        """The names of the files whose vectors differ."""
+        old, new = self.before.vectors, self.after.vectors
+        names = old.keys() | new.keys()
+        return frozenset(each for each in names if _extent(old, each) != _extent(new, each))
+
+
+class PaimonChanges(ConnectorChanges):
+    """Implements ``ConnectorChanges``; executors read from ``filesystem``."""
+
+    def __init__(self, filesystem: pafs.FileSystem) -> None:
+        self._filesystem = filesystem
+
+    def changes(self, table: TableHandle, since: int, *, net: bool) -> TableChanges:
+        """The changed files, or changelog files of a table with a primary key.
+
+        Raises:
+            CatalogError: SNAPSHOT_NOT_FOUND, METADATA_UNREADABLE.
+            NotSupportedError: the table has a primary key without a changelog, or data evolution;
+                a file cannot be read correctly here.
+        """
+        pinned = pinned_table(table)
+        refuse_untold(table.name, pinned)
+        refuse_indexes(pinned, table.name)
+        if pinned.keyed is None:
+            steps = list(_steps(table, pinned, since))
+            found = [each for step in _joined(steps, net=net) for each in _differing(pinned, step)]
+            for each in found:
+                refuse_file(pinned, table.name, each.native.entry)
+            return TableChanges(table, tuple(found))
+        files = tuple(_changelog(table, pinned, since))
+        return TableChanges(table, files, "changelog", tuple(pinned.schema.primary_keys))
+
+    def require_told(self, table: TableHandle) -> None:
+        """Refuse tables with a primary key without a changelog, and those with data evolution.
+
+        Raises:
+            NotSupportedError: gives the reason.
+        """
+        refuse_untold(table.name, pinned_table(table))
+
+    def require_start(self, table: TableHandle) -> None:
+        """Refuse to begin at a snapshot whose changes a later changelog tells again.
+
+        Raises:
+            NotSupportedError: a compaction of the table owes changelog.
+        """
+        refuse_start(table.name, pinned_table(table))
+
+    def changed_rows(
+        self, spark: SparkSession, changes: TableChanges, files: Sequence[ChangedFile]
+    ) -> ArrowRows:
+        """The rows of ``files`` by pyarrow."""
+        table, pinned = changes.table, pinned_table(changes.table)
+        refuse_nanoseconds(table, table.column_names)
+        if any(is_avro(each.native.path) for each in files):
+            require_avro_reader(spark)
+        types = spark_types(spark, table, table.column_names)
+        fields = tuple(pa.field(name, arrow_type(kind)) for name, kind in types.items())
+        mappings = _mappings(pinned, [each.native.entry for each in files])
+        planned = [_planned(number, each) for number, each in enumerate(files)]
+        if pinned.keyed is not None:
+            schema = keyed_schema(pinned, pinned.keyed)
+            log = ChangelogScan(SectionReader(self._filesystem, schema, mappings), fields)
+            logs = {n: ChangelogFile(n, _run(pinned, each.native)) for n, each in enumerate(files)}
+            return arrow_rows(spark, planned, log, logs)
+        reader = ChangedScan(ArrowScan(self._filesystem, fields, {}, mappings))
+        parts = {n: _part(pinned, n, each.native) for n, each in enumerate(files)}
+        return arrow_rows(spark, planned, reader, parts)
+
+
+def _snapshots(table: TableHandle, pinned: PinnedTable, since: int) -> list[Any]:
+    """The snapshots from ``since`` to the pinned one.
+
+    Raises:
+        CatalogError: SNAPSHOT_NOT_FOUND: one of them is not there.
+    """
+    latest = pinned.snapshot
+    if latest is None or since > latest.id:
+        raise no_history(table.name, since, table.name.branch)
+    found = []
+    for number in range(since, latest.id):
+        snapshot = stored_snapshots.find_snapshot(pinned.table, number)
+        if snapshot is None:
+            raise no_history(table.name, since, table.name.branch)
+        found.append(snapshot)
+    return [*found, latest]
+
+
+def _files(pinned: PinnedTable, snapshot: Any) -> StoredFiles:
+    return replace(pinned, snapshot=snapshot).files
+
+
+def _steps(table: TableHandle, pinned: PinnedTable, since: int) -> Iterator[_Step]:
+    first, *others = _snapshots(table, pinned, since)
+    before = _State(first, _files(pinned, first).vectors)
+    for snapshot in others:
+        vectors = before.vectors
+        assert before.snapshot is not None  # noqa: S101
+        if snapshot.index_manifest != before.snapshot.index_manifest:
+            vectors = _files(pinned, snapshot).vectors
+        after = _State(snapshot, vectors)
+        yield _Step(before, after, manifest_files.changed_entries(pinned.table, snapshot))
+        before = after
+
+
+def _joined(steps: Sequence[_Step], *, net: bool) -> Sequence[_Step]:
+    """The steps that change rows; as one, if that is enough, and no compaction is between."""
+    changing = [each for each in steps if not each.keeps_rows]
+    if not net or len(changing) < 2 or len(changing) < len(steps):
+        return changing
+    entries = [entry for each in steps for entry in each.entries]
+    return [_Step(steps[0].before, steps[-1].after, entries)]
+
+
+def _differing(pinned: PinnedTable, step: _Step) -> Iterator[ChangedFile]:
+    snapshot = step.after.snapshot
+    assert snapshot is not None  # noqa: S101
+    old, new = step.before.vectors, step.after.vectors
+    added, removed = _added_and_removed(step.entries)
+    files = _files(pinned, snapshot)
+    for path, entry in files.located(added.values()):
+        yield _changed(snapshot, CAME, _Rows(path, entry, new.get(entry.file.file_name)))
+    for path, entry in files.located(removed.values()):
+        yield _changed(snapshot, GONE, _Rows(path, entry, old.get(entry.file.file_name)))
+    marked = step.marked - added.keys() - removed.keys()
+    # Files that came and went between have no vectors on either side.
+    for path, entry in files.located_entries if marked else ():
+        name = entry.file.file_name
+        if name in marked:
+            was, now = old.get(name), new.get(name)
+            if now is not None:
+                yield _changed(snapshot, GONE, _Rows(path, entry, now, True, was))
+            if was is not None and (now is None or now.cardinality < was.cardinality):
+                yield _changed(snapshot, CAME, _Rows(path, entry, was, True, now))
+
+
+def _added_and_removed(entries: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The entries of files that are there only after, and only before, by name."""
+    added: dict[str, Any] = {}
+    removed: dict[str, Any] = {}
+    for entry in entries:
+        name = entry.file.file_name
+        here, there = (added, removed) if entry.kind == ADD else (removed, added)
+        if there.pop(name, None) is None:
+            here[name] = entry
+    return added, removed
+
+
+def _changelog(table: TableHandle, pinned: PinnedTable, since: int) -> Iterator[ChangedFile]:
+    """The changelog files of the snapshots behind ``since``.
+
+    Raises:
+        CatalogError: SNAPSHOT_NOT_FOUND: one has expired.
+    """
+    for snapshot in _snapshots(table, pinned, since)[1:]:
+        if snapshot.changelog_manifest_list is None:
+            continue
+        listed = manifest_files.listed_changelog(pinned.table, snapshot)
+        if listed is None:
+            raise no_history(table.name, since, table.name.branch)
+        entries = [
+            entry
+            for each in listed
+            for entry in manifest_files.manifest_entries(pinned.table, each)
+        ]
+        for path, entry in _files(pinned, snapshot).located(entries):
+            yield _changed(snapshot, CAME, _Rows(path, entry))
+
+
+def _changed(snapshot: Any, sign: int, rows: _Rows) -> ChangedFile:
+    size = int(rows.entry.file.file_size)
+    return ChangedFile(int(snapshot.id), sign, rows.path, str(rows), size, rows)
+
+
+def _planned(number: int, file: ChangedFile) -> PlannedFile:
+    """A file for the packing of tasks."""
+    rows: _Rows = file.native
+    return PlannedFile(number, rows.path, {}, rows.entry.file.row_count, file.size, {})
+
+
+def _part(pinned: PinnedTable, number: int, rows: _Rows) -> ChangedPart:
+    schema_id = pinned.columns.mapped_schema(rows.entry)
+    count = rows.entry.file.row_count
+    file = ScannedFile(number, rows.path, rows.vector, schema_id, count)
+    return ChangedPart(file, rows.marks, rows.but)
+
+
+def _run(pinned: PinnedTable, rows: _Rows) -> RunFile:
+    schema_id = pinned.columns.mapped_schema(rows.entry)
+    return RunFile(rows.path, 0, (), rows.entry.file.row_count, None, None, schema_id)
+
+
+def _mappings(pinned: PinnedTable, entries: Sequence[Any]) -> dict[int, tuple[FieldMapping, ...]]:
+    """How the columns are found in files that need it, by the files' schemas."""
+    found = {int(each.file.schema_id): pinned.columns.mapping_of(each) for each in entries}
+    return {number: each for number, each in found.items() if each is not None}
+
+
+def _extent(vectors: Mapping[str, VectorLocation], name: str) -> tuple[int, int] | None:
+    """Vectors only grow while their file lives: one of the same extent is a copy."""
+    found = vectors.get(name)
+    return None if found is None else (found.length, found.cardinality)

@@ -1,0 +1,209 @@
+"""The rows that changed between two snapshots of a table, as a frame. Driver only.
+
+Where files came and went, the same rows of both are no change: the rows are counted, those that
+came as 1 and those that went as -1, within each snapshot. Spark's aggregation spills, so that
+memory is bounded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, IntegerType, LongType, StructField, StructType
+
+from spark_jobs.contract.change_ranges import (
+    CHANGE_TYPE,
+    DELETE,
+    INSERT,
+    SNAPSHOT_ID,
+    UPDATE_AFTER,
+    UPDATE_BEFORE,
+)
+from spark_jobs.contract.identifiers import quote
+from spark_jobs.engine.source.change_labels import ORDER, SIGN, ChangeLabels
+from spark_jobs.engine.source.same_values import same_value
+from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.arrow_tasks import map_tasks
+from spark_jobs.spi.changes import GONE, ChangedFile, TableChanges
+from spark_jobs.spi.tables import TableHandle
+
+if TYPE_CHECKING:
+    from spark_jobs.spi.changes import ConnectorChanges
+    from spark_jobs.spi.connector import Connector
+
+_COUNT: Final = "__change_count"
+_KEY: Final = "__change_key_"
+# By the kinds of a changelog's records.
+_KINDS: Final = (INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE)
+
+
+def refuse_taken_names(table: TableHandle) -> None:
+    """Refuse a table with columns that are called as those that changes have.
+
+    Raises:
+        NotSupportedError: names the column.
+    """
+    taken = [n for n in table.column_names if n.lower() in (CHANGE_TYPE, SNAPSHOT_ID)]
+    if taken:
+        raise NotSupportedError(
+            f"changes of {table.name}: its column {taken[0]} has the name of one that tells of the "
+            "change.",
+            "Rename the column.",
+        )
+
+
+def all_rows(spark: SparkSession, connector: Connector, table: TableHandle) -> DataFrame:
+    """All rows of a table, as if its pinned snapshot had brought them."""
+    files = connector.metadata.plan_files(table)
+    rows = connector.scan.read(spark, table, files, table.column_names)
+    told = F.lit(INSERT).alias(CHANGE_TYPE), F.lit(table.snapshot_id).cast("bigint")
+    return rows.select(*map(quote, table.column_names), told[0], told[1].alias(SNAPSHOT_ID))
+
+
+def changed_rows(
+    spark: SparkSession, connector: Connector, changes: TableChanges, *, net: bool
+) -> DataFrame:
+    """The rows that changed.
+
+    Columns: those of the table, then ``_change_type`` and ``_snapshot_id`` (bigint, not NULL).
+    """
+    assert connector.changes is not None  # noqa: S101 - it told of ``changes``
+    reading = _Reading(spark, connector.changes, changes, _schema(spark, connector, changes.table))
+    if changes.kind == "changelog":
+        return reading.logged(net=net)
+    files = _uncancelled(changes.files) if net else changes.files
+    mixed = {each.snapshot_id for each in files if each.sign == GONE}
+    if net and mixed:
+        mixed = {each.snapshot_id for each in files}
+    plain = [each for each in files if each.snapshot_id not in mixed]
+    compared = [each for each in files if each.snapshot_id in mixed]
+    frames = [reading.brought(plain, net=net)] if plain or not compared else []
+    if compared:
+        frames.append(reading.compared(compared, net=net))
+    return reduce(DataFrame.unionAll, frames)
+
+
+def _schema(spark: SparkSession, connector: Connector, table: TableHandle) -> list[StructField]:
+    """The columns as the connector's frames have them."""
+    rows = connector.scan.read(spark, table, (), table.column_names)
+    return [rows.schema[name] for name in table.column_names]
+
+
+def _uncancelled(files: Sequence[ChangedFile]) -> list[ChangedFile]:
+    """The files without those whose rows came and went again."""
+    counts: Counter[str] = Counter()
+    for each in files:
+        counts[each.rows] += each.sign
+    found = []
+    for each in files:
+        if counts[each.rows] * each.sign > 0:
+            counts[each.rows] -= each.sign
+            found.append(each)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    spark: SparkSession
+    connector: ConnectorChanges
+    changes: TableChanges
+    columns: Sequence[StructField]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the table, quoted."""
+        return [quote(each.name) for each in self.columns]
+
+    def brought(self, files: Sequence[ChangedFile], *, net: bool) -> DataFrame:
+        """Rows of snapshots that took none away."""
+        rows = self._rows(files)
+        snapshot = F.lit(self._newest) if net else F.col(SNAPSHOT_ID)
+        told = F.lit(INSERT).alias(CHANGE_TYPE), snapshot.alias(SNAPSHOT_ID)
+        return rows.select(*self.names, *told)
+
+    def compared(self, files: Sequence[ChangedFile], *, net: bool) -> DataFrame:
+        """Rows of snapshots that took rows away; the same rows on both sides are left out."""
+        rows = self._rows(files)
+        if net:
+            rows = rows.withColumn(SNAPSHOT_ID, F.lit(self._newest))
+        same = [same_value(quote(each.name), each.dataType) for each in self.columns]
+        odd = [each.name for each, text in zip(self.columns, same, strict=True) if text]
+        keys = [
+            F.expr(text).alias(f"{_KEY}{n}") if text else F.col(quote(each.name))
+            for n, (each, text) in enumerate(zip(self.columns, same, strict=True))
+        ]
+        kept = [F.first(quote(name)).alias(name) for name in odd]
+        counted = rows.groupBy(*keys, SNAPSHOT_ID).agg(F.sum(SIGN).alias(_COUNT), *kept)
+        left = counted.filter(f"{_COUNT} <> 0").select(
+            *self.names,
+            SNAPSHOT_ID,
+            _COUNT,
+            F.explode(F.array_repeat(F.lit(0), F.abs(F.col(_COUNT)).cast("int"))).alias(ORDER),
+        )
+        return self._typed(left, net=net)
+
+    def logged(self, *, net: bool) -> DataFrame:
+        """The records of changelog files; ``net``: the last one of each key."""
+        files = self.changes.files
+        rows = self._rows(files)
+        if net:
+            newest_first = (
+                F.desc(SNAPSHOT_ID),
+                F.desc(ORDER),
+                F.desc(F.col(SIGN) != _KINDS.index(UPDATE_BEFORE)),
+            )
+            of_key = Window.partitionBy(*map(quote, self.changes.key)).orderBy(*newest_first)
+            rows = rows.withColumn(_COUNT, F.row_number().over(of_key)).filter(f"{_COUNT} = 1")
+        kinds = F.array(*map(F.lit, _KINDS))
+        told = F.element_at(kinds, F.col(SIGN) + 1)
+        if net:
+            told = F.when(told == UPDATE_BEFORE, DELETE).otherwise(told)
+        return rows.select(*self.names, told.alias(CHANGE_TYPE), SNAPSHOT_ID)
+
+    @property
+    def _newest(self) -> int:
+        assert self.changes.table.snapshot_id is not None  # noqa: S101 - it has changes
+        return self.changes.table.snapshot_id
+
+    def _typed(self, rows: DataFrame, *, net: bool) -> DataFrame:
+        """Inserts and deletes; where one of both has the same key, they are an update."""
+        is_new = F.col(_COUNT) > 0
+        kind = F.when(is_new, INSERT).otherwise(DELETE)
+        if self.changes.key:
+            of_key = Window.partitionBy(SNAPSHOT_ID, *map(quote, self.changes.key))
+            came, gone = (F.sum(F.when(each, 1).otherwise(0)) for each in (is_new, ~is_new))
+            is_update = (came.over(of_key) == 1) & (gone.over(of_key) == 1)
+            update = F.when(is_new, UPDATE_AFTER).otherwise(UPDATE_BEFORE)
+            kind = F.when(is_update, update).otherwise(kind)
+        found = rows.select(*self.names, kind.alias(CHANGE_TYPE), SNAPSHOT_ID)
+        return found.filter(f"{CHANGE_TYPE} <> '{UPDATE_BEFORE}'") if net else found
+
+    def _rows(self, files: Sequence[ChangedFile]) -> DataFrame:
+        """The rows of ``files`` with their sign and snapshot; of a changelog, kind and order."""
+        read = self.connector.changed_rows(self.spark, self.changes, files)
+        labels = ChangeLabels(
+            read.function,
+            len(self.columns),
+            np.array([each.sign for each in files], np.int32),
+            np.array([each.snapshot_id for each in files], np.int64),
+            is_log=self.changes.kind == "changelog",
+        )
+        fields = [_numbered(n, each.dataType) for n, each in enumerate(self.columns)]
+        fields += [_field(SIGN, "int"), _field(SNAPSHOT_ID, "bigint"), _field(ORDER, "bigint")]
+        found = map_tasks(self.spark, len(read.files), labels, StructType(fields))
+        return found.toDF(*(each.name for each in self.columns), SIGN, SNAPSHOT_ID, ORDER)
+
+
+def _field(name: str, kind: str) -> StructField:
+    return StructField(name, IntegerType() if kind == "int" else LongType())
+
+
+def _numbered(number: int, kind: DataType) -> StructField:
+    return StructField(f"c{number}", kind)

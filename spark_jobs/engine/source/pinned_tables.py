@@ -1,0 +1,96 @@
+"""The tables that sources read, each pinned once. Driver only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from spark_jobs.contract.request import TableName, TableSource
+from spark_jobs.contract.source_names import called
+from spark_jobs.contract.table_versions import TableVersion
+from spark_jobs.errors import JobError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from spark_jobs.spi.connector import ConnectorMetadata
+    from spark_jobs.spi.tables import TableHandle
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND: Final = timedelta(milliseconds=1)
+
+# The former states that a statement reads, by the table and how the request names them.
+FormerStates = dict[tuple[TableName, TableVersion | None], "TableHandle"]
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedTables:
+    """Tables by their name and the former state of them that is read; None: as they are.
+
+    ``former`` are the states that earlier attempts of the statement have read: all read the same.
+    """
+
+    tables: FormerStates = field(default_factory=dict)
+    former: FormerStates = field(default_factory=dict)
+
+    def table(
+        self, spark: SparkSession, metadata: ConnectorMetadata, source: TableSource
+    ) -> TableHandle:
+        """The table that ``source`` names, pinned.
+
+        Raises:
+            JobError: as ``load_table`` and ``load_version``.
+        """
+        name, at = source.table, source.at
+        if (name, at) not in self.tables:
+            if at is None:
+                self.tables[name, at] = metadata.load_table(name)
+            else:
+                self.tables[name, at] = self._former(spark, metadata, source, at)
+        return self.tables[name, at]
+
+    def _former(
+        self,
+        spark: SparkSession,
+        metadata: ConnectorMetadata,
+        source: TableSource,
+        at: TableVersion,
+    ) -> TableHandle:
+        key = source.table, at
+        if key not in self.former:
+            try:
+                millis = asked_millis(spark, at)
+                self.former[key] = metadata.load_version(source.table, at, millis)
+            except JobError as error:
+                raise error.within(called(source.name)) from error.__cause__
+        return self.former[key]
+
+
+def asked_millis(spark: SparkSession, at: TableVersion) -> int | None:
+    """The time of ``at`` in milliseconds since 1970; None: it has none.
+
+    One without a zone is a time of the session's zone.
+    """
+    moment = at.moment
+    if moment is None:
+        return None
+    if moment.tzinfo is None:
+        text = moment.isoformat(sep=" ")
+        query = f"SELECT unix_micros(CAST('{text}' AS TIMESTAMP_LTZ))"
+        ((micros,),) = spark.sql(query).collect()
+        return int(micros) // 1000
+    return (moment - _EPOCH) // _MILLISECOND
+
+
+def read_snapshots(
+    tables: Sequence[TableHandle], target: TableHandle
+) -> dict[str, tuple[int, ...]]:
+    """Which snapshots of which tables were read; the target at its base is none of them."""
+    found: dict[str, set[int]] = {}
+    for each in tables:
+        is_base = each.name == target.name and each.snapshot_id == target.snapshot_id
+        if each.snapshot_id is not None and not is_base:
+            found.setdefault(str(each.name), set()).add(each.snapshot_id)
+    return {name: tuple(sorted(ids)) for name, ids in found.items()}
