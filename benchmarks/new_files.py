@@ -26,7 +26,7 @@ from spark_jobs.engine.source.source_files import SourceFiles
 from spark_jobs.landing.files import FileVersion, LandedFile
 from spark_jobs.spi.storage import WarehouseStorage
 from tests.connectors.mark_histories import Begun, History
-from tests.connectors.test_marks import PaimonLake
+from tests.connectors.mark_lakes import PaimonLake
 
 
 def main() -> None:

@@ -7,14 +7,13 @@ model says which files are applied after each step; the mark must stand for exac
 from __future__ import annotations
 
 import random
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, cast
+from unittest.mock import patch
 
-import pyarrow as pa
 import pyarrow.fs as pafs
 import pytest
 
@@ -22,10 +21,11 @@ from spark_jobs.contract.marks import mark_name
 from spark_jobs.contract.new_files import NewFiles
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.properties import operation_properties
-from spark_jobs.contract.request import FileSource, JobRequest, Origin, TableName
+from spark_jobs.contract.request import FileSource, JobRequest, Origin
 from spark_jobs.contract.result import JobResult, Metrics
 from spark_jobs.contract.statements import MergeSpec
 from spark_jobs.engine.marks.applied_files import AppliedFiles
+from spark_jobs.engine.marks.mark_notes import MarkNotes
 from spark_jobs.engine.marks.marks import Marks, NewMark
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.source.new_files import ChosenFiles, chosen_files
@@ -38,7 +38,7 @@ from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite, Operation
-from tests.connectors.mark_kills import KilledError, killed_at
+from tests.connectors.mark_lakes import Lake
 
 SOURCE = "new"
 DAG = "dag"
@@ -46,32 +46,8 @@ _NOTHING = cast("Any", None)
 _HOUR = 3_600_000_000_000
 
 
-class Lake(ABC):
-    """A table of one kind, and how others change it."""
-
-    connector: Connector
-    name: TableName
-    root: Path
-
-    @abstractmethod
-    def rows(self, table: TableHandle, ids: Sequence[int]) -> pa.RecordBatch:
-        """New rows with these ids."""
-
-    @abstractmethod
-    def append(self, ids: Sequence[int]) -> None:
-        """Add rows as another engine does."""
-
-    @abstractmethod
-    def expire(self, kept: int) -> None:
-        """Expire all but the newest snapshots as another engine does that honours nobody."""
-
-    @abstractmethod
-    def make_anew(self) -> None:
-        """Drop the table, and make an empty one."""
-
-    @abstractmethod
-    def ids(self) -> Counter[int]:
-        """The ids in the table."""
+class KilledError(BaseException):
+    """The driver died."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -392,3 +368,25 @@ def _insert() -> Any:
     from tests.conformance.behaviour import insert, not_matched
 
     return not_matched(insert(id="s.id"))
+
+
+@contextmanager
+def killed_at(step: str, connector: Connector) -> Iterator[None]:
+    """The driver dies at this step of a publication."""
+    owner, name = {
+        "store": (AppliedFiles, "store"),
+        "note": (MarkNotes, "add"),
+        "noted": (MarkNotes, "add"),
+        "publish": (type(connector.writes), "finish_merge"),
+        "published": (type(connector.writes), "finish_merge"),
+        "settled": (Marks, "settle"),
+    }[step]
+    real = getattr(owner, name)
+
+    def dying(*arguments: Any) -> Any:
+        if step in ("noted", "published", "settled"):
+            real(*arguments)
+        raise KilledError(step)
+
+    with patch.object(owner, name, dying):
+        yield
