@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.inserts import InsertIntoSpec
 from spark_jobs.contract.sources import Source
 from spark_jobs.contract.statements import (
@@ -14,16 +15,19 @@ from spark_jobs.contract.statements import (
     UpdateSpec,
     created_table,
 )
+from spark_jobs.contract.table_name import TableName
 from spark_jobs.errors import NotSupportedError
 
 _STATEMENTS: Final = MergeSpec | InsertIntoSpec | DeleteSpec | UpdateSpec
 
 
-def require_incremental(statement: Statement, sources: Sequence[Source]) -> None:
+def require_incremental(
+    statement: Statement, sources: Sequence[Source], target: TableName | None
+) -> None:
     """Refuse incremental sources where a part of the rows does not mean what all rows mean.
 
     Raises:
-        NotSupportedError: names the source and the statement.
+        NotSupportedError: names the source, and the statement or the branch.
     """
     names = [each.name for each in sources if each.is_incremental]
     if not names:
@@ -45,4 +49,9 @@ def require_incremental(statement: Statement, sources: Sequence[Source]) -> None
         raise NotSupportedError(
             f"{first}: WHEN NOT MATCHED BY SOURCE would change all rows of earlier runs.",
             "Leave the clause out, or read all of the source: file_source.",
+        )
+    if target is not None and target.branch != MAIN_BRANCH:
+        raise NotSupportedError(
+            f"{first}: how far it was applied is not published with the branch {target.branch}.",
+            "Write to the table itself, or read all of the source: file_source.",
         )

@@ -188,7 +188,7 @@ class JobRequest:
                 f"Leave USING out, or use the connection of a catalog of {named}.",
             )
         self._check_query()
-        require_incremental(self.statement, self.sources)
+        require_incremental(self.statement, self.sources, self.target)
         if self.guards is not None:
             folded = "" if self.target is None else self.target.folded
             self.guards.require_meant(self.statement.kind, names, folded)

@@ -11,7 +11,7 @@ from spark_jobs.spi.tables import TableHandle
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_jobs.spi.connector import ArrowRows
+    from spark_jobs.spi.arrow_rows import ArrowRows
 
 # How the rows of a file changed: they came, or went; or the file itself says so of each row.
 CAME: int = 1

@@ -15,6 +15,7 @@ from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.spi.alterations import ConnectorAlterations
+from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.branches import ConnectorBranches
 from spark_jobs.spi.changes import ConnectorChanges
 from spark_jobs.spi.compaction import ConnectorCompaction
@@ -30,8 +31,6 @@ from spark_jobs.spi.writes import Fragment, InsertedKeys, MergeWrite, Repacking,
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from spark_jobs.spi.arrow_tasks import ArrowFunction
 
 
 class ConnectorMetadata(Protocol):
@@ -140,20 +139,6 @@ class ConnectorMetadata(Protocol):
         They have the target row's values, unless the UPDATE assigns others.
         """
         return ()
-
-
-@dataclass(frozen=True, slots=True)
-class ArrowRows:
-    """Rows that executors read without the JVM.
-
-    ``function`` is a picklable function for ``mapInArrow``. It turns task numbers into batches
-    whose first columns are the requested ones, in that order. ``files`` lists, for each task, the
-    ordinals of the files that it reads. No file is in two tasks, and a task yields the rows of a
-    file together and in the file's order.
-    """
-
-    function: ArrowFunction
-    files: tuple[tuple[int, ...], ...]
 
 
 class ConnectorScan(Protocol):

@@ -6,7 +6,6 @@ import fcntl
 import logging
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,7 +44,7 @@ def broken(tmp_path: Path) -> SparkEnvironment:
 
 
 @pytest.fixture(autouse=True)
-def said(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+def said(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     caplog.set_level(logging.INFO)
     return caplog
 

@@ -90,6 +90,11 @@ def test_two_such_sources_and_overwrites_are_refused_by_name() -> None:
         MergeIntoOperator(**{**GOOD, "source": new(), "when": when})
 
 
+def test_branches_are_refused_because_marks_are_not_published() -> None:
+    with pytest.raises(JobError, match="is not published with the branch audit"):
+        MergeIntoOperator(**{**GOOD, "source": new(), "target": "shop.orders$branch_audit"})
+
+
 def test_an_empty_folder_may_have_nothing_new_but_must_be_there(tmp_path: Path) -> None:
     require_files(found({**new(), "path": str(tmp_path)}), "s")
     with pytest.raises(CatalogError, match="there is no file or folder"):

@@ -7,16 +7,13 @@ model says which files are applied after each step; the mark must stand for exac
 from __future__ import annotations
 
 import random
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, cast
 from unittest.mock import patch
 
-import pyarrow as pa
 import pyarrow.fs as pafs
 import pytest
 
@@ -24,7 +21,7 @@ from spark_jobs.contract.marks import mark_name
 from spark_jobs.contract.new_files import NewFiles
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.properties import operation_properties
-from spark_jobs.contract.request import FileSource, JobRequest, Origin, TableName
+from spark_jobs.contract.request import FileSource, JobRequest, Origin
 from spark_jobs.contract.result import JobResult, Metrics
 from spark_jobs.contract.statements import MergeSpec
 from spark_jobs.engine.marks.applied_files import AppliedFiles
@@ -41,6 +38,7 @@ from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite, Operation
+from tests.connectors.mark_lakes import Lake
 
 SOURCE = "new"
 DAG = "dag"
@@ -50,34 +48,6 @@ _HOUR = 3_600_000_000_000
 
 class KilledError(BaseException):
     """The driver died."""
-
-
-class Lake(ABC):
-    """A table of one kind, and how others change it."""
-
-    connector: Connector
-    name: TableName
-    root: Path
-
-    @abstractmethod
-    def rows(self, table: TableHandle, ids: Sequence[int]) -> pa.RecordBatch:
-        """New rows with these ids."""
-
-    @abstractmethod
-    def append(self, ids: Sequence[int]) -> None:
-        """Add rows as another engine does."""
-
-    @abstractmethod
-    def expire(self, kept: int) -> None:
-        """Expire all but the newest snapshots as another engine does that honours nobody."""
-
-    @abstractmethod
-    def make_anew(self) -> None:
-        """Drop the table, and make an empty one."""
-
-    @abstractmethod
-    def ids(self) -> Counter[int]:
-        """The ids in the table."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,113 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
-from collections import Counter
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.marks import mark_text
 from spark_jobs.contract.new_files import NewFiles
-from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.engine.marks.applied_files import AppliedFiles
 from spark_jobs.errors import CommitError
 from spark_jobs.landing.files import FileVersion, LandedFile
-from spark_jobs.spi.tables import TableHandle
-from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
-from tests.connectors.mark_histories import History, KilledError, Lake, State, killed_at
-from tests.support.iceberg_changes import inserted
-from tests.support.keyed_changes import keyed_batches, new_row
-from tests.support.paimon_tables import append_with_pypaimon, create, inserts, read, snapshot_ids
+from tests.connectors.mark_histories import History, KilledError, State, killed_at
+from tests.connectors.mark_lakes import IcebergLake, PaimonLake
 from tests.support.turns import EVERYTHING
 
 KINDS = {"append": (), "key": ("id",)}
 SEEDS = range(20 if EVERYTHING else 1)
 STEPS = 60 if EVERYTHING else 20
-
-
-class PaimonLake(Lake):
-    def __init__(self, folder: Path, key: Sequence[str]) -> None:
-        self.catalog = CatalogSpec("paimon", str(folder))
-        self.connector = open_connector(self.catalog, {})
-        self.name = TableName("shop", "orders")
-        self.root, self.folder = folder, folder / "shop.db/orders/snapshot"
-        self.key, self.is_keyed = tuple(key), bool(key)
-        self.make()
-
-    def make(self) -> None:
-        options = {"bucket": "2"} if self.is_keyed else {}
-        columns = {"id": "int", "s": "string"}
-        create(self.connector, columns, (), options, self.name, self.key)
-
-    def make_anew(self) -> None:
-        shutil.rmtree(self.folder.parent)
-        self.make()
-
-    def rows(self, table: TableHandle, ids: Sequence[int]) -> pa.RecordBatch:
-        values: list[dict[str, Any]] = [{"id": each, "s": "new"} for each in ids]
-        if not self.is_keyed:
-            return inserts(table, values)
-        batches = keyed_batches(table, [new_row(each) for each in values])
-        return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
-
-    def append(self, ids: Sequence[int]) -> None:
-        table = self.connector.metadata.load_table(self.name)
-        append_with_pypaimon(table, [{"id": each, "s": "other"} for each in ids])
-
-    def expire(self, kept: int) -> None:
-        for each in snapshot_ids(self.connector, self.name)[:-kept]:
-            (self.folder / f"snapshot-{each}").unlink()
-
-    def ids(self) -> Counter[int]:
-        return Counter(row["id"] for row in read(self.connector, self.name))
-
-
-class IcebergLake(Lake):
-    def __init__(self, folder: Path) -> None:
-        self.plain, self.is_keyed = PlainCatalog(folder), False
-        self.schema = pa.schema([("id", pa.int64()), ("s", pa.string())])
-        self.root = folder
-        self.make()
-        self.connector = self.plain.open()
-        self.catalog = CatalogSpec("iceberg", str(folder), self.plain.options)
-        self.name = NAME
-
-    def make(self) -> None:
-        self.plain.create(self.schema, {"format-version": "2"}, None)
-
-    def make_anew(self) -> None:
-        self.plain.library().drop_table(("db", "t"))
-        self.make()
-
-    def rows(self, table: TableHandle, ids: Sequence[int]) -> pa.RecordBatch:
-        return inserted(self.connector, table, [{"id": each, "s": "new"} for each in ids])
-
-    def append(self, ids: Sequence[int]) -> None:
-        rows = pa.table({"id": list(ids), "s": ["other" for _ in ids]}, schema=self.schema)
-        self.plain.library().load_table(("db", "t")).append(rows)
-
-    def expire(self, kept: int) -> None:
-        table = self.plain.library().load_table(("db", "t"))
-        ids = [each.snapshot_id for each in sorted(table.snapshots(), key=_number)[:-kept]]
-        current = table.current_snapshot()
-        for each in ids:
-            if current is not None and each != current.snapshot_id:
-                table = self.plain.library().load_table(("db", "t"))
-                table.maintenance.expire_snapshots().by_id(each).commit()
-
-    def ids(self) -> Counter[int]:
-        table = self.plain.library().load_table(("db", "t"))
-        return Counter(table.scan().to_arrow()["id"].to_pylist())
-
-
-def _number(snapshot: Any) -> int:
-    return int(snapshot.sequence_number)
 
 
 @pytest.fixture(params=["append", "key", "iceberg"])

@@ -28,8 +28,8 @@ from spark_jobs.engine.write.recorder import Recording
 from spark_jobs.engine.write.task_sinks import task_sinks
 from spark_jobs.engine.write.text_check import require_text
 from spark_jobs.errors import CatalogError, ErrorCode
+from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.arrow_tasks import map_tasks
-from spark_jobs.spi.connector import ArrowRows
 
 if TYPE_CHECKING:
     from spark_jobs.spi.sinks import MergeSink, MergeSinkFactory

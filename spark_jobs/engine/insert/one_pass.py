@@ -22,8 +22,8 @@ from spark_jobs.engine.source.materialized import MaterializedSource
 from spark_jobs.engine.source.open_source import OpenSource
 from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.packing import scan_tasks
+from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.arrow_tasks import ScanTasks
-from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from spark_jobs.spi.writes import WriteLayout
 

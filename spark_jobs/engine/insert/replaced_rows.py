@@ -27,7 +27,7 @@ from spark_jobs.engine.write.expected_partitions import not_expected
 from spark_jobs.engine.write.recorder import Recording, with_old_rows
 from spark_jobs.engine.write.task_sinks import task_sinks
 from spark_jobs.spi import rows
-from spark_jobs.spi.connector import ArrowRows
+from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.writes import DerivedColumns
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, LongType, StructField, StructType
 
 from spark_jobs.engine.write.clustering import Cluster, FileSize
+from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.arrow_tasks import map_tasks
-from spark_jobs.spi.connector import ArrowRows
 
 if TYPE_CHECKING:
     from spark_jobs.spi.tables import ColumnRange, PlannedFile

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
 
 from pyarrow.fs import LocalFileSystem
 
 from spark_jobs.contract.operation_files import new_lookup_folder
-from spark_jobs.contract.result import ClauseMetrics, Metrics, PartitionMetrics, PlanReport
+from spark_jobs.contract.result import Metrics, PartitionMetrics
 from spark_jobs.contract.side_outputs import SideOutput
 from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
@@ -19,6 +18,7 @@ from spark_jobs.engine.changes.changed_rows import ChangeShape
 from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
 from spark_jobs.engine.merge.located_plan import LocatedPlan
+from spark_jobs.engine.merge.merge_reports import clause_metrics, nothing_to_do, plan_report
 from spark_jobs.engine.merge.physical_plan import physical_plan
 from spark_jobs.engine.merge.placing import placing_of
 from spark_jobs.engine.merge.plan_choice import PlanChoice, chosen_plan
@@ -46,17 +46,10 @@ from spark_jobs.engine.write.repacking import repacked
 from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.engine.write.statement_run import StatementOutcome, counted, with_publication
 from spark_jobs.errors import JobError
-from spark_jobs.spi import rows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile
 from spark_jobs.spi.writes import Fragment, MergeWrite, ReadSet, WriteLayout, whole_table
-
-_ACTIONS: Final[dict[int, Literal["insert", "update", "delete"]]] = {
-    rows.INSERT: "insert",
-    rows.UPDATE: "update",
-    rows.DELETE: "delete",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +128,10 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         changed = files.scanned if merge.changes_rows else ()
         metrics = guarding.before_writing(metrics, changed)
         if self.plan_only:
-            return StatementOutcome(None, metrics, plan=_plan(merge, processor, files, source_rows))
-        if _nothing_to_do(merge, files, source) and (self.dry_run or self.publishes_nothing):
+            return StatementOutcome(
+                None, metrics, plan=plan_report(merge, processor, files, source_rows)
+            )
+        if nothing_to_do(merge, files, source) and (self.dry_run or self.publishes_nothing):
             checks = checking.found(self.table, planned)
             metrics = guarding.before_publishing(metrics, checks)
             return StatementOutcome(None, metrics, side=checking.late)
@@ -253,7 +248,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                 counted(metrics, reports),
                 matched=result.matched if merge.has_source else 0,
                 partitions_changed=len(partitions),
-                clauses=_clauses(merge, reports),
+                clauses=clause_metrics(merge, reports),
             )
             self.progress.say(
                 f"{metrics.inserted} rows to insert, {metrics.updated} to update, "
@@ -362,43 +357,3 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         metadata = self.connector.metadata
         layouts = metadata.update_layout(self.table), metadata.insert_layout(self.table)
         return placement(self.table, *layouts)
-
-
-def _clauses(merge: AnalyzedMerge, reports: Sequence[TaskReport]) -> tuple[ClauseMetrics, ...]:
-    """The clauses of a MERGE with their rows; none of other statements."""
-    if not merge.has_source:
-        return ()
-    return tuple(
-        ClauseMetrics(
-            case.when,
-            _ACTIONS[case.operation],
-            sum(report.counts.by_clause[case.number] for report in reports),
-        )
-        for case in merge.cases
-    )
-
-
-def _plan(
-    merge: AnalyzedMerge, processor: RowChangeProcessor, files: NeededFiles, source_rows: int
-) -> PlanReport:
-    scanned = files.scanned if merge.changes_rows else ()
-    rows_scanned = sum(file.live_row_count for file in scanned)
-    rows_dropped = sum(file.live_row_count for file in files.dropped)
-    return PlanReport(
-        files_rewritten=len(scanned),
-        bytes_rewritten=sum(file.size for file in scanned),
-        files_removed=len(files.dropped),
-        inserted=source_rows if merge.has("not_matched") else 0,
-        updated=rows_scanned if processor.updated_columns else 0,
-        deleted=(rows_scanned if merge.may_delete else 0) + rows_dropped,
-    )
-
-
-def _nothing_to_do(
-    merge: AnalyzedMerge, files: NeededFiles, source: MaterializedSource | None
-) -> bool:
-    has_rows = source is None or source.row_count > 0
-    can_insert = has_rows and merge.has("not_matched")
-    can_match = has_rows and merge.has("matched")
-    can_change = bool(files.scanned) and (can_match or merge.has("not_matched_by_source"))
-    return not can_insert and not can_change and not files.dropped

@@ -33,8 +33,8 @@ from spark_jobs.engine.source.arrow_source import SPLIT_BYTES, listed
 from spark_jobs.engine.source.file_columns import folder_columns
 from spark_jobs.landing.files import FileVersion
 from spark_jobs.packing import scan_tasks
+from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.arrow_tasks import ScanTasks
-from spark_jobs.spi.connector import ArrowRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -21,7 +21,8 @@ from spark_jobs.engine.source.copied_files import CopiedFiles, copied_files
 from spark_jobs.engine.source.materialized import MaterializedSource
 from spark_jobs.engine.source.open_source import OpenSource
 from spark_jobs.engine.source.source_files import SourceFiles
-from spark_jobs.spi.connector import ArrowRows, Connector
+from spark_jobs.spi.arrow_rows import ArrowRows
+from spark_jobs.spi.connector import Connector
 from spark_jobs.spi.tables import TableHandle
 
 # More files are checked and sampled too slowly.

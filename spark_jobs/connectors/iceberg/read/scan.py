@@ -32,8 +32,8 @@ from spark_jobs.spark_reads.mapped_columns import mapped_columns
 from spark_jobs.spark_reads.marked_rows import without_marked
 from spark_jobs.spark_reads.parquet_rows import ORDINAL, POSITION, ROW_ID_TYPE, parquet_rows, row_id
 from spark_jobs.spark_reads.readable_files import is_for_spark
+from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.arrow_tasks import map_tasks
-from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.tables import PlannedFile, TableHandle

@@ -39,8 +39,8 @@ from spark_jobs.connectors.shared.read.scans import arrow_rows
 from spark_jobs.connectors.shared.table.former_states import no_history
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_formats import is_avro
+from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.changes import CAME, GONE, ChangedFile, ConnectorChanges, TableChanges
-from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 
 if TYPE_CHECKING:

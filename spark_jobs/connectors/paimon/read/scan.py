@@ -28,8 +28,8 @@ from spark_jobs.connectors.shared.read.scans import TASKS_PER_CORE, arrow_rows
 from spark_jobs.datafiles.file_formats import is_avro, is_parquet
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spark_reads.parquet_rows import ROW_ID_TYPE
+from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
-from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.tables import PlannedFile, TableHandle

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from spark_jobs.packing import scan_tasks
+from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.arrow_tasks import PartReader, ScanTasks
-from spark_jobs.spi.connector import ArrowRows
 from spark_jobs.spi.tables import PlannedFile
 
 if TYPE_CHECKING:
