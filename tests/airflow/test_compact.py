@@ -22,6 +22,7 @@ from airflow_provider_merge.operators._shared.results import result_table, xcom_
 from airflow_provider_merge.operators.compact import CompactOperator
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from spark_jobs.contract.compaction import CompactedPartition, CompactionReport, CompactSpec
+from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import Metrics
@@ -181,7 +182,7 @@ def check(operator: CompactOperator, hook: IcebergHook | None = None) -> None:
         target=TableName("shop", "orders"), table=TableName("shop", "orders"),
         statement=operator.statement(), sources=(), options=JobOptions(), dry_run=False,
         origin=SimpleNamespace(try_number=1),
-        approved=None,
+        approved=None, guards=Guards(),
     )  # fmt: skip
     found = MetadataCheck(hook or PaimonHook("paimon_default"), True)
     operator.require_valid(request, found)  # type: ignore[arg-type]
