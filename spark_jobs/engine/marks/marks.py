@@ -165,3 +165,13 @@ class Marks:
             "Look at the table's rows. Then rename the source, or the task, which begins a new "
             "mark, and set its start to what is missing.",
         )
+
+
+def begun_before(source: str, marks: Marks) -> CommitError:
+    """The error for a source that would begin at "now" again, and leave out what came between."""
+    return CommitError(
+        ErrorCode.MARK_LOST,
+        f"{source}: {marks.table.name} does not say any more how far the task has applied it: it "
+        "was rolled back to a time before the first run, or made anew.",
+        "Set start to a time, or to 'all'.",
+    )
