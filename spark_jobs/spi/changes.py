@@ -54,13 +54,13 @@ class TableChanges:
 class ConnectorChanges(Protocol):
     """Finds and reads the files that differ. Driver only."""
 
-    def require_told(self, table: TableHandle) -> None:
-        """Check that the files of such a table tell what changed.
+    def require_told(self, table: TableHandle, *, net: bool) -> None:
+        """Check that the files of such a table tell what changed; ``net`` as in ``changes``.
 
         Raises:
             NotSupportedError: they do not; gives the reason.
         """
-        del table
+        del table, net
 
     def require_start(self, table: TableHandle) -> None:
         """Check that all changes behind the pinned snapshot, and no other, will be told later.

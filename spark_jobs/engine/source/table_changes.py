@@ -145,7 +145,7 @@ class _Choice:
     def _table(self) -> TableHandle:
         table = self.connector.metadata.load_table(self.source.table)
         refuse_taken_names(table)
-        self.changes.require_told(table)
+        self.changes.require_told(table, net=_range(self.source).net)
         return table
 
     def _first(self, table: TableHandle) -> ChosenChanges:
