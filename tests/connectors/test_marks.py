@@ -85,6 +85,20 @@ def test_a_mark_of_a_snapshot_that_was_left_does_not_count(history: History) -> 
     assert history.state.of("a") == {0, 1, 2}
 
 
+@pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
+def test_a_mark_that_another_engine_left_does_not_count(history: History) -> None:
+    before, table = history.state, history.lake.plain.library().load_table(("db", "t"))
+    first = table.current_snapshot().snapshot_id
+    history.apply("a")
+    table.refresh().manage_snapshots().set_current_snapshot(first).commit()
+    history.state = before
+    history.others_append()
+    table.refresh().maintenance.expire_snapshots().by_id(first).commit()
+    history.require_right()
+    assert history.apply("a") is not None
+    assert history.state.of("a") == {0, 1, 2}
+
+
 @pytest.mark.parametrize("lake", ["append"], indirect=True)
 @pytest.mark.parametrize("damage", ["gone", "other content"])
 def test_parts_that_are_gone_or_damaged_are_an_error(history: History, damage: str) -> None:

@@ -74,7 +74,10 @@ class Marks:
         if found is not None or oldest is None or oldest.is_first:
             return found
         noted = self._notes(name, history.identity).read()
-        return self._before(oldest, noted.without(lambda each: each.operation in undone))
+        counting = noted.without(
+            lambda each: each.operation in undone or each.snapshot_id in history.left
+        )
+        return self._before(oldest, counting)
 
     def has_begun(self, name: str) -> bool:
         """Whether the table, or an earlier one of its name, once had the mark.
