@@ -88,6 +88,7 @@ class ConnectorChanges(Protocol):
 
         Then, of ``rows``: the row id, whose field ``file`` is the index in ``files``. Of a
         ``changelog``: that index (int), the kind of change (0 insert, 1 before and 2 after an
-        update, 3 delete) and a number that orders the changes of a key (bigint).
+        update, 3 delete) and a number that orders the changes of a key in a file (bigint). Files of
+        a changelog are in the order of their changes.
         """
         ...

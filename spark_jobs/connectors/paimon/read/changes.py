@@ -99,7 +99,7 @@ class _Step:
 
     @property
     def unmarks_rows(self) -> bool:
-        """Whether a vector of a file marks fewer rows than before: an undo has brought some back."""
+        """Whether a vector of a file marks fewer rows than before: an undo brought some back."""
         removed = {each.file.file_name for each in self.entries if each.kind != ADD}
         old, new = self.before.vectors, self.after.vectors
         return any(
