@@ -152,7 +152,7 @@ class _Reading:
     def logged(self, *, net: bool) -> DataFrame:
         """The records of changelog files; ``net``: the last one of each key.
 
-        Paimon's compactions give no numbers to the records that they write. Each has files of its
+        A compaction may give no numbers to the records that it writes. Each has files of its
         own, which a snapshot lists in their order, and one change of a key.
         """
         files = self.changes.files
