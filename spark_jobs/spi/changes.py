@@ -54,13 +54,13 @@ class TableChanges:
 class ConnectorChanges(Protocol):
     """Finds and reads the files that differ. Driver only."""
 
-    def require_told(self, table: TableHandle) -> None:
-        """Check that the files of such a table tell what changed.
+    def require_told(self, table: TableHandle, *, net: bool) -> None:
+        """Check that the files of such a table tell what changed; ``net`` as in ``changes``.
 
         Raises:
             NotSupportedError: they do not; gives the reason.
         """
-        del table
+        del table, net
 
     def require_start(self, table: TableHandle) -> None:
         """Check that all changes behind the pinned snapshot, and no other, will be told later.
@@ -88,6 +88,7 @@ class ConnectorChanges(Protocol):
 
         Then, of ``rows``: the row id, whose field ``file`` is the index in ``files``. Of a
         ``changelog``: that index (int), the kind of change (0 insert, 1 before and 2 after an
-        update, 3 delete) and a number that orders the changes of a key (bigint).
+        update, 3 delete) and a number that orders the changes of a key in a file (bigint). Files of
+        a changelog are in the order of their changes.
         """
         ...

@@ -27,7 +27,10 @@ class TableHistory:
     """The snapshots that lead to a pinned one, newest first, as far as they have not expired.
 
     ``identity`` is what tells the table, and its branch, from one made later under its name.
+    ``left`` are snapshots that have not expired, and do not lead to the pinned one: the table was
+    rolled back, or replaced.
     """
 
     identity: str
     entries: Iterable[HistoryEntry]
+    left: frozenset[int] = frozenset()

@@ -213,7 +213,7 @@ class History:
         snapshot_id = self.random.choice(known)
         from spark_jobs.contract.maintenance import RollbackSpec
 
-        self._done(RollbackSpec(snapshot_id, force=True))
+        self.done(RollbackSpec(snapshot_id, force=True))
         self.state = self.states[snapshot_id]
 
     def undoes(self) -> None:
@@ -244,7 +244,7 @@ class History:
         """Undo a run; the operation of the undo, None: it was refused."""
         from spark_jobs.contract.undo import UndoRunSpec
 
-        result = self._done(UndoRunSpec(DAG, run_id, (str(self.lake.name),), "skip"))
+        result = self.done(UndoRunSpec(DAG, run_id, (str(self.lake.name),), "skip"))
         assert result.undo is not None
         return result.operation_id if result.undo.tables[0].outcome == "undone" else None
 
@@ -339,7 +339,7 @@ class History:
         self.state = state
         self.states[self._table().snapshot_id] = state
 
-    def _done(self, statement: Any) -> JobResult:
+    def done(self, statement: Any) -> JobResult:
         operation_id = self._operation()
         origin = Origin(DAG, f"care-{operation_id}", "care")
         request = JobRequest(operation_id, self.lake.name, self.catalog, statement, origin=origin)

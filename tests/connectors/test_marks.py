@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.contract.maintenance import SetCurrentSnapshotSpec
 from spark_jobs.contract.marks import mark_text
 from spark_jobs.contract.new_files import NewFiles
 from spark_jobs.engine.marks.applied_files import AppliedFiles
@@ -66,6 +67,36 @@ def test_a_killed_publication_that_nobody_can_see_any_more_is_said(history: Hist
     history.lake.expire(1)
     with pytest.raises(CommitError, match=r"MARK_LOST.*whether operation lost moved it"):
         history.begin("a", "next")
+
+
+@pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
+def test_a_mark_of_a_snapshot_that_was_left_does_not_count(history: History) -> None:
+    connector, before = history.lake.connector, history.state
+    table = connector.metadata.load_table(history.lake.name)
+    history.apply("a")
+    assert table.snapshot_id is not None
+    history.done(SetCurrentSnapshotSpec(table.snapshot_id, force=True))
+    history.state = before
+    history.require_right()
+    history.others_append()
+    history.lake.expire(1)
+    history.require_right()
+    assert history.apply("a") is not None
+    assert history.state.of("a") == {0, 1, 2}
+
+
+@pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
+def test_a_mark_that_another_engine_left_does_not_count(history: History) -> None:
+    before, table = history.state, history.lake.plain.library().load_table(("db", "t"))
+    first = table.current_snapshot().snapshot_id
+    history.apply("a")
+    table.refresh().manage_snapshots().set_current_snapshot(first).commit()
+    history.state = before
+    history.others_append()
+    table.refresh().maintenance.expire_snapshots().by_id(first).commit()
+    history.require_right()
+    assert history.apply("a") is not None
+    assert history.state.of("a") == {0, 1, 2}
 
 
 @pytest.mark.parametrize("lake", ["append"], indirect=True)

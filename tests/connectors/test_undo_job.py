@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -41,10 +42,16 @@ def connector(catalog: CatalogSpec) -> Connector:
 
 
 def write(
-    connector: Connector, name: TableName, operation_id: str, run_id: str, rows: dict[int, Any]
+    connector: Connector,
+    name: TableName,
+    operation_id: str,
+    run_id: str,
+    rows: dict[int, Any],
+    marks: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     source = [{"id": id_, "s": s} for id_, s in rows.items()]
-    told = {"operation_id": operation_id, "properties": of_run(run_id, operation_id)}
+    properties = {**of_run(run_id, operation_id), **marks}
+    told: dict[str, Any] = {"operation_id": operation_id, "properties": properties}
     merge_rows(connector, name, ["id"], source, ["s"], lambda row: row["s"] is None, **told)
 
 
@@ -190,3 +197,24 @@ def test_what_others_change_meanwhile_is_told_with_what_is_done(
     assert ids(connector) == {**AFTER, "three": [1, 2]}
     again = outcomes(done(undo(catalog, "s", on_refused="skip")))
     assert again == {"shop.one": "undone", "shop.two": "refused", "shop.three": "unchanged"}
+
+
+def test_a_mark_that_is_moved_behind_the_plan_is_in_the_way(
+    catalog: CatalogSpec, connector: Connector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from spark_jobs.connectors.paimon.maintenance import undo as module
+
+    mark, real = {"merge.mark.m": "{}"}, module.PaimonUndo.undone
+    write(connector, NAMES[0], "r-more", "r", {7: "m"}, mark)
+
+    def undone(self: Any, name: TableName, undoing: Any) -> Any:
+        if name == NAMES[0]:
+            write(connector, name, "x", "later", {8: "m"}, mark)
+        return real(self, name, undoing)
+
+    monkeypatch.setattr(module.PaimonUndo, "undone", undone)
+
+    result = done(undo(catalog, on_refused="skip"))
+
+    assert outcomes(result)["shop.one"] == "refused"
+    assert ids(connector)["one"] == [2, 3, 7, 8]

@@ -14,13 +14,14 @@ from spark_jobs.contract.maintenance import (
     MaintenanceStatement,
     RemoveOrphanFilesSpec,
     RollbackSpec,
+    SetCurrentSnapshotSpec,
 )
 from spark_jobs.contract.progress_note import catalog_mark
 from spark_jobs.contract.result import JobResult, Metrics, Status
 from spark_jobs.engine.job.branch_changes import changed_branches
 from spark_jobs.engine.job.noted_job import NotedJob
 from spark_jobs.engine.job.settled_folders import settled_folders
-from spark_jobs.engine.marks.undone_marks import forget_later
+from spark_jobs.engine.marks.undone_marks import forget_left
 from spark_jobs.engine.runtime.leftovers import leftovers_of
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import NotSupportedError
@@ -53,7 +54,10 @@ class MaintenanceJob(NotedJob):
 
     def _report(self) -> MaintenanceReport:
         if isinstance(self.request.statement, BranchStatement):
-            return changed_branches(self.request, self.connector, self.fence, self.note)
+            report = changed_branches(self.request, self.connector, self.fence, self.note)
+            if isinstance(self.request.statement, SetCurrentSnapshotSpec):
+                self._forget_marks()
+            return report
         maintenance = self.connector.maintenance
         target, dry_run = self.request.table, self.request.dry_run
         if maintenance is None:
@@ -84,9 +88,14 @@ class MaintenanceJob(NotedJob):
                 report = maintenance.roll_back(
                     target, spec, dag_id=dag_id, dry_run=dry_run, note=self.note
                 )
-                if not dry_run:
-                    forget_later(self.connector, self.connector.metadata.load_table(target))
+                self._forget_marks()
                 return report
+
+    def _forget_marks(self) -> None:
+        """Forget the marks of snapshots that are not in the table's history any more."""
+        if not self.request.dry_run:
+            table = self.connector.metadata.load_table(self.request.table)
+            forget_left(self.connector, table)
 
     def _without_leftovers(
         self, spec: RemoveOrphanFilesSpec, report: MaintenanceReport

@@ -46,9 +46,13 @@ class UndoJob(RequestJob):
         spec = cast("UndoRunSpec", self.request.statement)
         properties = operation_properties(self.request, None)
         approval = UndoApproval.of(self.request)
-        undoing = Undoing(
-            spec.dag_id, spec.run_id, properties, fence.require_none, approval.require
-        )
+
+        def require(table: TableUndo) -> None:
+            approval.require(table)
+            if table.outcome == "planned":
+                self._require_newest_marks(TableName.parse(table.table), spec)
+
+        undoing = Undoing(spec.dag_id, spec.run_id, properties, fence.require_none, require)
         with self.progress.phase("plan"):
             plans = [self._planned(TableName.parse(each), undoing) for each in spec.tables]
         plans.sort(key=_newest, reverse=True)
@@ -100,13 +104,17 @@ class UndoJob(RequestJob):
                 earlier = self._undo.earlier(name, undoing)
                 if earlier is not None:
                     return earlier
-            table = self.connector.metadata.load_table(name)
-            require_newest_marks(self.connector, table, undoing.dag_id, undoing.run_id)
+            self._require_newest_marks(name, cast("UndoRunSpec", self.request.statement))
             return self._undo.planned(name, undoing)
         except JobError as error:
             if error.code not in _REFUSALS:
                 raise
             return _refused(str(name), error)
+
+    def _require_newest_marks(self, name: TableName, spec: UndoRunSpec) -> None:
+        """Check the newest state of a table, as a commit since the plan may have moved a mark."""
+        table = self.connector.metadata.load_table(name)
+        require_newest_marks(self.connector, table, spec.dag_id, spec.run_id)
 
     @property
     def _undo(self) -> ConnectorUndo:

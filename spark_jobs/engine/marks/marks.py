@@ -17,7 +17,7 @@ from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.contract.undone import undone_operations
 from spark_jobs.engine.marks.mark_notes import MarkNotes, Noted, NotedMark
 from spark_jobs.errors import CommitError, ErrorCode, InternalError
-from spark_jobs.spi.marks import HistoryEntry
+from spark_jobs.spi.marks import HistoryEntry, TableHistory
 from spark_jobs.spi.tables import TableHandle
 
 if TYPE_CHECKING:
@@ -45,14 +45,13 @@ class NewMark:
 class FoundMark:
     """A mark of the target: ``document`` as ``operation_id`` recorded it in ``snapshot_id``.
 
-    ``order`` is that of the snapshot. ``is_in_history``: it has not expired.
+    ``order`` is that of the snapshot, which may have expired.
     """
 
     document: Mapping[str, Any]
     snapshot_id: int | None
     order: int
     operation_id: str
-    is_in_history: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +70,14 @@ class Marks:
             NotSupportedError: the connector keeps no marks.
         """
         history = self.connector.writes.history(self.table)
-        oldest: HistoryEntry | None = None
-        undone: set[str] = set()
-        for each in history.entries:
-            oldest = each
-            undone |= undone_operations(each.properties) if each.counts else set()
-            mark = recorded_mark(each.properties, name) if each.counts else None
-            if mark is not None:
-                maker = each.properties.get(OPERATION_ID, "")
-                return FoundMark(mark, each.snapshot_id, each.order, maker)
-        if oldest is None or oldest.is_first:
-            return None
+        found, oldest, undone = _recorded(history, name)
+        if found is not None or oldest is None or oldest.is_first:
+            return found
         noted = self._notes(name, history.identity).read()
-        return self._before(oldest, noted.without(lambda each: each.operation in undone))
+        counting = noted.without(
+            lambda each: each.operation in undone or each.snapshot_id in history.left
+        )
+        return self._before(oldest, counting)
 
     def has_begun(self, name: str) -> bool:
         """Whether the table, or an earlier one of its name, once had the mark.
@@ -119,15 +113,15 @@ class Marks:
         """Note under which snapshot the newest mark is, if it is in the history.
 
         Raises:
-            JobError: as ``newest``.
+            JobError: as ``newest``, except for MARK_LOST.
             OSError: the storage refused.
         """
-        found = self.newest(name)
-        if found is not None and found.snapshot_id is not None and found.is_in_history:
-            identity = self.connector.writes.history(self.table).identity
+        history = self.connector.writes.history(self.table)
+        found, _, _ = _recorded(history, name)
+        if found is not None and found.snapshot_id is not None:
             at = found.snapshot_id, found.order
             known = NotedMark(found.operation_id, found.document, found.order, *at)
-            self._notes(name, identity).know(known)
+            self._notes(name, history.identity).know(known)
 
     def forget(self, mark: NewMark, operation_id: str) -> None:
         """Forget a mark that was certainly not published; raises as ``settle``."""
@@ -152,7 +146,7 @@ class Marks:
                 raise self._lost(oldest, f"whether operation {each.operation} moved it")
             if each.order < oldest.order:
                 found = each.mark, each.snapshot_id, each.order, each.operation
-                return FoundMark(*found, is_in_history=False)
+                return FoundMark(*found)
         if noted.is_cut:
             raise self._lost(oldest, "which one it had before it was rolled back")
         return None
@@ -165,3 +159,29 @@ class Marks:
             "Look at the table's rows. Then rename the source, or the task, which begins a new "
             "mark, and set its start to what is missing.",
         )
+
+
+def _recorded(
+    history: TableHistory, name: str
+) -> tuple[FoundMark | None, HistoryEntry | None, set[str]]:
+    """The newest mark in a history, the oldest snapshot that was looked at, what was taken back."""
+    oldest: HistoryEntry | None = None
+    undone: set[str] = set()
+    for each in history.entries:
+        oldest = each
+        undone |= undone_operations(each.properties) if each.counts else set()
+        mark = recorded_mark(each.properties, name) if each.counts else None
+        if mark is not None:
+            maker = each.properties.get(OPERATION_ID, "")
+            return FoundMark(mark, each.snapshot_id, each.order, maker), oldest, undone
+    return None, oldest, undone
+
+
+def begun_before(source: str, marks: Marks) -> CommitError:
+    """The error for a source that would begin at "now" again, and leave out what came between."""
+    return CommitError(
+        ErrorCode.MARK_LOST,
+        f"{source}: {marks.table.name} does not say any more how far the task has applied it: it "
+        "was rolled back to a time before the first run, or made anew.",
+        "Set start to a time, or to 'all'.",
+    )

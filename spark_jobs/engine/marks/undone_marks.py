@@ -66,15 +66,22 @@ def forget_undone(connector: Connector, table: TableHandle, operation_id: str) -
         Marks(connector, table).settle(notes.name)
 
 
-def forget_later(connector: Connector, table: TableHandle) -> None:
-    """Forget the marks of snapshots after the one that ``table`` was rolled back to.
+def forget_left(connector: Connector, table: TableHandle) -> None:
+    """Forget the marks of snapshots that ``table``, which was moved to another one, has left.
 
     Raises: as ``forget_undone``.
     """
     history = connector.writes.history(table)
-    newest = next((each.order for each in history.entries), 0)
+    orders = {each.snapshot_id: each.order for each in history.entries}
+    oldest = min(orders.values(), default=0)
     for notes in all_notes(connector.storage, str(table.name), history.identity):
-        notes.remove(lambda each: each.order is not None and each.order > newest)
+        notes.remove(
+            lambda each: (
+                each.order is not None and each.order > oldest and each.snapshot_id not in orders
+            )
+        )
+        # Where it was moved forth, or back to where it was, that is the newest mark.
+        Marks(connector, table).settle(notes.name)
 
 
 def _marks(properties: Mapping[str, str]) -> list[str]:

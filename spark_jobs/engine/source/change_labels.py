@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from spark_jobs.spi.arrow_tasks import ArrowFunction
 
 SIGN: Final = "__change_sign"
+FILE: Final = "__change_file"
 ORDER: Final = "__change_order"
 
 
@@ -23,7 +24,8 @@ class ChangeLabels:
     """An ``ArrowFunction`` that says of each row of ``function`` what became of it. Picklable.
 
     In place of what follows the first ``columns``: the sign of the row's file (of a changelog, the
-    kind of the record), the snapshot, and a number that orders the records of a key, or 0.
+    kind of the record), the snapshot, the file, and a number that orders the records of a key in
+    their file, or 0.
     """
 
     function: ArrowFunction
@@ -42,7 +44,7 @@ class ChangeLabels:
                 files = more[0].field(0).to_numpy()
                 signs = pa.array(self.signs[files])
                 order = pa.array(np.zeros(batch.num_rows, np.int64))
-            told = [signs, pa.array(self.snapshots[files]), order]
+            told = [signs, pa.array(self.snapshots[files]), pa.array(files, pa.int32()), order]
             arrays = [*batch.columns[: self.columns], *told]
-            names = [*batch.schema.names[: self.columns], SIGN, SNAPSHOT_ID, ORDER]
+            names = [*batch.schema.names[: self.columns], SIGN, SNAPSHOT_ID, FILE, ORDER]
             yield pa.RecordBatch.from_arrays(arrays, names)

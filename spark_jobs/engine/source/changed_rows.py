@@ -27,7 +27,7 @@ from spark_jobs.contract.change_ranges import (
     UPDATE_BEFORE,
 )
 from spark_jobs.contract.identifiers import quote
-from spark_jobs.engine.source.change_labels import ORDER, SIGN, ChangeLabels
+from spark_jobs.engine.source.change_labels import FILE, ORDER, SIGN, ChangeLabels
 from spark_jobs.engine.source.same_values import same_value
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.arrow_tasks import map_tasks
@@ -150,12 +150,17 @@ class _Reading:
         return self._typed(left, net=net)
 
     def logged(self, *, net: bool) -> DataFrame:
-        """The records of changelog files; ``net``: the last one of each key."""
+        """The records of changelog files; ``net``: the last one of each key.
+
+        A compaction may give no numbers to the records that it writes. Each has files of its
+        own, which a snapshot lists in their order, and one change of a key.
+        """
         files = self.changes.files
         rows = self._rows(files)
         if net:
             newest_first = (
                 F.desc(SNAPSHOT_ID),
+                F.desc(FILE),
                 F.desc(ORDER),
                 F.desc(F.col(SIGN) != _KINDS.index(UPDATE_BEFORE)),
             )
@@ -196,9 +201,11 @@ class _Reading:
             is_log=self.changes.kind == "changelog",
         )
         fields = [_numbered(n, each.dataType) for n, each in enumerate(self.columns)]
-        fields += [_field(SIGN, "int"), _field(SNAPSHOT_ID, "bigint"), _field(ORDER, "bigint")]
+        fields += [_field(SIGN, "int"), _field(SNAPSHOT_ID, "bigint")]
+        fields += [_field(FILE, "int"), _field(ORDER, "bigint")]
         found = map_tasks(self.spark, len(read.files), labels, StructType(fields))
-        return found.toDF(*(each.name for each in self.columns), SIGN, SNAPSHOT_ID, ORDER)
+        told = SIGN, SNAPSHOT_ID, FILE, ORDER
+        return found.toDF(*(each.name for each in self.columns), *told)
 
 
 def _field(name: str, kind: str) -> StructField:

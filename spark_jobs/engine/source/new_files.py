@@ -10,10 +10,10 @@ from spark_jobs.contract.new_files import ALL, NOW, NewFiles
 from spark_jobs.contract.result import SourceMetrics
 from spark_jobs.contract.source_names import placed_source
 from spark_jobs.engine.marks.applied_files import AppliedFiles
-from spark_jobs.engine.marks.marks import Marks, NewMark
+from spark_jobs.engine.marks.marks import Marks, NewMark, begun_before
 from spark_jobs.engine.source.open_source import listed_source
 from spark_jobs.engine.source.source_files import SourceFiles
-from spark_jobs.errors import CatalogError, CommitError, ErrorCode, NotSupportedError
+from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,12 +101,7 @@ def chosen_files(listed: SourceFiles, new_files: NewFiles, marks: Marks, name: s
 def _require_start(listed: SourceFiles, new_files: NewFiles, marks: Marks, name: str) -> None:
     """Refuse to begin at "now" for a second time: what landed in between would be left out."""
     if new_files.start == NOW and marks.has_begun(name):
-        raise CommitError(
-            ErrorCode.MARK_LOST,
-            f"{placed_source(listed.source)}: {marks.table.name} does not say any more how far the "
-            "task has applied it: it was rolled back to a time before the first run, or made anew.",
-            "Set start to a time, or to 'all'.",
-        )
+        raise begun_before(placed_source(listed.source), marks)
 
 
 def _mark(applied: AppliedFiles, name: str, marks: Marks) -> NewMark:

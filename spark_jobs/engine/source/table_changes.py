@@ -10,7 +10,7 @@ from spark_jobs.contract import codec
 from spark_jobs.contract.change_ranges import ALL, NOW, ChangeRange
 from spark_jobs.contract.result import SourceMetrics
 from spark_jobs.contract.source_names import called, placed_source
-from spark_jobs.engine.marks.marks import FoundMark, Marks, NewMark
+from spark_jobs.engine.marks.marks import FoundMark, Marks, NewMark, begun_before
 from spark_jobs.engine.source.changed_rows import all_rows, changed_rows, refuse_taken_names
 from spark_jobs.engine.source.pinned_tables import asked_millis
 from spark_jobs.engine.source.table_digests import snapshot_digest
@@ -76,7 +76,7 @@ def chosen_changes(
 
     Raises:
         CatalogError: SNAPSHOT_NOT_FOUND, TAG_NOT_FOUND: a gap, or no such start.
-        CommitError: MARK_LOST.
+        CommitError: MARK_LOST: it is not known, or "now" would leave changes out.
         NotSupportedError: the changes of such a table cannot be told; gives the reason.
         RequestError: REQUEST_INVALID: the mark is not one of changes.
     """
@@ -126,6 +126,8 @@ class _Choice:
                 "Read the changes of another table.",
             )
         found = marks.newest(self.name)
+        if found is None and _range(self.source).start == NOW and marks.has_begun(self.name):
+            raise begun_before(placed_source(self.source), marks)
         chosen = self._first(table) if found is None else self._next(table, found)
         snapshot = table.snapshot_id or 0
         document = {
@@ -143,7 +145,7 @@ class _Choice:
     def _table(self) -> TableHandle:
         table = self.connector.metadata.load_table(self.source.table)
         refuse_taken_names(table)
-        self.changes.require_told(table)
+        self.changes.require_told(table, net=_range(self.source).net)
         return table
 
     def _first(self, table: TableHandle) -> ChosenChanges:
@@ -168,13 +170,13 @@ class _Choice:
             is_gap = error.code is ErrorCode.SNAPSHOT_NOT_FOUND
             if not is_gap or _range(self.source).on_gap == "fail":
                 raise
-        self.changes.require_start(table)
-        return ChosenChanges(self.source, table, 0, None, table.snapshot_id is None)
+        return self._read(table, 0)
 
     def _read(self, table: TableHandle, since: int) -> ChosenChanges:
         if since == (table.snapshot_id or 0):
             return ChosenChanges(self.source, table, since, None, is_empty=True)
         if since == 0:
+            self.changes.require_start(table)
             return ChosenChanges(self.source, table, 0, None)
         net = _range(self.source).net
         return ChosenChanges(self.source, table, since, self.changes.changes(table, since, net=net))

@@ -37,11 +37,11 @@ def catalog(tmp_path: Path) -> PlainCatalog:
     return made(tmp_path, 2)
 
 
-def stage(catalog: PlainCatalog, id_: int, wap_id: str | None = None) -> int:
+def stage(catalog: PlainCatalog, id_: int, wap_id: str | None = None, **told: str) -> int:
     """A snapshot on the head, and on no branch."""
     head = table(catalog).current_snapshot().snapshot_id
     table(catalog).manage_snapshots().create_branch(head, "staging").commit()
-    properties = {} if wap_id is None else {"wap.id": wap_id}
+    properties = told if wap_id is None else {"wap.id": wap_id, **told}
     rows = pa.table({"id": [id_]}, schema=SCHEMA)
     table(catalog).append(rows, branch="staging", snapshot_properties=properties)
     staged: int = references(catalog)["staging"][1]
@@ -122,6 +122,7 @@ def test_one_without_a_wap_id_is_replayed_once(catalog: PlainCatalog, connector:
 def test_what_does_not_fit_is_refused(catalog: PlainCatalog, connector: Connector) -> None:
     stage(catalog, 7, "twice")
     stage(catalog, 8, "twice")
+    marked = stage(catalog, 9, **{"merge.mark.m": "{}"})
     head = newest(catalog).snapshot_id
     table(catalog).manage_snapshots().create_branch(head, "staging").commit()
     table(catalog).delete("id = 0", branch="staging")
@@ -133,6 +134,7 @@ def test_what_does_not_fit_is_refused(catalog: PlainCatalog, connector: Connecto
         ({"snapshot_id": 77}, ErrorCode.SNAPSHOT_NOT_FOUND, "does not have a snapshot 77"),
         ({"wap_id": "lost"}, ErrorCode.SNAPSHOT_NOT_FOUND, "of the wap.id lost"),
         ({"wap_id": "twice"}, ErrorCode.REQUEST_INVALID, "have the wap.id twice"),
+        ({"snapshot_id": marked}, ErrorCode.BRANCHES_DIVERGED, "it moved the mark of a source"),
         ({"snapshot_id": deleted}, ErrorCode.BRANCHES_DIVERGED, "it is neither an append nor"),
     ):
         code, text = refusal(lambda spec=spec: pick(connector, **spec))

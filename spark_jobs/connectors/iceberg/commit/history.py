@@ -15,7 +15,9 @@ _FIRST_NUMBER = 1
 
 def history(table: PinnedTable) -> TableHistory:
     """The history of a branch, from its pinned snapshot backwards."""
-    return TableHistory(f"{table.metadata.table_uuid}", _entries(table))
+    own = {each.snapshot_id for each in ancestors(table)}
+    left = frozenset(each.snapshot_id for each in table.metadata.snapshots) - own
+    return TableHistory(f"{table.metadata.table_uuid}", _entries(table), left)
 
 
 def _entries(table: PinnedTable) -> Iterator[HistoryEntry]:

@@ -27,6 +27,7 @@ from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, ancestors, pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication, until_committed
 from spark_jobs.contract.maintenance import CherryPickSpec, MaintenanceReport
+from spark_jobs.contract.marks import PREFIX as MARK_PREFIX
 from spark_jobs.contract.properties import BASE_SNAPSHOT_ID, OPERATION_ID, REQUEST_DIGEST
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, CommitError, ErrorCode, JobError, RequestError
@@ -170,6 +171,11 @@ def _replayed(table: PinnedTable, staged: Any, kind: _Kind) -> Changes:
             raise _published(table, staged, f"it is in the history of {table.branch}")
         if summary_of(each).get(SOURCE) == str(staged.snapshot_id):
             raise _published(table, staged, f"it became snapshot {each.snapshot_id}")
+    if any(name.startswith(MARK_PREFIX) for name in summary_of(staged)):
+        # Without the mark, what it applied would be applied again.
+        raise _diverged(
+            table, staged, "it moved the mark of a source, which only a run of its task can move"
+        )
     if not kind.is_replayed:
         operation = summary_of(staged).get("operation")
         raise _diverged(

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import pyarrow as pa
 
 from spark_jobs.arrow_types import arrow_type
+from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation
 from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionReader
@@ -31,12 +32,19 @@ from spark_jobs.connectors.paimon.read.scan import (
     require_avro_reader,
     spark_types,
 )
-from spark_jobs.connectors.paimon.table.changes_refusals import refuse_start, refuse_untold
+from spark_jobs.connectors.paimon.table.changes_refusals import (
+    refuse_start,
+    refuse_untold,
+    untold_snapshot,
+)
 from spark_jobs.connectors.paimon.table.file_refusals import refuse_file, refuse_indexes
 from spark_jobs.connectors.paimon.table.stored_files import StoredFiles
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.read.scans import arrow_rows
 from spark_jobs.connectors.shared.table.former_states import no_history
+from spark_jobs.contract.inserts import InsertIntoSpec
+from spark_jobs.contract.properties import STATEMENT
+from spark_jobs.contract.statements import RowStatement
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_formats import is_avro
 from spark_jobs.spi.arrow_rows import ArrowRows
@@ -46,6 +54,10 @@ from spark_jobs.spi.tables import PlannedFile, TableHandle
 if TYPE_CHECKING:
     import pyarrow.fs as pafs
     from pyspark.sql import SparkSession
+
+
+# This project's statements that tell what they change; there may be nothing to tell.
+_TELLING: Final = frozenset(each.kind for each in (*get_args(RowStatement), InsertIntoSpec))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +98,16 @@ class _Step:
         return is_compaction and self.marked <= removed
 
     @property
+    def unmarks_rows(self) -> bool:
+        """Whether a vector of a file marks fewer rows than before: an undo brought some back."""
+        removed = {each.file.file_name for each in self.entries if each.kind != ADD}
+        old, new = self.before.vectors, self.after.vectors
+        return any(
+            name not in removed and (name not in new or new[name].cardinality < was.cardinality)
+            for name, was in old.items()
+        )
+
+    @property
     def marked(self) -> frozenset[str]:
         """The names of the files whose vectors differ."""
         old, new = self.before.vectors, self.after.vectors
@@ -108,7 +130,7 @@ class PaimonChanges(ConnectorChanges):
                 a file cannot be read correctly here.
         """
         pinned = pinned_table(table)
-        refuse_untold(table.name, pinned)
+        refuse_untold(table.name, pinned, net=net)
         refuse_indexes(pinned, table.name)
         if pinned.keyed is None:
             steps = list(_steps(table, pinned, since))
@@ -119,13 +141,15 @@ class PaimonChanges(ConnectorChanges):
         files = tuple(_changelog(table, pinned, since))
         return TableChanges(table, files, "changelog", tuple(pinned.schema.primary_keys))
 
-    def require_told(self, table: TableHandle) -> None:
+    def require_told(self, table: TableHandle, *, net: bool) -> None:
         """Refuse tables with a primary key without a changelog, and those with data evolution.
+
+        And, of the ``net`` changes, those of changelogs whose last record of a key is not its row.
 
         Raises:
             NotSupportedError: gives the reason.
         """
-        refuse_untold(table.name, pinned_table(table))
+        refuse_untold(table.name, pinned_table(table), net=net)
 
     def require_start(self, table: TableHandle) -> None:
         """Refuse to begin at a snapshot whose changes a later changelog tells again.
@@ -193,9 +217,15 @@ def _steps(table: TableHandle, pinned: PinnedTable, since: int) -> Iterator[_Ste
 
 
 def _joined(steps: Sequence[_Step], *, net: bool) -> Sequence[_Step]:
-    """The steps that change rows; as one, if that is enough, and no compaction is between."""
+    """The steps that change rows; as one, if that is enough.
+
+    That is not so with a compaction between. Nor if a vector has shrunk: one that has grown again
+    since then may be as long, and mark other rows.
+    """
     changing = [each for each in steps if not each.keeps_rows]
     if not net or len(changing) < 2 or len(changing) < len(steps):
+        return changing
+    if any(each.unmarks_rows for each in steps):
         return changing
     entries = [entry for each in steps for entry in each.entries]
     return [_Step(steps[0].before, steps[-1].after, entries)]
@@ -239,10 +269,12 @@ def _changelog(table: TableHandle, pinned: PinnedTable, since: int) -> Iterator[
     """The changelog files of the snapshots behind ``since``.
 
     Raises:
-        CatalogError: SNAPSHOT_NOT_FOUND: one has expired.
+        CatalogError: SNAPSHOT_NOT_FOUND: one has expired, or changed rows without a changelog.
     """
     for snapshot in _snapshots(table, pinned, since)[1:]:
         if snapshot.changelog_manifest_list is None:
+            if _changes_untold(pinned, snapshot):
+                raise untold_snapshot(table.name, snapshot.id)
             continue
         listed = manifest_files.listed_changelog(pinned.table, snapshot)
         if listed is None:
@@ -254,6 +286,22 @@ def _changelog(table: TableHandle, pinned: PinnedTable, since: int) -> Iterator[
         ]
         for path, entry in _files(pinned, snapshot).located(entries):
             yield _changed(snapshot, CAME, _Rows(path, entry))
+
+
+def _changes_untold(pinned: PinnedTable, snapshot: Any) -> bool:
+    """Whether a snapshot without a changelog changes rows that no later one tells either.
+
+    Paimon's overwrites are in no changelog. What they bring is told by a later compaction, if that
+    writes the changelog, but not what they take away.
+    """
+    is_own = (snapshot.properties or {}).get(STATEMENT) in _TELLING
+    if snapshot.commit_kind == "COMPACT" or is_own:
+        return False
+    entries = manifest_files.changed_entries(pinned.table, snapshot)
+    tells_later = pinned.keyed is not None and pinned.keyed.producer != "input"
+    return any(
+        (each.kind != ADD or not tells_later) and each.bucket != POSTPONED for each in entries
+    )
 
 
 def _changed(snapshot: Any, sign: int, rows: _Rows) -> ChangedFile:
