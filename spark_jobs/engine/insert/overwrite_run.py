@@ -10,6 +10,7 @@ from spark_jobs.contract.result import Metrics
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
 from spark_jobs.engine.analysis.spark_constants import SparkConstants
 from spark_jobs.engine.changes.changed_rows import ChangeShape
+from spark_jobs.engine.changes.late_rows import LateRows, Placing, require_quarantine, set_aside
 from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.insert.insert_pass import CopiedRows, InsertPass, written
 from spark_jobs.engine.insert.insert_writer import InsertWriter
@@ -26,7 +27,6 @@ from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
 from spark_jobs.engine.write.clustering import clusters_of, distribute, with_layout_columns
 from spark_jobs.engine.write.derivation import by_position
 from spark_jobs.engine.write.guarding import Guarding
-from spark_jobs.engine.write.late_rows import LateRows, Placing, require_quarantine, set_aside
 from spark_jobs.engine.write.new_partitions import require_few_new
 from spark_jobs.engine.write.partition_counts import placement
 from spark_jobs.engine.write.recorder import Recording

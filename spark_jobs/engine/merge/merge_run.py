@@ -15,6 +15,7 @@ from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.analyzer import analyze_filtered, analyze_merge
 from spark_jobs.engine.analysis.key_columns import inserted_keys
 from spark_jobs.engine.changes.changed_rows import ChangeShape
+from spark_jobs.engine.changes.late_rows import LateRows, set_aside
 from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
 from spark_jobs.engine.merge.located_plan import LocatedPlan
@@ -35,7 +36,6 @@ from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
 from spark_jobs.engine.write.changed_partitions import changed_partitions
 from spark_jobs.engine.write.expected_partitions import ExpectedPartitions
 from spark_jobs.engine.write.guarding import Guarding
-from spark_jobs.engine.write.late_rows import LateRows, Placing, require_quarantine, set_aside
 from spark_jobs.engine.write.new_partitions import require_few_new
 from spark_jobs.engine.write.partition_counts import (
     partition_changes,
@@ -82,7 +82,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         """
         merge = self._analyzed()
         self._processor(merge, self._checking(merge))
-        self._placing(merge)
+        placing_of(self, merge)
         self.expected_partitions()
 
     def run(self) -> StatementOutcome:
@@ -96,7 +96,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             merge = self._analyzed()
             checking = self._checking(merge)
             processor = self._processor(merge, checking)
-            expected, placing = self.expected_partitions(), self._placing(merge)
+            expected, placing = self.expected_partitions(), placing_of(self, merge)
         planned = self.planned_files()
         with self.progress.phase("source"):
             self.sources.land()
@@ -151,18 +151,6 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
     def _checking(self, merge: AnalyzedMerge) -> RowChecking:
         evaluated = [self.spec.source] if isinstance(self.spec, MergeSpec) else self.sources
         return RowChecking.of(self, self.spark, ChangeShape.of(merge), self.sources, evaluated)
-
-    def _placing(self, merge: AnalyzedMerge) -> Placing | None:
-        """How source rows get into partitions, if late ones are set aside.
-
-        Raises:
-            NotSupportedError: the clauses do not tell.
-            JobError: as ``require_quarantine``.
-        """
-        if self.guards.quarantine_table is None or not isinstance(self.spec, MergeSpec):
-            return None
-        require_quarantine(self, self.sources[self.spec.source])
-        return placing_of(merge)
 
     def _processor(self, merge: AnalyzedMerge, checking: RowChecking) -> RowChangeProcessor:
         metadata = self.connector.metadata

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
-from spark_jobs.engine.write.late_rows import Placing
+from spark_jobs.engine.changes.late_rows import Placing, require_quarantine
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi import rows
 
+if TYPE_CHECKING:
+    from spark_jobs.engine.write.spark_run import SparkRun
 
-def placing_of(merge: AnalyzedMerge) -> Placing:
-    """The partition of each source row: that of the row which NOT MATCHED would insert.
+
+def placing_of(
+    run: SparkRun[MergeSpec | DeleteSpec | UpdateSpec], merge: AnalyzedMerge
+) -> Placing | None:
+    """How source rows get into partitions, as NOT MATCHED would insert them.
+
+    None: late ones are not set aside.
 
     Raises:
+        JobError: as ``require_quarantine``.
         NotSupportedError: no clause inserts, they store a row in different partitions, or rows are
             changed because no source row matches them, as those that are set aside would not.
     """
+    if run.guards.quarantine_table is None or not isinstance(run.spec, MergeSpec):
+        return None
+    require_quarantine(run, run.sources[run.spec.source])
     if merge.has("not_matched_by_source"):
         raise NotSupportedError(
             "quarantine_table: WHEN NOT MATCHED BY SOURCE would change rows whose source rows are "

@@ -34,7 +34,8 @@ class Redaction:
 
     def error(self, error: JobError) -> JobError:
         """The same error without the secrets."""
-        return error_of(error.code, self.text(error.message), self.text(error.remedy))
+        message, remedy = self.text(error.message), self.text(error.remedy)
+        return error_of(error.code, message, remedy, name=self.text(error.name))
 
     def guard_logs(self) -> None:
         """Remove the secrets from everything that the root logger's handlers print from now on."""
