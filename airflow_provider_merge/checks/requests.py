@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -93,23 +93,28 @@ class MetadataCheck:
             views[source.name.lower()] = self._relation(source, views)
         return views
 
-    def require_side_tables(self, guards: Guards) -> None:
+    def require_side_tables(
+        self, guards: Guards, sources: Sequence[Source] = (), source: str | None = None
+    ) -> None:
         """Check that tables that get rows beside the target are there.
 
+        ``source``: the name of the one whose rows the statement merges or inserts.
+
         Raises:
-            CatalogError: TABLE_NOT_FOUND, for an audit table with the statement that makes it.
+            CatalogError: TABLE_NOT_FOUND, with the statement that makes it, if that is known.
             AnalysisError: COLUMN_NOT_FOUND.
             NotSupportedError: no job changes rows of such a table.
         """
         if guards.quarantine_table is not None:
-            with _of_parameter("quarantine_table", "Make it, with the columns of the source."):
-                late = self._definition(TableName.parse(guards.quarantine_table))
+            name = guards.quarantine_table
+            with _of_parameter("quarantine_table", lambda: self._late_table(name, sources, source)):
+                late = self._definition(TableName.parse(name))
             if late is not None:
                 late.refuse_target()
         if guards.audit_table is None:
             return
         text = table_text(guards.audit_table, AUDIT_COLUMNS)
-        with _of_parameter("audit_table", f"Make it: {text}"):
+        with _of_parameter("audit_table", lambda: f"Make it: {text}"):
             found = self._definition(TableName.parse(guards.audit_table))
         if found is None:
             return
@@ -120,6 +125,13 @@ class MetadataCheck:
                 problem = f"audit_table: {guards.audit_table} has no column {name}."
                 remedy = f"An audit table is one of: {text}"
                 raise AnalysisError(ErrorCode.COLUMN_NOT_FOUND, problem, remedy)
+
+    def _late_table(self, name: str, sources: Sequence[Source], source: str | None) -> str:
+        relation = self.require_sources(sources).get((source or "").lower())
+        columns = None if relation is None else relation.columns
+        if not columns or not all(columns.values()):
+            return "Make it, with the columns of the source, each of which can be NULL."
+        return f"Make it: {table_text(name, columns)}"
 
     def _relation(self, source: Source, views: Mapping[str, Relation]) -> Relation:
         label = _label(source)
@@ -181,13 +193,13 @@ class MetadataCheck:
 
 
 @contextmanager
-def _of_parameter(name: str, remedy: str) -> Iterator[None]:
+def _of_parameter(name: str, remedy: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except JobError as error:
         if error.code is not ErrorCode.TABLE_NOT_FOUND:
             raise
-        raise CatalogError(error.code, f"{name}: {error.problem}", remedy) from None
+        raise CatalogError(error.code, f"{name}: {error.problem}", remedy()) from None
 
 
 def _label(source: Source) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 
 from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.inserts import InsertIntoSpec
-from spark_jobs.contract.sources import Source
+from spark_jobs.contract.sources import Source, TableSource
 from spark_jobs.contract.statements import (
     DeleteSpec,
     MergeSpec,
@@ -29,14 +29,16 @@ def require_incremental(
     Raises:
         NotSupportedError: names the source, and the statement or the branch.
     """
-    names = [each.name for each in sources if each.is_incremental]
+    found = [each for each in sources if each.is_incremental]
+    names = [each.name for each in found]
     if not names:
         return
     first = f"source {names[0]} reads only what is new"
+    whole = "table_source" if isinstance(found[0], TableSource) else "file_source"
     if not isinstance(statement, _STATEMENTS) or created_table(statement) is not None:
         raise NotSupportedError(
             f"{first}: {statement.kind} does not remember how far it was applied.",
-            "Use MERGE, INSERT INTO, UPDATE or DELETE, or read all of it: file_source.",
+            f"Use MERGE, INSERT INTO, UPDATE or DELETE, or read all of it: {whole}.",
         )
     if len(names) > 1:
         raise NotSupportedError(
@@ -48,10 +50,10 @@ def require_incremental(
     ):
         raise NotSupportedError(
             f"{first}: WHEN NOT MATCHED BY SOURCE would change all rows of earlier runs.",
-            "Leave the clause out, or read all of the source: file_source.",
+            f"Leave the clause out, or read all of the source: {whole}.",
         )
     if target is not None and target.branch != MAIN_BRANCH:
         raise NotSupportedError(
             f"{first}: how far it was applied is not published with the branch {target.branch}.",
-            "Write to the table itself, or read all of the source: file_source.",
+            f"Write to the table itself, or read all of the source: {whole}.",
         )

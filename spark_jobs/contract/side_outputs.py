@@ -66,7 +66,12 @@ def require_side_table(parameter: str, table: str, target: str = "") -> None:
         f"{table!r} is not database.table",
         "Name a table of the statement's own connection, as database.table.",
     )
-    require(folded_name(table) != target, parameter, "is the table that the statement changes")
+    require(
+        folded_name(table) != target,
+        parameter,
+        "is the table that the statement changes",
+        "Name another table of the same connection.",
+    )
 
 
 def folded_name(table: str) -> str:

@@ -41,8 +41,8 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
         raise invalid(
             field,
             f"expected a source, found {type(value).__name__}",
-            "Use file_source(...), new_files_source(...), table_source(...), sql_source(...) or "
-            "deduplicate(...).",
+            "Use file_source(...), new_files_source(...), table_source(...), changes_source(...), "
+            "sql_source(...) or deduplicate(...).",
         )
     require_no_none(value, field)
     kind = value.get("kind")

@@ -145,7 +145,8 @@ class TableOperator(TableRequestOperator):
                 widens=widens,
                 checks=guards.checks,
             )
-            check.require_side_tables(guards)
+            source = getattr(request.statement, "source", None)
+            check.require_side_tables(guards, request.sources, source)
         except JobError as error:
             if not _may_be_done(request, check.hook):
                 raise self.located(error) from None

@@ -156,21 +156,22 @@ def require_quarantine(run: SparkRun[Any], opened: OpenSource) -> None:
         found = columns.pop(column.lower(), None)
         if found is None:
             problem = f"{_PLACE}: {name} has no column {column}, which the source has."
-            raise AnalysisError(ErrorCode.COLUMN_NOT_FOUND, problem, f"As in: {text}")
+            remedy = f"Add it with AlterTableOperator. A table that fits: {text}"
+            raise AnalysisError(ErrorCode.COLUMN_NOT_FOUND, problem, remedy)
         if "CHAR(" in found.type.upper() or frame_type(found.type) != kind or not found.nullable:
             null = "" if found.nullable else " NOT NULL"
             raise AnalysisError(
                 ErrorCode.TYPE_MISMATCH,
                 f"{_PLACE}: column {column} of {name} is {found.type}{null}, and has to take every "
                 f"{type_text(kind)} of the source, and NULL.",
-                f"As in: {text}",
+                f"A table that fits: {text}",
             )
     for each in columns.values():
         if not each.nullable and each.default is None:
             problem = (
                 f"{_PLACE}: column {each.name} of {name} is NOT NULL, and the source lacks it."
             )
-            raise AnalysisError(ErrorCode.EXPRESSION_INVALID, problem, f"As in: {text}")
+            raise AnalysisError(ErrorCode.EXPRESSION_INVALID, problem, f"A table that fits: {text}")
 
 
 def _require_plain(run: SparkRun[Any], names: Sequence[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyspark.errors import ParseException
 from pyspark.sql.types import (
     ArrayType,
     CharType,
@@ -47,13 +48,16 @@ def declared_lengths(source: FileSource) -> dict[str, int]:
 
 def _declared(source: FileSource) -> StructType:
     assert source.schema is not None  # noqa: S101 - the caller has checked
-    schema = parsed_type(source.schema)
+    remedy = "Write it as id BIGINT, name STRING."
+    try:
+        schema = parsed_type(source.schema)
+    except ParseException as error:
+        reason = str(error).strip().splitlines()[0]
+        problem = f"{source_text(source)}: schema: {reason}"
+        raise RequestError(ErrorCode.REQUEST_INVALID, problem, remedy) from None
     if not isinstance(schema, StructType):
-        raise RequestError(
-            ErrorCode.REQUEST_INVALID,
-            f"{source_text(source)}: schema: {source.schema!r} is not a list of columns",
-            "Write it as id BIGINT, name STRING.",
-        )
+        problem = f"{source_text(source)}: schema: {source.schema!r} is not a list of columns"
+        raise RequestError(ErrorCode.REQUEST_INVALID, problem, remedy)
     return schema
 
 

@@ -156,7 +156,10 @@ class _Choice:
             return ChosenChanges(self.source, table, 0, None, is_empty)
         assert asked.start_at is not None  # noqa: S101 - the contract checks that
         at, millis = asked.start_at, asked_millis(self.spark, asked.start_at)
-        begin = self.connector.metadata.load_version(self.source.table, at, millis)
+        try:
+            begin = self.connector.metadata.load_version(self.source.table, at, millis)
+        except JobError as error:
+            raise error.within("start") from error.__cause__
         self.changes.require_start(begin)
         assert begin.snapshot_id is not None  # noqa: S101 - it is that of a snapshot
         return self._read(table, begin.snapshot_id)
