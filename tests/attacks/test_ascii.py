@@ -20,6 +20,7 @@ _OTHERS = {
     "airflow_provider_merge/ui/row_samples/reader.py": {"\u2026"},
     "airflow_provider_merge/sql/lexer.py": {"[\ud800-\udfff]"},
     "airflow_provider_merge/sql/text.py": {"\ufeff"},
+    "spark_jobs/contract/row_preview.py": {"\u2026"},
     "spark_jobs/contract/codec.py": set("\ud800\udfff"),
     "spark_jobs/contract/durations.py": {r"([0-9]{1,12})\s*([a-zA-Z" + "\u00b5]*)"},
     "spark_jobs/formats/paimon/paths.py": {"\x85\xa0\u2007\u202f"},
