@@ -31,6 +31,7 @@ from spark_jobs.engine.merge.plan_limits import Plan, PlanLimits
 from spark_jobs.engine.source.in_place import in_place, is_settled
 from spark_jobs.engine.source.materialized import MaterializedSource
 from spark_jobs.engine.source.open_source import open_source
+from spark_jobs.engine.source.pinned_tables import PinnedTables
 from spark_jobs.engine.write.change_writer import ChangeWriter
 from spark_jobs.errors import ErrorCode
 from tests.conformance.behaviour import delete, insert, matched, not_matched, update
@@ -62,7 +63,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def found(harness: Harness, source: Source, *columns: str) -> MaterializedSource | None:
-    opened = open_source(harness.spark, source, harness.connector, {})
+    opened = open_source(harness.spark, source, harness.connector, PinnedTables())
     return in_place(harness.spark, opened, columns, harness.connector)
 
 

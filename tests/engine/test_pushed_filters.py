@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_jobs.contract.request import FileSource, SqlSource
 from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
 from spark_jobs.engine.source.open_source import open_source
+from spark_jobs.engine.source.pinned_tables import PinnedTables
 from spark_jobs.spi.connector import Connector
 from tests.conformance.folder_harness import FolderHarness
 
@@ -57,7 +58,7 @@ def test_a_file_source_hands_over_what_is_listed(
     spark: SparkSession, connector: Connector, landed: Path
 ) -> None:
     source = FileSource("s", str(landed), "parquet")
-    frame = open_source(spark, source, connector, {}).frame
+    frame = open_source(spark, source, connector, PinnedTables()).frame
 
     filtered = frame.where(
         "i > 5 AND s >= 'b' AND f > 5 AND st.x > 5 AND ts < TIMESTAMP'1970-01-01 00:00:00.0015Z'"
@@ -73,7 +74,7 @@ def test_a_query_over_a_path_hands_over_nothing(
     spark: SparkSession, connector: Connector, landed: Path
 ) -> None:
     query = f"SELECT i FROM parquet.`{landed}` WHERE f > 5 AND st.x > 5"
-    frame = open_source(spark, SqlSource("s", query), connector, {}).frame
+    frame = open_source(spark, SqlSource("s", query), connector, PinnedTables()).frame
 
     assert frame.collect() == [(9,)]
 
@@ -82,11 +83,11 @@ def test_a_query_over_a_path_hands_over_nothing(
 def test_a_query_over_sources_still_hands_over(
     spark: SparkSession, connector: Connector, landed: Path
 ) -> None:
-    open_source(spark, FileSource("files", str(landed), "parquet"), connector, {})
+    open_source(spark, FileSource("files", str(landed), "parquet"), connector, PinnedTables())
     query = SqlSource(
         "s", "SELECT i FROM files WHERE i > 5 AND f > (SELECT max(x) FROM VALUES (5) v(x))"
     )
-    frame = open_source(spark, query, connector, {}).frame
+    frame = open_source(spark, query, connector, PinnedTables()).frame
 
     assert "GreaterThan(i,5)" in pushed(frame)
     assert frame.collect() == [(9,)]
@@ -109,7 +110,9 @@ def test_long_decimals_are_decided_by_rows(
     frame.write_parquet(tmp_path / "polars.parquet", statistics=True, data_page_size=64)
 
     source = FileSource("s", str(tmp_path / "polars.parquet"), "parquet")
-    filtered = open_source(spark, source, connector, {}).frame.where("short < 0 AND long = -99")
+    filtered = open_source(spark, source, connector, PinnedTables()).frame.where(
+        "short < 0 AND long = -99"
+    )
 
     assert "LessThan(short" in pushed(filtered)
     assert "(long" not in pushed(filtered)

@@ -18,6 +18,7 @@ from spark_jobs.contract.request import FileSource
 from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.engine.source.materialized import materialize
 from spark_jobs.engine.source.open_source import open_source
+from spark_jobs.engine.source.pinned_tables import PinnedTables
 from spark_jobs.errors import JobError
 from tests.evidence.columns import ALL
 from tests.evidence.layouts import Layout, all_rows
@@ -109,7 +110,7 @@ def _source(spark: SparkSession, kind: str, folder: Path) -> DataFrame:
     _, connector = opened("append", folder)
     files = make_files("orc" if kind == "orc" else "parquet", folder / "files")
     source = FileSource("s", str(files), files.glob("*").__next__().suffix[1:])
-    frame = open_source(spark, source, connector, {}).frame
+    frame = open_source(spark, source, connector, PinnedTables()).frame
     if kind != "kept":
         return frame
     storage = connector.storage

@@ -22,6 +22,7 @@ from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.session import fixed_meaning
 from spark_jobs.engine.source.copied_files import copied_files
 from spark_jobs.engine.source.open_source import OpenSource, open_source
+from spark_jobs.engine.source.pinned_tables import PinnedTables
 from spark_jobs.errors import CatalogError, ErrorCode, JobError
 from spark_jobs.spi.connector import Connector
 from tests.support.paimon_tables import NAME, create
@@ -44,7 +45,7 @@ def connector(store: ObjectStore, bucket: str) -> Connector:
 
 
 def opened_source(spark: SparkSession, connector: Connector, source: FileSource) -> OpenSource:
-    return open_source(spark, source, connector, {})
+    return open_source(spark, source, connector, PinnedTables())
 
 
 def opened(spark: SparkSession, connector: Connector, source: FileSource) -> DataFrame:

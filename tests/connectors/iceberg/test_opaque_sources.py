@@ -11,6 +11,7 @@ import pytest
 from spark_jobs.contract.maintenance import CreateTagSpec, RollbackSpec
 from spark_jobs.contract.request import JobRequest, TableName, TableSource
 from spark_jobs.engine.source.open_source import open_source
+from spark_jobs.engine.source.pinned_tables import PinnedTables
 from spark_jobs.errors import ErrorCode
 from spark_jobs.run import run
 from tests.connectors.iceberg.opaque_tables import Tables, tables
@@ -68,7 +69,7 @@ def source(tables: Tables) -> str:
 
 def test_a_use_that_was_not_seen_ends_the_statement(tables: Tables, source: str) -> None:
     connector, name = opened(tables.judge), TableName.parse(source)
-    frame = open_source(tables.spark, TableSource("s0", name), connector, {}).frame
+    frame = open_source(tables.spark, TableSource("s0", name), connector, PinnedTables()).frame
 
     assert frame.where("id = 3").select("n").collect()[0].n == 30
     with pytest.raises(Exception, match="column u has the type uuid"):
