@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
 
 from spark_jobs.contract.operation_files import new_changes_folder
 from spark_jobs.contract.request import TableName
@@ -22,7 +23,9 @@ from spark_jobs.engine.changes.check_analysis import (
     CheckedReads,
     analyzed_checks,
     checked_views,
+    passes_rows_on,
     reading_changes,
+    views_named,
 )
 from spark_jobs.engine.changes.kept_rows import keep
 from spark_jobs.engine.changes.row_previews import RowPreviews
@@ -35,7 +38,7 @@ from spark_jobs.errors import ErrorCode, NotSupportedError, excerpt
 from spark_jobs.storage.files import make_folder
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
     from pyspark.sql.types import StructType
 
     from spark_jobs.engine.source.open_source import OpenSource
@@ -180,7 +183,9 @@ class RowChecking:
         return ChangedRows(self.session, self.run.connector, shape, self.folder, work)
 
     def _all_evaluated(self, changed: ChangedRows) -> list[_Found]:
-        frames = {CHANGES: changed.changes(), NEW_ROWS: changed.new_rows()}
+        named = views_named(self.checks)
+        views = {CHANGES: changed.changes, NEW_ROWS: changed.new_rows}
+        frames = {name: view() for name, view in views.items() if name in named}
         if self.reads.target:
             frames[TARGET] = changed.target()
         found: list[_Found] = []
@@ -197,7 +202,7 @@ class RowChecking:
     def _evaluated(self, check: RowCheck) -> _Found:
         try:
             frame = self.session.sql(check.sql)
-            rows = json_frame(frame).limit(_SHOWN_ROWS + 1).collect()
+            rows = self._first_rows(frame)
             count = len(rows)
             if count > _SHOWN_ROWS:
                 count = frame.limit(_COUNTED_ROWS + 1).count()
@@ -213,6 +218,13 @@ class RowChecking:
         noun = "row" if count == 1 else "rows"
         report = GuardReport(check.name, "no rows", f"{seen} {noun}", held=False)
         return _Found(report, _shown(frame, rows))
+
+    def _first_rows(self, frame: DataFrame) -> list[Row]:
+        """The first rows; a query that holds is not asked for the values of its columns."""
+        plan = frame._jdf.queryExecution().analyzed()
+        if passes_rows_on(self.session, plan) and not frame.select(F.lit(1)).limit(1).collect():
+            return []
+        return json_frame(frame).limit(_SHOWN_ROWS + 1).collect()
 
 
 @dataclass(frozen=True, slots=True)
