@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -38,19 +41,23 @@ _TABLE = SeedTable("orders_without_null", ORDERS.columns, ORDERS.files[:-1])
 _EXPECTED = ({"p": "'a'"},)
 
 
+_KINDS = ("append-cow", "append-dv", "row-tracking", "primary-key", "iceberg-cow", "iceberg-mor")
+_ALWAYS = ("merge-iceberg-cow", "update-append-dv", "delete-iceberg-mor", "insert-append-cow")
+
+
+def _cases() -> Iterator[object]:
+    for behaviour, kind in itertools.product(STATEMENTS, _KINDS):
+        name = f"{behaviour}-{kind}"
+        yield pytest.param(
+            behaviour,
+            kind,
+            marks=() if name in _ALWAYS else pytest.mark.by_turns(20),
+            id=name,
+        )
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("behaviour", "kind"),
-    [
-        (STATEMENTS[0], "iceberg-cow"),
-        (STATEMENTS[1], "append-dv"),
-        (STATEMENTS[2], "iceberg-mor"),
-        (STATEMENTS[3], "append-cow"),
-        pytest.param(STATEMENTS[0], "primary-key", marks=pytest.mark.by_turns(2)),
-        pytest.param(STATEMENTS[2], "append-cow", marks=pytest.mark.by_turns(2)),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("behaviour", "kind"), list(_cases()))
 def test_a_partition_that_is_not_expected(
     behaviour: Behaviour, kind: str, make_table: MakeTable
 ) -> None:
@@ -61,6 +68,9 @@ def test_a_partition_that_is_not_expected(
 
     assert failed.error is not None
     assert (failed.error.code, failed.error.retryable) == ("PARTITION_NOT_EXPECTED", False)
+    wider = (*_EXPECTED, {"p": "'late'"}, {"p": "'b'"})
+    held = _run(behaviour, harness, None, expected=wider, dry_run=True)
+    assert [each.held for each in held.metrics.guards] == [True]
     after = harness.state()
     assert (after.snapshot_id, after.on_disk) == (before.snapshot_id, before.on_disk)
     kept = _run(behaviour, harness, "keep")
@@ -113,7 +123,13 @@ def _columns(behaviour: Behaviour, harness: Harness, query: str) -> JobResult:
     return Job(guarded, harness.spark, harness.open()).run()
 
 
-def _run(behaviour: Behaviour, harness: Harness, outside: OutsidePartitions | None) -> JobResult:
-    guards = Guards(expected_partitions=_EXPECTED, outside_partitions=outside)
-    request = replace(request_of(behaviour, harness), guards=guards)
+def _run(
+    behaviour: Behaviour,
+    harness: Harness,
+    outside: OutsidePartitions | None,
+    expected: tuple[Mapping[str, str], ...] = _EXPECTED,
+    **more: Any,
+) -> JobResult:
+    guards = Guards(expected_partitions=expected, outside_partitions=outside)
+    request = replace(request_of(behaviour, harness), guards=guards, **more)
     return Job(request, harness.spark, harness.open()).run()

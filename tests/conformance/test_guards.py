@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.guards import MEANT_FOR, Guards, Limit
 from spark_jobs.contract.inserts import (
     DropPartitionsSpec,
@@ -19,6 +20,7 @@ from spark_jobs.contract.inserts import (
 )
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.run import run_all
 from tests.conformance.behaviour import (
     Behaviour,
     delete,
@@ -31,10 +33,9 @@ from tests.conformance.behaviour import (
 )
 from tests.conformance.check import request_of
 from tests.conformance.conftest import MakeTable
-from tests.conformance.connectors import PLANS
 from tests.conformance.harness import Harness
 from tests.conformance.tables import ORDERS, SeedTable
-from tests.support.forced_plans import forced_plan
+from tests.support.forced_plans import Forced, forced_plan
 
 _ALL = "s(id, k, v, n, req, p)"
 _MIXED = f"""VALUES (100, 1, 'x', 9, 'r', 'a'), (101, 1, 'x', 1, 'r', 'a'),
@@ -57,7 +58,13 @@ STATEMENTS = [
 # In a table with a primary key, no partition may be NULL.
 _TABLE = SeedTable("orders_without_null", ORDERS.columns, ORDERS.files[:-1])
 _KINDS = ("append-cow", "append-dv", "row-tracking", "primary-key", "iceberg-cow", "iceberg-mor")
-_PLANNED = ("append-cow-join", "append-dv-located", "append-cow-prepared")
+# Only merges have a choice of plans, and those of tables with a primary key have none.
+PLANNED = [
+    (kind, plan)
+    for kind in _KINDS
+    if kind != "primary-key"
+    for plan in ("join", "located", "prepared")
+]
 _ALWAYS = ("merge-iceberg-mor", "delete-append-dv")
 _COUNTS = {"deleted_rows": "deleted", "updated_rows": "updated", "inserted_rows": "inserted"}
 
@@ -66,18 +73,18 @@ def _cases() -> Iterator[object]:
     for behaviour in STATEMENTS:
         for kind in _KINDS:
             marks = () if f"{behaviour}-{kind}" in _ALWAYS else pytest.mark.by_turns(25)
-            yield pytest.param(behaviour, kind, marks=marks, id=f"{behaviour}-{kind}")
-    for plan in _PLANNED:
-        yield pytest.param(STATEMENTS[0], plan, marks=pytest.mark.by_turns(8), id=f"merge-{plan}")
+            yield pytest.param(behaviour, kind, "auto", marks=marks, id=f"{behaviour}-{kind}")
+    for kind, plan in PLANNED:
+        marks = pytest.mark.by_turns(15)
+        yield pytest.param(STATEMENTS[0], kind, plan, marks=marks, id=f"merge-{kind}-{plan}")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("behaviour", "kind"), list(_cases()))
+@pytest.mark.parametrize(("behaviour", "kind", "plan"), list(_cases()))
 def test_guards_that_just_hold_and_just_do_not(
-    behaviour: Behaviour, kind: str, make_table: MakeTable
+    behaviour: Behaviour, kind: str, plan: Forced, make_table: MakeTable
 ) -> None:
     harness = make_table(kind, _TABLE, partitioned=True)
-    plan = PLANS.get(kind, "auto")
     with forced_plan(plan):
         told = _run(behaviour, harness, None, dry_run=True)
     assert told.error is None
@@ -95,14 +102,44 @@ def test_guards_that_just_hold_and_just_do_not(
         foreseen = _run(behaviour, harness, Guards(**tripped), dry_run=True)
     assert {each.name for each in foreseen.metrics.guards if not each.held} == set(tripped)
     assert _files(harness.warehouse) == before
-    with forced_plan(plan):
+    with forced_plan(plan) as tally:
         done = _run(behaviour, harness, Guards(**kept))
 
     assert (done.status, done.error) == ("committed", None)
+    assert plan == "auto" or tally.ran == 1
     assert {each.name for each in done.metrics.guards} == set(kept)
     assert all(each.held for each in done.metrics.guards)
     counted = (told.metrics.deleted, told.metrics.updated, told.metrics.inserted)
     assert (done.metrics.deleted, done.metrics.updated, done.metrics.inserted) == counted
+
+
+@pytest.mark.slow
+@pytest.mark.by_turns(2)
+@pytest.mark.parametrize("kind", ["append-dv", "iceberg-mor"])
+def test_a_statement_of_a_list_is_guarded_alone(kind: str, make_table: MakeTable) -> None:
+    harness = make_table(kind, _TABLE, partitioned=True)
+    first, second = (
+        replace(request_of(delete_from("", where), harness), operation_id=name)
+        for name, where in (("first", "id = 100"), ("second", "p = 'b'"))
+    )
+    second = replace(second, guards=Guards(max_deleted_rows=Limit(0)))
+    told = replace(second, operation_id="told", dry_run=True)
+    (foreseen,) = run_all(JobBatch("told", (told,)), harness.spark).values()
+    assert [each.held for each in foreseen.metrics.guards] == [False]
+    ids = {row["id"] for row in harness.read()}
+
+    done, failed = run_all(JobBatch("batch", (first, second), 1), harness.spark).values()
+
+    assert (done.status, done.error) == ("committed", None)
+    assert failed.error is not None
+    assert failed.error.code == "GUARD_FAILED"
+    assert {row["id"] for row in harness.read()} == ids - {100}
+    before = _files(harness.warehouse)
+    tripped = replace(first, operation_id="third", guards=Guards(min_deleted_rows=Limit(1)))
+    (again,) = run_all(JobBatch("again", (tripped,)), harness.spark).values()
+    assert again.error is not None
+    assert again.error.code == "GUARD_FAILED"
+    assert _files(harness.warehouse) == before
 
 
 @pytest.mark.slow

@@ -27,17 +27,15 @@ from tests.conformance.behaviour import (
 )
 from tests.conformance.check import request_of
 from tests.conformance.conftest import MakeTable
-from tests.conformance.connectors import PLANS
 from tests.conformance.harness import Harness
 from tests.conformance.tables import ORDERS, SeedTable
-from tests.conformance.test_guards import STATEMENTS
+from tests.conformance.test_guards import PLANNED, STATEMENTS
 from tests.conformance.test_guards import _files as files_of
-from tests.support.forced_plans import forced_plan
+from tests.support.forced_plans import Forced, forced_plan
 
 # In a table with a primary key, no partition may be NULL.
 _TABLE = SeedTable("orders_without_null", ORDERS.columns, ORDERS.files[:-1])
 _KINDS = ("append-cow", "append-dv", "row-tracking", "primary-key", "iceberg-cow", "iceberg-mor")
-_PLANNED = ("append-cow-join", "append-dv-located", "append-cow-prepared")
 _MERGE = STATEMENTS[0]
 # Of a row that each of the statements changes, by operation.
 _FINDS = {
@@ -62,18 +60,20 @@ def _cases() -> Iterator[object]:
             if kind == "primary-key" and isinstance(behaviour.statement, InsertIntoSpec):
                 continue
             marks = pytest.mark.by_turns(27)
-            yield pytest.param(behaviour, kind, marks=marks, id=f"{behaviour}-{kind}-{place}")
-    for plan in _PLANNED:
-        yield pytest.param(_MERGE, plan, marks=pytest.mark.by_turns(3), id=f"merge-{plan}")
+            name = f"{behaviour}-{kind}-{place}"
+            yield pytest.param(behaviour, kind, "auto", marks=marks, id=name)
+    for kind, plan in PLANNED:
+        marks = pytest.mark.by_turns(15)
+        yield pytest.param(_MERGE, kind, plan, marks=marks, id=f"merge-{kind}-{plan}")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("behaviour", "kind"), list(_cases()))
+@pytest.mark.parametrize(("behaviour", "kind", "plan"), list(_cases()))
 def test_a_check_that_finds_a_row_and_those_that_find_none(
-    behaviour: Behaviour, kind: str, make_table: MakeTable
+    behaviour: Behaviour, kind: str, plan: Forced, make_table: MakeTable
 ) -> None:
     harness = make_table(kind, _TABLE, partitioned=True)
-    before, plan = _files(harness), PLANS.get(kind, "auto")
+    before = _files(harness)
     finding = [RowCheck(name, sql) for name, sql in _FINDS.items()]
     with forced_plan(plan):
         told = _run(behaviour, harness, *finding, *_HOLDS, dry_run=True)
