@@ -12,7 +12,7 @@ from spark_jobs.errors import AnalysisError, ErrorCode
 
 _NOT_NULL: Final = re.compile(r"\s+NOT\s+NULL$", re.IGNORECASE)
 _WORD: Final = re.compile(r"\w+")
-# Spark lacks TIMESTAMP(9), Iceberg's FIXED, and maybe parts of nested types.
+# Spark lacks TIMESTAMP(9) and BINARY(16), and maybe parts of nested types.
 _UNSURE: Final = re.compile(r"(?:array|map|row|struct)\b|timestamp\([789]\)|binary\(")
 _SAME: Final = {
     "byte": "tinyint",
