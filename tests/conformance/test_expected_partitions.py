@@ -23,10 +23,11 @@ from tests.conformance.behaviour import (
     update_all,
     update_set,
 )
+from tests.conformance.changing import KINDS
 from tests.conformance.check import readable, request_of
 from tests.conformance.conftest import MakeTable
 from tests.conformance.harness import Harness
-from tests.conformance.tables import ORDERS, SeedTable
+from tests.conformance.tables import ORDERS_WITHOUT_NULL
 
 _ALL = "s(id, k, v, n, req, p)"
 _ROWS = f"VALUES (100, 1, 'x', 9, 'r', 'a'), (500, 1, 'x', 1, 'r', 'late') AS {_ALL}"
@@ -37,16 +38,14 @@ STATEMENTS = [
     delete_from("delete", "id IN (100, 120)"),
     Behaviour("insert", _ROWS.replace("100", "700"), (), statement=InsertIntoSpec("s")),
 ]
-_TABLE = SeedTable("orders_without_null", ORDERS.columns, ORDERS.files[:-1])
 _EXPECTED = ({"p": "'a'"},)
 
 
-_KINDS = ("append-cow", "append-dv", "row-tracking", "primary-key", "iceberg-cow", "iceberg-mor")
 _ALWAYS = ("merge-iceberg-cow", "update-append-dv", "delete-iceberg-mor", "insert-append-cow")
 
 
 def _cases() -> Iterator[object]:
-    for behaviour, kind in itertools.product(STATEMENTS, _KINDS):
+    for behaviour, kind in itertools.product(STATEMENTS, KINDS):
         name = f"{behaviour}-{kind}"
         yield pytest.param(
             behaviour,
@@ -61,7 +60,7 @@ def _cases() -> Iterator[object]:
 def test_a_partition_that_is_not_expected(
     behaviour: Behaviour, kind: str, make_table: MakeTable
 ) -> None:
-    harness = make_table(kind, _TABLE, partitioned=True)
+    harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
     before = harness.state()
 
     failed = _run(behaviour, harness, None)
@@ -82,7 +81,7 @@ def test_a_partition_that_is_not_expected(
 
 @pytest.mark.slow
 def test_a_table_without_partitions_has_none_to_expect(make_table: MakeTable) -> None:
-    harness = make_table("append-cow", _TABLE, partitioned=False)
+    harness = make_table("append-cow", ORDERS_WITHOUT_NULL, partitioned=False)
 
     failed = _run(STATEMENTS[2], harness, None)
 
@@ -98,7 +97,7 @@ def test_a_table_without_partitions_has_none_to_expect(make_table: MakeTable) ->
     ids=str,
 )
 def test_columns_that_the_table_does_not_have(behaviour: Behaviour, make_table: MakeTable) -> None:
-    harness = make_table("iceberg-cow", _TABLE, partitioned=True)
+    harness = make_table("iceberg-cow", ORDERS_WITHOUT_NULL, partitioned=True)
     rows = readable(harness.state().rows)
     wider = f"SELECT *, 1 AS extra FROM {_ROWS}"
 
