@@ -9,6 +9,7 @@ from typing import Any, ClassVar, cast, get_args
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import require_no_none
+from airflow_provider_merge.operators._shared.dry_run_of import DRY_RUN_OF, IncrementalOperator
 from airflow_provider_merge.operators._shared.guards import (
     DELETED_ROWS,
     LATE_ROWS,
@@ -34,7 +35,12 @@ from spark_jobs.errors import RequestError
 
 
 class MergeIntoOperator(
-    DeletedRowGuards, UpdatedRowGuards, RewriteGuards, LateRowGuards, EvolvingOperator
+    DeletedRowGuards,
+    UpdatedRowGuards,
+    RewriteGuards,
+    LateRowGuards,
+    IncrementalOperator,
+    EvolvingOperator,
 ):
     """Runs one MERGE with Spark and publishes one atomic snapshot.
 
@@ -67,6 +73,7 @@ class MergeIntoOperator(
         *REWRITES,
         *PARTITIONS,
         LATE_ROWS,
+        DRY_RUN_OF,
         "source",
         "on",
         "when",

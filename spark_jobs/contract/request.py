@@ -14,7 +14,7 @@ from spark_jobs.contract.checks import require
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.digests import digest_of, part_digests
 from spark_jobs.contract.guards import Guards
-from spark_jobs.contract.incremental import require_incremental
+from spark_jobs.contract.incremental import require_incremental, require_mark_of
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec, PartitionStatement
 from spark_jobs.contract.locations import require_absolute
 from spark_jobs.contract.maintenance import CreateBranchSpec, CreateTagSpec
@@ -88,7 +88,8 @@ class CatalogSpec:
 class Origin:
     """The task that asks. The snapshot's properties show it; it does not affect the rows.
 
-    ``statement``: the statement's name, if the task has several.
+    ``statement``: the statement's name, if the task has several. ``dry_run_of``: the task that a
+    dry run foretells, whose marks it goes by; empty: its own.
     """
 
     dag_id: str = ""
@@ -98,6 +99,7 @@ class Origin:
     try_number: int = 1
     retries: int = 0
     statement: str = ""
+    dry_run_of: str = ""
 
     @property
     def is_retry(self) -> bool:
@@ -189,6 +191,7 @@ class JobRequest:
             )
         self._check_query()
         require_incremental(self.statement, self.sources, self.target)
+        require_mark_of(self.origin.dry_run_of, self.sources, dry_run=self.dry_run)
         if self.guards is not None:
             folded = "" if self.target is None else self.target.folded
             self.guards.require_meant(self.statement.kind, names, folded)
