@@ -14,6 +14,7 @@ from airflow_provider_merge.checks.queries import check_query, query_columns
 from airflow_provider_merge.checks.relations import Relation
 from airflow_provider_merge.checks.row_checks import check_row_checks
 from airflow_provider_merge.checks.statements import StatementCheck
+from airflow_provider_merge.hooks.named_catalogs import source_hook
 from spark_jobs.contract.change_ranges import CHANGE_TYPE, SNAPSHOT_ID
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.deduplication import DeduplicatedSource
@@ -51,6 +52,7 @@ class MetadataCheck:
     shares_files: bool
     made: Collection[TableName] = ()
     _read: dict[TableName, TableDefinition | None] = field(default_factory=dict, init=False)
+    _others: dict[str, MetadataCheck] = field(default_factory=dict, init=False)
 
     def require_valid(
         self,
@@ -136,16 +138,7 @@ class MetadataCheck:
     def _relation(self, source: Source, views: Mapping[str, Relation]) -> Relation:
         label = _label(source)
         if isinstance(source, TableSource):
-            found = self._definition(source.table)
-            if found is None:
-                return Relation(source.name, label, None)
-            found.refuse_source()
-            if source.at is not None:
-                return Relation(source.name, label, self._former_columns(source, source.at))
-            if source.changes is not None:
-                told = {CHANGE_TYPE: "STRING", SNAPSHOT_ID: "BIGINT"}
-                return Relation(source.name, label, {**found.columns, **told})
-            return Relation(source.name, label, found.columns)
+            return self._of(source).table_relation(source)
         if isinstance(source, DeduplicatedSource):
             found_columns = views[source.source.lower()].columns
             relation = Relation(source.name, label, found_columns)
@@ -160,6 +153,30 @@ class MetadataCheck:
             return Relation(source.name, label, None)
         require_files(source, label)
         return Relation(source.name, label, file_columns(source))
+
+    def table_relation(self, source: TableSource) -> Relation:
+        """What is known of a table of this catalog. Raises as ``require_valid``."""
+        label, found = _label(source), self._definition(source.table)
+        if found is None:
+            return Relation(source.name, label, None)
+        found.refuse_source()
+        if source.at is not None:
+            return Relation(source.name, label, self._former_columns(source, source.at))
+        if source.changes is not None:
+            told = {CHANGE_TYPE: "STRING", SNAPSHOT_ID: "BIGINT"}
+            return Relation(source.name, label, {**found.columns, **told})
+        return Relation(source.name, label, found.columns)
+
+    def _of(self, source: TableSource) -> MetadataCheck:
+        """The checks in the catalog of a source."""
+        name = source.connection
+        if name is None:
+            return self
+        if name not in self._others:
+            hook = source_hook(source)
+            assert hook is not None  # noqa: S101 - it names a connection
+            self._others[name] = MetadataCheck(hook, self.shares_files)
+        return self._others[name]
 
     def _former_columns(self, source: TableSource, at: TableVersion) -> Mapping[str, str] | None:
         """The columns of a table's former state, which must be there, if it can be told."""
@@ -204,4 +221,4 @@ def _of_parameter(name: str, remedy: Callable[[], str]) -> Iterator[None]:
 
 def _label(source: Source) -> str:
     """What people call a source."""
-    return str(source.table) if isinstance(source, TableSource) else source_text(source)
+    return source.placed_table if isinstance(source, TableSource) else source_text(source)

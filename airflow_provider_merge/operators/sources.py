@@ -90,13 +90,15 @@ def table_source(
     snapshot: int | str | ArgNotSet = NOTSET,
     tag: str | ArgNotSet = NOTSET,
     as_of: str | ArgNotSet = NOTSET,
+    conn_id: str | ArgNotSet = NOTSET,
 ) -> dict[str, Any]:
-    """A table of the same catalog (``db.table``), at its latest snapshot, or as it was.
+    """A table (``db.table``), at its latest snapshot, or as it was.
 
     One of ``snapshot`` (an id), ``tag`` and ``as_of`` (a time, such as ``{{ data_interval_end }}``)
-    names a former state, which is read with the columns that the table had then.
+    names a former state, which is read with the columns that the table had then. ``conn_id``: the
+    connection to its catalog, of this provider; default: that of the operator.
     """
-    given = {"snapshot": snapshot, "tag": tag, "as_of": as_of}
+    given = {"snapshot": snapshot, "tag": tag, "as_of": as_of, "conn_id": conn_id}
     return {
         "kind": "table",
         "table": table,
@@ -112,6 +114,7 @@ def changes_source(
     on_gap: str | ArgNotSet = NOTSET,
     from_snapshot: int | str | ArgNotSet = NOTSET,
     to_snapshot: int | str | ArgNotSet = NOTSET,
+    conn_id: str | ArgNotSet = NOTSET,
 ) -> dict[str, Any]:
     """The changes of a table (``db.table``) since the last commit of this task.
 
@@ -121,7 +124,7 @@ def changes_source(
     one row for each row or key that differs in the end. ``on_gap``: ``fail``, or ``full``: where
     the changes are not known any more, all rows are inserts. ``from_snapshot`` (the one before the
     first change; 0: before all) and ``to_snapshot`` take the place of ``start``: then what the task
-    has done before does not matter. Guide: docs/sources.md.
+    has done before does not matter. ``conn_id``: as in ``table_source``. Guide: docs/sources.md.
     """
     given = {
         "start": _plain(start),
@@ -129,6 +132,7 @@ def changes_source(
         "on_gap": on_gap,
         "from_snapshot": from_snapshot,
         "to_snapshot": to_snapshot,
+        "conn_id": conn_id,
     }
     return {
         "kind": "changes",

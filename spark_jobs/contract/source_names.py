@@ -35,5 +35,5 @@ def placed_source(source: Source) -> str:
         return f"{called(source.name)} ({source.format} {source.path})"
     if isinstance(source, TableSource):
         at = "" if source.at is None else f", {source.at}"
-        return f"{called(source.name)} (table {source.table}{at})"
+        return f"{called(source.name)} (table {source.placed_table}{at})"
     return called(source.name)

@@ -78,7 +78,7 @@ class OpenSource:
     landed, with ``location`` if Spark has no file system for them; ``listed`` are these files,
     ``footers`` their Parquet or ORC footers. ``landing`` is set for landed files: their rows are
     read later, once, and are then ``landed``. ``changes`` is set for changes of a table. All are
-    None for any other source.
+    None for any other source. ``connector`` is that of a table of another catalog.
     """
 
     frame: DataFrame
@@ -91,6 +91,7 @@ class OpenSource:
     landing: Landing | None = None
     landed: MaterializedSource | None = None
     changes: ChosenChanges | None = None
+    connector: Connector | None = None
 
 
 def open_source(
