@@ -142,9 +142,10 @@ class MetadataCheck:
         if isinstance(source, DeduplicatedSource):
             found_columns = views[source.source.lower()].columns
             relation = Relation(source.name, label, found_columns)
-            for name in (*source.by, *source.order_by):
-                if found_columns is not None and not relation.find(name):
-                    raise relation.not_found(name, "deduplicate")
+            for part in ("by", "order_by"):
+                for name in getattr(source, part):
+                    if found_columns is not None and not relation.find(name):
+                        raise relation.not_found(name, f"deduplicate: {part}")
             return relation
         if isinstance(source, SqlSource):
             check_query(source.query, views, f"query of {label}")

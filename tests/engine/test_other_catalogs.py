@@ -34,7 +34,8 @@ COLUMNS = (
     ),
 )
 ROWS = (
-    "(1L, 'one', 1.5BD, TIMESTAMP '2026-01-31 06:00:00.123456', DATE '1500-02-28', array('a', NULL)),"
+    "(1L, 'one', 1.5BD, TIMESTAMP '2026-01-31 06:00:00.123456', DATE '1500-02-28', "
+    "array('a', NULL)), "
     "(2L, NULL, NULL, NULL, NULL, NULL), (3L, 'three', -0.001BD, NULL, NULL, array())"
 )
 MERGE = (

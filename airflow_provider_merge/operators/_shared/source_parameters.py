@@ -25,6 +25,16 @@ from spark_jobs.errors import RequestError
 
 _KINDS = {"file": FileSource, "new_files": FileSource, "sql": SqlSource}
 _OF_NEW_FILES = ("start", "replaced", "max_files", "max_bytes")
+# By kind: what has no default; the changes of a table begin at start or from_snapshot.
+_REQUIRED: Mapping[str, tuple[str, ...]] = {
+    "file": ("path", "format"),
+    "new_files": ("path", "format", "start"),
+    "table": ("table",),
+    "changes": ("table", "start", "from_snapshot"),
+    "sql": ("query", "sources"),
+    "deduplicated": ("source", "by"),
+}
+_INSTEAD = {"start": "from_snapshot", "from_snapshot": "start"}
 _COLUMNS = ("by", "order_by")
 _ACCESS = "Give Spark access to the files through its cluster's configuration or role."
 # Beside a template: a value with which the other parameters can be checked.
@@ -44,8 +54,8 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
             "Use file_source(...), new_files_source(...), table_source(...), changes_source(...), "
             "sql_source(...) or deduplicate(...).",
         )
-    require_no_none(value, field)
     kind = value.get("kind")
+    require_no_none(value, field, required_of(value))
     if kind == "table":
         return (to_table_source(value, field, name),)
     if kind == "changes":
@@ -65,6 +75,12 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
     if isinstance(source, FileSource):
         refuse_secrets(f"{field}.options", source.options, _ACCESS)
     return (*inner, source)
+
+
+def required_of(source: Mapping[str, Any]) -> tuple[str, ...]:
+    """The fields of a source, as a plain dict, that have no default."""
+    found = _REQUIRED.get(str(source.get("kind")), ())
+    return tuple(each for each in found if _INSTEAD.get(each) not in source)
 
 
 def _deduplicated(value: dict[str, Any], field: str, name: str) -> tuple[Source, ...]:

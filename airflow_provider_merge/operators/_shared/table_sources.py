@@ -50,8 +50,8 @@ def to_changes_source(value: dict[str, Any], field: str, name: str) -> TableSour
         document["net"] = value["net"] != PLACEHOLDER and flag(f"{field}.net", value["net"])
     if "on_gap" in value and value["on_gap"] != PLACEHOLDER:
         document["on_gap"] = text(f"{field}.on_gap", value["on_gap"])
+    connection = _connection(value, field)
     try:
-        connection = _connection(value, field)
         return TableSource(name, table, changes=ChangeRange(**document), connection=connection)
     except RequestError as error:
         raise _placed(error, field) from None

@@ -56,9 +56,9 @@ class ChosenChanges:
     def metrics(self) -> SourceMetrics:
         """The files in which the snapshots differ."""
         if self.changes is None:
-            return SourceMetrics(files=0, bytes=0)
+            return SourceMetrics(files=0, bytes=0, records=None)
         sizes = {each.path: each.size for each in self.changes.files}
-        return SourceMetrics(files=len(sizes), bytes=sum(sizes.values()))
+        return SourceMetrics(files=len(sizes), bytes=sum(sizes.values()), records=None)
 
     def frame(self, spark: SparkSession, connector: Connector) -> DataFrame:
         """The rows; as ``changed_rows`` has them."""
