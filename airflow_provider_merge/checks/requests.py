@@ -14,7 +14,7 @@ from airflow_provider_merge.checks.queries import check_query, query_columns
 from airflow_provider_merge.checks.relations import Relation
 from airflow_provider_merge.checks.row_checks import check_row_checks
 from airflow_provider_merge.checks.statements import StatementCheck
-from airflow_provider_merge.hooks.named_catalogs import source_hook
+from airflow_provider_merge.hooks.source_connections import source_hook
 from spark_jobs.contract.change_ranges import CHANGE_TYPE, SNAPSHOT_ID
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.deduplication import DeduplicatedSource
@@ -23,6 +23,7 @@ from spark_jobs.contract.request import Source, SqlSource, TableName, TableSourc
 from spark_jobs.contract.row_checks import RowCheck
 from spark_jobs.contract.side_outputs import AUDIT_COLUMNS, table_text
 from spark_jobs.contract.source_names import called, source_text
+from spark_jobs.contract.sources import OutsideSource
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.errors import AnalysisError, CatalogError, ErrorCode, JobError
@@ -150,7 +151,7 @@ class MetadataCheck:
         if isinstance(source, SqlSource):
             check_query(source.query, views, f"query of {label}")
             return Relation(source.name, label, query_columns(source.query, views))
-        if not self.shares_files:
+        if isinstance(source, OutsideSource) or not self.shares_files:
             return Relation(source.name, label, None)
         require_files(source, label)
         return Relation(source.name, label, file_columns(source))

@@ -12,7 +12,7 @@ from airflow_provider_merge.checks.plain_texts import require_plain
 from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
-from airflow_provider_merge.hooks.named_catalogs import of_connection
+from airflow_provider_merge.hooks.source_connections import of_connection
 from airflow_provider_merge.links import QuarantineLink, SparkApplicationLink
 from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
 from airflow_provider_merge.operators._shared.configured_limits import configured_limits

@@ -141,6 +141,75 @@ def changes_source(
     }
 
 
+def jdbc_source(
+    conn_id: str,
+    *,
+    query: str | ArgNotSet = NOTSET,
+    table: str | ArgNotSet = NOTSET,
+    partition_by: str | ArgNotSet = NOTSET,
+    partitions: int | str | ArgNotSet = NOTSET,
+    fetch_size: int | str | ArgNotSet = NOTSET,
+) -> dict[str, Any]:
+    """A query on a database (PostgreSQL, MySQL, MariaDB), or a ``table`` of it, in its own SQL.
+
+    ``conn_id``: a connection of Airflow of the type ``postgres``, ``mysql`` or ``jdbc``. With
+    ``partition_by``, a column of whole numbers, ``partitions`` tasks read at once. ``fetch_size``:
+    the rows that a task gets at once. Guide: docs/outside-sources.md.
+    """
+    given = {
+        "query": query,
+        "table": table,
+        "partition_by": partition_by,
+        "partitions": partitions,
+        "fetch_size": fetch_size,
+    }
+    return {
+        "kind": "jdbc",
+        "conn_id": conn_id,
+        **{name: value for name, value in given.items() if not isinstance(value, ArgNotSet)},
+    }
+
+
+def spark_source(
+    format: str,  # noqa: A002  # as Spark calls it
+    *,
+    options: Mapping[str, Any] | ArgNotSet = NOTSET,
+    schema: str | ArgNotSet = NOTSET,
+    secret_options: Mapping[str, str] | ArgNotSet = NOTSET,
+) -> dict[str, Any]:
+    """What ``spark.read.format(format).options(**options).load()`` reads, evaluated once.
+
+    ``secret_options``: option -> the connection of Airflow whose password is its value. Guide:
+    docs/outside-sources.md.
+    """
+    given = {
+        "options": _plain(options),
+        "schema": schema,
+        "secret_options": _plain(secret_options),
+    }
+    return {
+        "kind": "spark",
+        "format": format,
+        **{name: value for name, value in given.items() if not isinstance(value, ArgNotSet)},
+    }
+
+
+def python_source(
+    function: str, *, arguments: Mapping[str, Any] | ArgNotSet = NOTSET
+) -> dict[str, Any]:
+    """The DataFrame that a function ``(spark, context)`` returns: ``module:function``.
+
+    The module is a file beside the DAG; its text travels with the job. ``arguments``, which may be
+    templates, are in ``context.arguments``. Guide: docs/outside-sources.md.
+    """
+    given = {"arguments": _plain(arguments)}
+    return {
+        "kind": "python",
+        "function": function,
+        **{name: value for name, value in given.items() if not isinstance(value, ArgNotSet)},
+    }
+
+
 def sql_source(query: str, *, sources: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     """A Spark SQL query; it uses the keys of ``sources`` like tables."""
     return {"kind": "sql", "query": query, "sources": _plain(sources)}

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+# The names of login and password among the secrets of a connection that is no catalog's.
+USER: Final = "user"
+PASSWORD: Final = "password"  # noqa: S105 - a name
 _PREFIX: Final = "connections["
 
 

@@ -18,6 +18,7 @@ from spark_jobs.contract.checks import require
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.file_formats import require_format
 from spark_jobs.contract.new_files import NewFiles
+from spark_jobs.contract.outside_sources import JdbcSource, PythonSource, SparkSource
 from spark_jobs.contract.table_name import TableName
 from spark_jobs.contract.table_versions import TableVersion
 
@@ -103,10 +104,25 @@ class SqlSource:
     is_incremental: ClassVar[bool] = False
 
 
-Source = FileSource | TableSource | SqlSource | DeduplicatedSource
+# What is evaluated once, before anything reads it, and kept as files.
+OutsideSource = JdbcSource | SparkSource | PythonSource
+Source = (
+    FileSource
+    | TableSource
+    | SqlSource
+    | DeduplicatedSource
+    | JdbcSource
+    | SparkSource
+    | PythonSource
+)
 
 
 def connections_of(sources: Iterable[Source]) -> list[str]:
     """The connections that sources name, each once."""
-    named = (getattr(each, "connection", None) for each in sources)
-    return list(dict.fromkeys(each for each in named if each))
+    found: list[str] = []
+    for source in sources:
+        if isinstance(source, SparkSource):
+            found += source.connections
+        elif isinstance(source, TableSource | JdbcSource) and source.connection:
+            found.append(source.connection)
+    return list(dict.fromkeys(found))

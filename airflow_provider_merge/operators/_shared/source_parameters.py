@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import require_no_none
+from airflow_provider_merge.operators._shared.outside_sources import OUTSIDE, to_outside_source
 from airflow_provider_merge.operators._shared.table_sources import (
     to_changes_source,
     to_table_source,
@@ -33,8 +34,16 @@ _REQUIRED: Mapping[str, tuple[str, ...]] = {
     "changes": ("table", "start", "from_snapshot"),
     "sql": ("query", "sources"),
     "deduplicated": ("source", "by"),
+    "jdbc": ("conn_id", "query", "table"),
+    "spark": ("format",),
+    "python": ("function",),
 }
-_INSTEAD = {"start": "from_snapshot", "from_snapshot": "start"}
+_INSTEAD = {
+    "start": "from_snapshot",
+    "from_snapshot": "start",
+    "query": "table",
+    "table": "query",
+}
 _COLUMNS = ("by", "order_by")
 _ACCESS = "Give Spark access to the files through its cluster's configuration or role."
 # Beside a template: a value with which the other parameters can be checked.
@@ -52,7 +61,8 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
             field,
             f"expected a source, found {type(value).__name__}",
             "Use file_source(...), new_files_source(...), table_source(...), changes_source(...), "
-            "sql_source(...) or deduplicate(...).",
+            "sql_source(...), jdbc_source(...), spark_source(...), python_source(...) or "
+            "deduplicate(...).",
         )
     kind = value.get("kind")
     require_no_none(value, field, required_of(value))
@@ -62,8 +72,10 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
         return (to_changes_source(value, field, name),)
     if kind == DeduplicatedSource.kind:
         return _deduplicated(value, field, name)
+    if kind in OUTSIDE:
+        return (to_outside_source(value, field, name),)
     if kind not in _KINDS:
-        known = "changes, deduplicated, file, new_files, sql, table"
+        known = "changes, deduplicated, file, jdbc, new_files, python, spark, sql, table"
         raise invalid(f"{field}.kind", f"{kind!r} is not one of: {known}")
     document = {**value, "name": name}
     named = document.pop("sources", {}) if kind == "sql" else {}

@@ -12,7 +12,7 @@ from airflow.providers.common.compat.sdk import AirflowException
 
 from airflow_provider_merge import job_package
 from airflow_provider_merge.hooks.catalog import CatalogHook
-from airflow_provider_merge.hooks.named_catalogs import source_credentials
+from airflow_provider_merge.hooks.source_connections import source_credentials
 from airflow_provider_merge.links import (
     SPARK_PAGE,
     QuarantineLink,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.catalogs import CatalogSpec
-from spark_jobs.contract.connections import credentials_of
+from spark_jobs.contract.connections import PASSWORD, credentials_of
 from spark_jobs.contract.request import Source, TableSource
 from spark_jobs.contract.source_names import called
 from spark_jobs.errors import ErrorCode, JobError, RequestError
@@ -33,6 +33,19 @@ class SourceAccess:
     def secrets(self, connection: str) -> dict[str, str]:
         """The secrets of a connection; no other one's."""
         return credentials_of(connection, self.credentials)
+
+    def password(self, connection: str) -> str:
+        """The password of a connection.
+
+        Raises:
+            RequestError: REQUEST_INVALID: it has none.
+        """
+        found = self.secrets(connection).get(PASSWORD)
+        if found is None:
+            problem, remedy = "it has no password", "Set the password of the connection."
+            place = f"connection {connection}"
+            raise RequestError(ErrorCode.REQUEST_INVALID, problem, remedy, (place,))
+        return found
 
     def connector(self, source: Source, own: Connector) -> Connector:
         """The connector that reads ``source``: that of its catalog, or the target's ``own``.

@@ -26,6 +26,7 @@ from spark_jobs.engine.source.materialized import MaterializedSource, spilled_fr
 from spark_jobs.engine.source.new_files import ChosenFiles, new_files_of
 from spark_jobs.engine.source.open_source import OpenSource, open_source
 from spark_jobs.engine.source.orc_times import refuse_old_times
+from spark_jobs.engine.source.outside_rows import kept_rows
 from spark_jobs.engine.source.pinned_tables import FormerStates, PinnedTables
 from spark_jobs.engine.source.quarantine import quarantine_of
 from spark_jobs.engine.source.source_access import SourceAccess
@@ -153,7 +154,7 @@ class Sources(Mapping[str, OpenSource]):
             self.spark.catalog.dropTempView(source.name)
 
     def land(self) -> None:
-        """Read the landed files, and let the queries after them see their rows.
+        """Read landed files and outside sources, and let the queries after them see their rows.
 
         Raises:
             JobError: as ``landing.land``.
@@ -171,6 +172,8 @@ class Sources(Mapping[str, OpenSource]):
                         records=opened.footers.row_count if opened.footers else 0,
                     )
                     self.metrics[source.name] = self._with_rest(source.name, read)
+            elif opened.is_outside:
+                opened, has_landed = self._kept(source.name, opened), True
             elif isinstance(source, SqlSource | DeduplicatedSource) and has_landed:
                 opened = self._open(source)
             self._opened[source.name] = opened
@@ -206,7 +209,16 @@ class Sources(Mapping[str, OpenSource]):
         chosen = self.chosen.get(source.name)
         changes = self._changes.get(source.name)
         connector = self.access.connector(source, self.connector)
-        opened = open_source(self.spark, source, connector, self._pinned, limits, chosen, changes)
+        opened = open_source(
+            self.spark,
+            source,
+            connector,
+            self._pinned,
+            limits,
+            chosen,
+            changes,
+            self.access,
+        )
         frame = self.moment.fixed(opened.frame)
         if frame is not opened.frame:
             frame.createOrReplaceTempView(source.name)
@@ -219,6 +231,13 @@ class Sources(Mapping[str, OpenSource]):
         if chosen is None:
             return read
         return replace(read, left_files=chosen.left_files, left_bytes=chosen.left_bytes)
+
+    def _kept(self, name: str, opened: OpenSource) -> OpenSource:
+        """An outside source, whose rows are read now and never again."""
+        rows = kept_rows(self.spark, opened.frame, self.connector.storage, self.scratch)
+        self.metrics[name] = SourceMetrics(records=rows.row_count)
+        rows.frame.createOrReplaceTempView(name)
+        return replace(opened, frame=rows.frame, is_pinned=True, landed=rows)
 
     def _landed(self, opened: OpenSource, landing: Landing) -> OpenSource:
         source, storage = landing.source, self.connector.storage
