@@ -57,7 +57,8 @@ def running() -> Iterator[tuple[int, Path]]:
             server = subprocess.Popen(
                 [
                     *("mariadbd", "--no-defaults", f"--datadir={data}", f"--socket={socket}"),
-                    *(f"--port={port}", "--bind-address=127.0.0.1", "--innodb-buffer-pool-size=64M"),
+                    *(f"--port={port}", "--bind-address=127.0.0.1"),
+                    "--innodb-buffer-pool-size=64M",
                     *("--innodb-flush-log-at-trx-commit=0", f"--pid-file={folder / 'pid'}"),
                 ],
                 stdin=subprocess.DEVNULL,
