@@ -23,9 +23,14 @@ GIVEN: Mapping[str, Any] = {
     "sources": {},
     "source": sources.table_source("a.s"),
     "by": ["id"],
+    "conn_id": "shop_db",
+    "function": "module:function",
 }
 # Without it, another one has to be there.
-ONE_OF = {("changes_source", "start"), ("changes_source", "from_snapshot")}
+ONE_OF = {
+    *(("changes_source", each) for each in ("start", "from_snapshot")),
+    *(("jdbc_source", each) for each in ("query", "table")),
+}
 
 
 def builders() -> Iterator[tuple[str, Callable[..., dict[str, Any]]]]:

@@ -11,6 +11,7 @@ from airflow_provider_merge.templates import PLACEHOLDER
 from spark_jobs.contract import codec
 from spark_jobs.contract.outside_sources import JdbcSource, PythonSource, SparkSource
 from spark_jobs.contract.sources import OutsideSource
+from spark_jobs.errors import RequestError
 
 OUTSIDE: Final = ("jdbc", "spark", "python")
 _KNOWN: Final = {
@@ -46,10 +47,14 @@ def to_outside_source(value: dict[str, Any], field: str, name: str) -> OutsideSo
     for part, remedy in _NAMES_CODE.items():
         if value.get(part) == PLACEHOLDER:
             raise invalid(f"{field}.{part}", "is a template, but it names code that runs", remedy)
-    if kind == "jdbc":
-        return _database(document, field)
-    if kind == "spark":
-        return _of_spark(document, field)
+    make = {"jdbc": _database, "spark": _of_spark, "python": _function}[kind]
+    try:
+        return make(document, field)
+    except RequestError as error:
+        raise error.at(".".join(error.places)) from None
+
+
+def _function(document: dict[str, Any], field: str) -> PythonSource:
     source: PythonSource = codec.decode(PythonSource, document, field)
     return source
 

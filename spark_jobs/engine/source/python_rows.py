@@ -71,8 +71,10 @@ def python_rows(spark: SparkSession, source: PythonSource) -> DataFrame:
 
 def _function(source: PythonSource) -> Callable[..., Any]:
     name = source.function.partition(":")[2]
+    if source.code is None:
+        raise _invalid(source, "the request does not have its code", "Put its code there.")
     try:
-        found = getattr(_module(source), name, None)
+        found = getattr(_module(source, source.code), name, None)
     except Exception as error:  # noqa: BLE001 - as above
         raise _failed(source, error) from None
     if not callable(found):
@@ -82,18 +84,16 @@ def _function(source: PythonSource) -> Callable[..., Any]:
     return result
 
 
-def _module(source: PythonSource) -> ModuleType:
-    """The module, from the code of the request; its functions reach executors by value."""
-    if source.code is None:
-        raise _invalid(source, "the request does not have its code", "Put its code there.")
-    digest = hashlib.sha256(source.code.encode()).hexdigest()[:16]
+def _module(source: PythonSource, code: str) -> ModuleType:
+    """The module of ``code``; its functions reach executors by value."""
+    digest = hashlib.sha256(code.encode()).hexdigest()[:16]
     path = source.function.partition(":")[0].replace(".", "_")
     name = f"merge_source_{path}_{digest}"
     if name in sys.modules:
         return sys.modules[name]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, f"{path}.py")
-        file.write_text(source.code, encoding="utf-8")
+        file.write_text(code, encoding="utf-8")
         spec = importlib.util.spec_from_file_location(name, file)
         assert spec is not None  # noqa: S101 - of a file with this ending
         assert spec.loader is not None  # noqa: S101

@@ -18,7 +18,11 @@ from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_MISSING: Final = ("DATA_SOURCE_NOT_FOUND", "FAILED_TO_LOAD_DATA_SOURCE")
+_MISSING: Final = (
+    "DATA_SOURCE_NOT_FOUND",
+    "_LEGACY_ERROR_TEMP_1139",  # Avro, which is in a jar of its own
+    "_LEGACY_ERROR_TEMP_1140",  # Kafka
+)
 _NOT_FOUND: Final = "[DATA_SOURCE_NOT_FOUND]"
 # What brings the data sources that Spark knows and does not have, by their names.
 _PACKAGES: Final = {
