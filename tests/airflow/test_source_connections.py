@@ -13,10 +13,12 @@ import pytest
 
 from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.hooks.catalog import catalog_hook
+from airflow_provider_merge.hooks.source_connections import of_connection, source_hook
 from spark_jobs.contract.connections import credentials_of, of_catalog
-from spark_jobs.contract.request import TableName, TableSource
+from spark_jobs.contract.query import QuerySpec
+from spark_jobs.contract.request import JobRequest, TableName, TableSource
 from spark_jobs.contract.table_versions import TableVersion
-from spark_jobs.errors import JobError
+from spark_jobs.errors import JobError, RequestError
 from tests.airflow.support import PASSWORD, DagFile, FakeSubmitter, connection
 from tests.support.iceberg_tables import IcebergTable
 
@@ -79,19 +81,10 @@ def test_each_catalog_with_its_own_secrets(
         ("spark_default", "the source: conn_id: connection 'spark_default' has the type 'spark'"),
     ],
 )
-def test_no_such_connection(
-    dag_file: Callable[..., DagFile],
-    submitter: FakeSubmitter,
-    warehouse: Path,
-    capsys: pytest.CaptureFixture[str],
-    conn_id: str,
-    message: str,
-) -> None:
-    run = task(dag_file, conn_id).run()
-    (ti,) = run.get_task_instances()
-    assert (ti.state, ti.try_number) == ("failed", 1)
-    assert submitter.jobs == []
-    assert message in capsys.readouterr().out.replace("\\'", "'")
+def test_no_such_connection(warehouse: Path, conn_id: str, message: str) -> None:
+    with pytest.raises(RequestError) as caught:
+        source_hook(TableSource("merge_source", TableName("shop", "days"), connection=conn_id))
+    assert caught.value.message.startswith(message)
 
 
 def test_metadata_of_the_other_catalog_is_asked(warehouse: Path, iceberg_catalog: Any) -> None:
@@ -113,19 +106,15 @@ def test_metadata_of_the_other_catalog_is_asked(warehouse: Path, iceberg_catalog
 
 
 def test_the_same_catalog_by_another_name_is_the_same(
-    dag_file: Callable[..., DagFile],
-    submitter: FakeSubmitter,
-    warehouse: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = json.loads(os.environ["AIRFLOW_CONN_PAIMON_DEFAULT"])
     connection(monkeypatch, "twin", **given)
-    run = task(dag_file, "twin").run()
-    del run
-    for job in submitter.jobs:
-        (source,) = job.requests[0].sources
-        assert isinstance(source, TableSource)
-        assert (source.connection, source.catalog) == (None, None)
+    hook = catalog_hook("paimon_default")
+    days = TableSource("s", TableName("shop", "days"), connection="twin")
+    query = QuerySpec("s")
+    made = of_connection(JobRequest("x", None, hook.catalog_spec(), query, (days,)), hook)
+    assert made.sources == (replace(days, connection=None),)
 
 
 def test_the_inlet_is_the_other_catalogs(dag_file: Callable[..., DagFile]) -> None:
