@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import require_no_none
+from airflow_provider_merge.operators._shared.outside_sources import OUTSIDE, to_outside_source
 from airflow_provider_merge.operators._shared.table_sources import (
     to_changes_source,
     to_table_source,
@@ -25,6 +26,24 @@ from spark_jobs.errors import RequestError
 
 _KINDS = {"file": FileSource, "new_files": FileSource, "sql": SqlSource}
 _OF_NEW_FILES = ("start", "replaced", "max_files", "max_bytes")
+# By kind: what has no default; the changes of a table begin at start or from_snapshot.
+_REQUIRED: Mapping[str, tuple[str, ...]] = {
+    "file": ("path", "format"),
+    "new_files": ("path", "format", "start"),
+    "table": ("table",),
+    "changes": ("table", "start", "from_snapshot"),
+    "sql": ("query", "sources"),
+    "deduplicated": ("source", "by"),
+    "jdbc": ("conn_id", "query", "table"),
+    "spark": ("format",),
+    "python": ("function",),
+}
+_INSTEAD = {
+    "start": "from_snapshot",
+    "from_snapshot": "start",
+    "query": "table",
+    "table": "query",
+}
 _COLUMNS = ("by", "order_by")
 _ACCESS = "Give Spark access to the files through its cluster's configuration or role."
 # Beside a template: a value with which the other parameters can be checked.
@@ -42,18 +61,21 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
             field,
             f"expected a source, found {type(value).__name__}",
             "Use file_source(...), new_files_source(...), table_source(...), changes_source(...), "
-            "sql_source(...) or deduplicate(...).",
+            "sql_source(...), jdbc_source(...), spark_source(...), python_source(...) or "
+            "deduplicate(...).",
         )
-    require_no_none(value, field)
     kind = value.get("kind")
+    require_no_none(value, field, required_of(value))
     if kind == "table":
         return (to_table_source(value, field, name),)
     if kind == "changes":
         return (to_changes_source(value, field, name),)
     if kind == DeduplicatedSource.kind:
         return _deduplicated(value, field, name)
+    if kind in OUTSIDE:
+        return (to_outside_source(value, field, name),)
     if kind not in _KINDS:
-        known = "changes, deduplicated, file, new_files, sql, table"
+        known = "changes, deduplicated, file, jdbc, new_files, python, spark, sql, table"
         raise invalid(f"{field}.kind", f"{kind!r} is not one of: {known}")
     document = {**value, "name": name}
     named = document.pop("sources", {}) if kind == "sql" else {}
@@ -65,6 +87,12 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
     if isinstance(source, FileSource):
         refuse_secrets(f"{field}.options", source.options, _ACCESS)
     return (*inner, source)
+
+
+def required_of(source: Mapping[str, Any]) -> tuple[str, ...]:
+    """The fields of a source, as a plain dict, that have no default."""
+    found = _REQUIRED.get(str(source.get("kind")), ())
+    return tuple(each for each in found if _INSTEAD.get(each) not in source)
 
 
 def _deduplicated(value: dict[str, Any], field: str, name: str) -> tuple[Source, ...]:
