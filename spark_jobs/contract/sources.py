@@ -12,6 +12,7 @@ from spark_jobs.contract.bad_rows import (
     check_on_bad_rows,
     check_quarantine,
 )
+from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.change_ranges import ChangeRange
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.deduplication import DeduplicatedSource
@@ -90,4 +91,6 @@ class SqlSource:
     is_incremental: ClassVar[bool] = False
 
 
-Source = FileSource | TableSource | SqlSource | DeduplicatedSource
+Source = FileSource | TableSource | SqlSource | DeduplicatedSource | CdcSource
+# Sources that read the source whose name they have, which stands before them.
+DerivedSource = DeduplicatedSource | CdcSource
