@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from airflow_provider_merge.checks.events import event_relation, require_kept
 from airflow_provider_merge.checks.files import file_columns, require_files
 from airflow_provider_merge.checks.former_states import former_columns
 from airflow_provider_merge.checks.queries import check_query, query_columns
 from airflow_provider_merge.checks.relations import Relation
 from airflow_provider_merge.checks.row_checks import check_row_checks
 from airflow_provider_merge.checks.statements import StatementCheck
+from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.change_ranges import CHANGE_TYPE, SNAPSHOT_ID
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.deduplication import DeduplicatedSource
@@ -81,6 +83,7 @@ class MetadataCheck:
         relation = Relation("", str(target), None if found is None else found.columns)
         keys = None if found is None else found.partition_columns
         fixed = () if found is None or not widens else found.key_columns
+        require_kept(spec, sources, relation)
         StatementCheck(relation, by_name, keys, self.hook.is_reserved, fixed).statement(spec)
         # What a source adds to the columns is not known here.
         changed = None if getattr(spec, "schema_evolution", False) else relation.columns
@@ -153,6 +156,8 @@ class MetadataCheck:
                 if found_columns is not None and not relation.find(name):
                     raise relation.not_found(name, "deduplicate")
             return relation
+        if isinstance(source, CdcSource):
+            return event_relation(source, label, views[source.source.lower()])
         if isinstance(source, SqlSource):
             check_query(source.query, views, f"query of {label}")
             return Relation(source.name, label, query_columns(source.query, views))

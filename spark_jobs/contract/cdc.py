@@ -8,6 +8,12 @@ from typing import ClassVar, Final, Literal, get_args
 
 from spark_jobs.contract.change_ranges import CHANGE_TYPE
 from spark_jobs.contract.checks import require, require_identifier
+from spark_jobs.contract.event_documents import (
+    RowColumn,
+    document_schema,
+    require_places,
+    row_columns,
+)
 
 EventFormat = Literal["columns", "debezium", "maxwell", "canal"]
 Late = Literal["ignore", "apply"]
@@ -121,6 +127,14 @@ class CdcSource:
             "Write it as for files: 'id BIGINT, name STRING'.",
         )
         self._require_distinct()
+        if is_document:
+            require_places(self.format, self._places)
+            names = [each.name.lower() for each in self.columns]
+            for place in ("keys", "unchanged"):
+                for name in getattr(self, place):
+                    require(name.lower() in names, place, f"{name} is not a column of schema")
+            for name in (*self.technical, *(each.column for each in self.sequence)):
+                require(name.lower() not in names, "schema", f"{name} is a column of its own")
 
     def _require_distinct(self) -> None:
         added = [each.column for each in self.sequence]
@@ -135,9 +149,41 @@ class CdcSource:
                 require(name not in named, place, f"{name} is always told, so it is not one")
 
     @property
+    def columns(self) -> tuple[RowColumn, ...]:
+        """The columns of the rows in documents."""
+        return row_columns(self.format, self.schema or "", self.encodings)
+
+    @property
+    def document_schema(self) -> str:
+        """The columns, in Spark DDL, as which documents are read."""
+        return document_schema(self.format, self.columns, self._places)
+
+    @property
+    def _places(self) -> list[str]:
+        return [each.path for each in self.sequence]
+
+    @property
     def technical(self) -> frozenset[str]:
         """The columns, in lower case, that ``*`` in a statement does not mean."""
         return frozenset(each.lower() for each in (CHANGE_TYPE, *map(last_of, self.unchanged)))
+
+
+VALUES: Final[Mapping[str, OperationValues]] = {
+    "debezium": OperationValues(("c", "r"), ("u",), ("d",), truncate=("t",), ignore=("m",)),
+    "maxwell": OperationValues(
+        ("insert", "bootstrap-insert"),
+        ("update",),
+        ("delete",),
+        ignore=("bootstrap-start", "bootstrap-complete"),
+    ),
+    "canal": OperationValues(
+        ("INSERT",),
+        ("UPDATE",),
+        ("DELETE",),
+        truncate=("TRUNCATE",),
+        ignore=("CREATE", "ALTER", "RENAME", "CINDEX", "DINDEX", "QUERY"),
+    ),
+}
 
 
 def last_of(column: str) -> str:

@@ -18,20 +18,19 @@ from spark_jobs.contract.change_ranges import (
     UPDATE_AFTER,
     UPDATE_BEFORE,
 )
-from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.source_names import source_text
 from spark_jobs.engine.analysis.catalyst import view_columns
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads
 from spark_jobs.engine.analysis.store_assignment import raised
 from spark_jobs.engine.events.documents import document_rows
+from spark_jobs.engine.events.operations import BEFORE_MOVE, OPERATION
 from spark_jobs.engine.runtime.sql_text import named, text_literal
 from spark_jobs.errors import AnalysisError, ErrorCode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# The operation of an event, as text, until it is told by _change_type.
-OPERATION = f"{RESERVED_PREFIX}operation"
 _QUERY = "Give columns other names, or leave events out, in a query below it (sql_source)."
 
 
@@ -135,7 +134,7 @@ def _is_change(source: CdcSource) -> str:
         f"{known})",
         "Say in values what it means, or name it there in ignore.",
     )
-    cases = [(values.changes, "TRUE"), (values.ignore, "FALSE"), (values.truncate, truncated)]
+    cases = [((*values.changes, BEFORE_MOVE), "TRUE"), (values.ignore, "FALSE"), (values.truncate, truncated)]
     told = [f"WHEN {_among(names)} THEN {then}" for names, then in cases if names]
     return f"CASE {' '.join(told)} ELSE {unknown} END"
 
@@ -146,7 +145,7 @@ def _change_type(source: CdcSource) -> str:
         (values.insert, INSERT),
         (values.update, UPDATE_AFTER),
         (values.delete, DELETE),
-        (values.before, UPDATE_BEFORE),
+        ((*values.before, BEFORE_MOVE), UPDATE_BEFORE),
     )
     told = " ".join(f"WHEN {_among(names)} THEN '{kind}'" for names, kind in pairs if names)
     return f"CASE {told} END"
