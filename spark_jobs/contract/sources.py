@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from spark_jobs.contract.bad_rows import (
     OnBadRows,
@@ -31,7 +31,8 @@ class FileSource:
     ``quarantine``, it is written to a file below the folder ``quarantine`` (absolute path or URI),
     and the other records are read. ``max_bad_rows`` is how many may be set aside: from 1, a number
     of records; below 1, a share of the records read; None: any number. ``new_files``: only those
-    files are read that no commit of the task has applied; None: all.
+    files are read that no commit of the task has applied; None: all. ``missing``: columns of JSON
+    that no record has are an error (None), or NULL, if any has one of them (``null``).
     """
 
     name: str
@@ -43,6 +44,7 @@ class FileSource:
     quarantine: str | None = None
     max_bad_rows: float | None = None
     new_files: NewFiles | None = None
+    missing: Literal["null"] | None = None
     kind: ClassVar[str] = "file"
 
     def __post_init__(self) -> None:

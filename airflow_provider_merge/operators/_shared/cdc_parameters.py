@@ -174,4 +174,4 @@ def _files_of(files: FileSource, events: CdcSource, field: str) -> FileSource:
     if files.schema is not None:
         problem = "is told by the documents"
         raise invalid(f"{field}.source.schema", problem, "Give the columns to cdc_source.")
-    return replace(files, schema=events.document_schema)
+    return replace(files, schema=events.document_schema, missing="null")

@@ -50,18 +50,14 @@ def event_rows(spark: SparkSession, source: CdcSource) -> DataFrame:
     refuse_opaque_reads(spark, view_columns(rows), source_text(source))
     rows = column_rows(source, rows) if source.format == "columns" else document_rows(source, rows)
     _require_distinct(source, rows.schema)
-    rows = rows.where(_is_change(source)).selectExpr(
-        *(quote(name) for name in rows.columns if name != OPERATION),
-        named(_change_type(source), CHANGE_TYPE),
-    )
     columns = [column_of(source, rows.schema, name, "keys") for name in source.keys]
     columns += [column_of(source, rows.schema, e.column, "sequence") for e in source.sequence]
     for name in source.unchanged:
         column_of(source, rows.schema, name, "unchanged")
-    for each in columns:
-        name = quote(each.name)
-        rows = rows.where(f"CASE WHEN {name} IS NULL THEN {_null(source, each)} ELSE TRUE END")
-    return rows
+    return rows.where(_is_change(source, columns)).selectExpr(
+        *(quote(name) for name in rows.columns if name != OPERATION),
+        named(_change_type(source), CHANGE_TYPE),
+    )
 
 
 def column_rows(source: CdcSource, rows: DataFrame) -> DataFrame:
@@ -117,8 +113,12 @@ def _require_distinct(
             raise AnalysisError(ErrorCode.AMBIGUOUS_REFERENCE, problem, _QUERY)
 
 
-def _is_change(source: CdcSource) -> str:
-    """Whether an event changes a row; what nobody knows to apply raises."""
+def _is_change(source: CdcSource, columns: list[StructField]) -> str:
+    """Whether an event changes a row; what nobody knows to apply raises.
+
+    One expression: Spark may move the parts of several filters apart, and what is ignored may have
+    neither key nor sequence.
+    """
     values, who = source.values, source_text(source)
     truncated = raised(
         ErrorCode.CHANGE_EVENT_INVALID,
@@ -134,7 +134,9 @@ def _is_change(source: CdcSource) -> str:
         f"{known})",
         "Say in values what it means, or name it there in ignore.",
     )
-    cases = [((*values.changes, BEFORE_MOVE), "TRUE"), (values.ignore, "FALSE"), (values.truncate, truncated)]
+    nulls = (f"WHEN {quote(each.name)} IS NULL THEN {_null(source, each)}" for each in columns)
+    is_told = f"CASE {' '.join(nulls)} ELSE TRUE END"
+    cases = [((*values.changes, BEFORE_MOVE), is_told), (values.ignore, "FALSE"), (values.truncate, truncated)]
     told = [f"WHEN {_among(names)} THEN {then}" for names, then in cases if names]
     return f"CASE {' '.join(told)} ELSE {unknown} END"
 
