@@ -8,22 +8,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from airflow_provider_merge.checks.events import event_relation, require_kept
+from airflow_provider_merge.checks.derived_sources import derived_relation, require_kept
 from airflow_provider_merge.checks.files import file_columns, require_files
 from airflow_provider_merge.checks.former_states import former_columns
 from airflow_provider_merge.checks.queries import check_query, query_columns
 from airflow_provider_merge.checks.relations import Relation
 from airflow_provider_merge.checks.row_checks import check_row_checks
 from airflow_provider_merge.checks.statements import StatementCheck
-from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.change_ranges import CHANGE_TYPE, SNAPSHOT_ID
 from spark_jobs.contract.compaction import CompactSpec
-from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
 from spark_jobs.contract.row_checks import RowCheck
 from spark_jobs.contract.side_outputs import AUDIT_COLUMNS, table_text
 from spark_jobs.contract.source_names import called, source_text
+from spark_jobs.contract.sources import DerivedSource
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.errors import AnalysisError, CatalogError, ErrorCode, JobError
@@ -149,15 +148,8 @@ class MetadataCheck:
                 told = {CHANGE_TYPE: "STRING", SNAPSHOT_ID: "BIGINT"}
                 return Relation(source.name, label, {**found.columns, **told})
             return Relation(source.name, label, found.columns)
-        if isinstance(source, DeduplicatedSource):
-            found_columns = views[source.source.lower()].columns
-            relation = Relation(source.name, label, found_columns)
-            for name in (*source.by, *source.order_by):
-                if found_columns is not None and not relation.find(name):
-                    raise relation.not_found(name, "deduplicate")
-            return relation
-        if isinstance(source, CdcSource):
-            return event_relation(source, label, views[source.source.lower()])
+        if isinstance(source, DerivedSource):
+            return derived_relation(source, label, views[source.source.lower()])
         if isinstance(source, SqlSource):
             check_query(source.query, views, f"query of {label}")
             return Relation(source.name, label, query_columns(source.query, views))

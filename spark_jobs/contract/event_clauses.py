@@ -29,7 +29,7 @@ def event_cases(source: CdcSource, target_alias: str, source_alias: str) -> tupl
     """The clauses: an event that is not newer than the row has no effect."""
     is_deleted = f"{source_alias}.{quote(CHANGE_TYPE)} = '{DELETE}'"
     newer = is_newer(source, target_alias, source_alias)
-    told = newer is not None and f"{newer} AND {is_deleted}" or is_deleted
+    told = (newer is not None and f"{newer} AND {is_deleted}") or is_deleted
     kept = [each.column for each in source.sequence] if newer is not None else []
     gone: Action = DeleteAction()
     if source.deleted is not None:
@@ -41,9 +41,7 @@ def event_cases(source: CdcSource, target_alias: str, source_alias: str) -> tupl
         )
     cases = [MergeCase("matched", gone, told), MergeCase("matched", UpdateAllAction(), newer)]
     if source.deleted is not None and kept:
-        cases.append(
-            MergeCase("not_matched", _tombstone(source, kept, source_alias), is_deleted)
-        )
+        cases.append(MergeCase("not_matched", _tombstone(source, kept, source_alias), is_deleted))
         cases.append(MergeCase("not_matched", InsertAllAction()))
     else:
         cases.append(MergeCase("not_matched", InsertAllAction(), f"NOT ({is_deleted})"))

@@ -90,9 +90,7 @@ class RowColumn:
         return _RAW.get(self.encoding or "", self.type)
 
 
-def row_columns(
-    format_: str, schema: str, encodings: Mapping[str, str]
-) -> tuple[RowColumn, ...]:
+def row_columns(format_: str, schema: str, encodings: Mapping[str, str]) -> tuple[RowColumn, ...]:
     """The columns of rows in documents of a format.
 
     Raises:
@@ -110,9 +108,7 @@ def row_columns(
     for name in encodings:
         require(name.lower() in names, f"encodings.{name}", "is not a column of schema")
     return tuple(
-        RowColumn(
-            each.name, type_text(each.type), _encoding(format_, each.name, each.type, asked)
-        )
+        RowColumn(each.name, type_text(each.type), _encoding(format_, each.name, each.type, asked))
         for each in parsed.fields
     )
 
@@ -185,7 +181,12 @@ def document_schema(format_: str, columns: Sequence[RowColumn], places: Sequence
         return ", ".join([told, _TABLES[format_], *own])
     fields = [f"{quote(e.split('.')[1])} {known[e]}" for e in places if e.startswith("source.")]
     source = ", ".join([*fields, _TABLES[format_]])
-    parts = [f"before STRUCT<{row}>", f"after STRUCT<{row}>", "op STRING", f"source STRUCT<{source}>"]
+    parts = [
+        f"before STRUCT<{row}>",
+        f"after STRUCT<{row}>",
+        "op STRING",
+        f"source STRUCT<{source}>",
+    ]
     if "transaction.total_order" in places:
         parts.append("transaction STRUCT<total_order: BIGINT>")
     inner = [*parts, *own]

@@ -18,18 +18,13 @@ from spark_jobs.contract.change_ranges import (
     UPDATE_AFTER,
     UPDATE_BEFORE,
 )
-from spark_jobs.contract.identifiers import unquoted
+from spark_jobs.contract.identifiers import quote, unquoted
 from spark_jobs.contract.request import FileSource, Source, TableSource
 from spark_jobs.errors import NotSupportedError
 
-_KNOWN: Final = ("kind", "source", "keys", "sequence", "operation", "values", "format", "late") + (
-    "deleted",
-    "unchanged",
-    "unavailable",
-    "without",
-    "schema",
-    "encodings",
-    "table",
+_KNOWN: Final = (
+    *("kind", "source", "keys", "sequence", "operation", "values", "format", "late", "deleted"),
+    *("unchanged", "unavailable", "without", "schema", "encodings", "table"),
 )
 _OPERATIONS: Final = ("insert", "update", "delete", "before", "truncate", "ignore")
 _OF_DOCUMENTS: Final = {"maxwell": "type", "canal": "type"}
@@ -74,6 +69,10 @@ def with_events(
     for each in ("deleted", "unavailable"):
         if each in value:
             document[each] = value[each]
+    if document.get("schema") == PLACEHOLDER:
+        known = (*document["keys"], *document.get("unchanged", []))
+        document |= {"schema": ", ".join(f"{quote(each)} STRING" for each in known)}
+        document["encodings"] = {}
     made = codec.decode(CdcSource, document, field)
     if made.format != "columns" and isinstance(events, FileSource):
         events = _files_of(events, made, field)
@@ -159,7 +158,7 @@ def _values(value: Any, field: str) -> dict[str, list[str]]:
         if not all(isinstance(each, str) for each in listed):
             problem = f"expected texts, found {told!r}"
             raise invalid(f"{field}.{name}", problem, "Write '1' for 1, and 'true' for TRUE.")
-        made[name] = listed
+        made[name] = [f"{each} {name}" if each == PLACEHOLDER else each for each in listed]
     return made
 
 

@@ -57,9 +57,7 @@ def _time(value: str, column: RowColumn, source: CdcSource, per_second: int) -> 
     return f"CASE WHEN {value} IS NULL OR {value} % 1000 = 0 THEN {told} ELSE {failure} END"
 
 
-def _decimal(
-    bytes_: str, scale: str, value: str, column: RowColumn, source: CdcSource
-) -> str:
+def _decimal(bytes_: str, scale: str, value: str, column: RowColumn, source: CdcSource) -> str:
     digits = f"hex({bytes_})"
     sign = f"IF(conv(substring({digits}, 1, 1), 16, 10) >= 8, 'F', '0')"
     padded = f"lpad({digits}, {2 * _MOST_BYTES}, {sign})"

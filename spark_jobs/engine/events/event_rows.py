@@ -98,9 +98,7 @@ def column_of(source: CdcSource, schema: StructType, name: str, field: str) -> S
     return found[0]
 
 
-def _require_distinct(
-    source: CdcSource, schema: StructType, but: tuple[str, ...] = ()
-) -> None:
+def _require_distinct(source: CdcSource, schema: StructType, but: tuple[str, ...] = ()) -> None:
     """Refuse events with columns of one name, or of a name that this project gives a column."""
     names = [each.lower() for each in schema.names]
     own = [*source.technical, *([source.deleted.lower()] if source.deleted else [])]
@@ -136,7 +134,11 @@ def _is_change(source: CdcSource, columns: list[StructField]) -> str:
     )
     nulls = (f"WHEN {quote(each.name)} IS NULL THEN {_null(source, each)}" for each in columns)
     is_told = f"CASE {' '.join(nulls)} ELSE TRUE END"
-    cases = [((*values.changes, BEFORE_MOVE), is_told), (values.ignore, "FALSE"), (values.truncate, truncated)]
+    cases = [
+        ((*values.changes, BEFORE_MOVE), is_told),
+        (values.ignore, "FALSE"),
+        (values.truncate, truncated),
+    ]
     told = [f"WHEN {_among(names)} THEN {then}" for names, then in cases if names]
     return f"CASE {' '.join(told)} ELSE {unknown} END"
 

@@ -99,7 +99,9 @@ class _LastEvents:
         Without a sequence, what is gone goes first: a net change of a row without a key is both.
         """
         first = [UPDATE_BEFORE] if self.source.sequence else [UPDATE_BEFORE, DELETE]
-        return f"CASE WHEN {CHANGE_TYPE} IN ({', '.join(map(text_literal, first))}) THEN 0 ELSE 1 END"
+        return (
+            f"CASE WHEN {CHANGE_TYPE} IN ({', '.join(map(text_literal, first))}) THEN 0 ELSE 1 END"
+        )
 
     def _window(self) -> str:
         keys = ", ".join(quote(each.name) for each in self._named("keys", self.source.keys))

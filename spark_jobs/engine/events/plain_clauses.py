@@ -27,8 +27,8 @@ from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi.tables import TableHandle
 
 _KEEP: Final = (
-    "Add the column to the target, which keeps there the sequence of the last event of each row, or "
-    "say late='apply'."
+    "Add the column to the target, which keeps there the sequence of the last event of each row, "
+    "or say late='apply'."
 )
 
 

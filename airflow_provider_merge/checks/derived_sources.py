@@ -1,4 +1,4 @@
-"""Checks sources of change events against the columns that metadata tells."""
+"""Checks sources that are made of others against the columns that metadata tells."""
 
 from __future__ import annotations
 
@@ -9,16 +9,27 @@ from spark_jobs.contract.cdc import CdcSource, last_of
 from spark_jobs.contract.change_ranges import CHANGE_TYPE
 from spark_jobs.contract.request import Source
 from spark_jobs.contract.source_names import source_text
+from spark_jobs.contract.sources import DerivedSource
 from spark_jobs.contract.statements import MergeSpec
 from spark_jobs.errors import AnalysisError, ErrorCode
 
 
-def event_relation(source: CdcSource, label: str, events: Relation) -> Relation:
-    """The columns of a source of change events, if those of the events are known.
+def derived_relation(source: DerivedSource, label: str, rows: Relation) -> Relation:
+    """The columns of a source made of ``rows``, if these are known.
 
     Raises:
         AnalysisError: COLUMN_NOT_FOUND, naming the parameter.
     """
+    if isinstance(source, CdcSource):
+        return _event_relation(source, label, rows)
+    relation = Relation(source.name, label, rows.columns)
+    for name in (*source.by, *source.order_by):
+        if rows.columns is not None and not relation.find(name):
+            raise relation.not_found(name, "deduplicate")
+    return relation
+
+
+def _event_relation(source: CdcSource, label: str, events: Relation) -> Relation:
     told = {CHANGE_TYPE: "STRING", **{last_of(each): "" for each in source.unchanged}}
     if source.deleted is not None:
         told[source.deleted] = "BOOLEAN"
