@@ -134,7 +134,7 @@ def test_the_row_before_an_update_leaves_its_key(harness: Harness) -> None:
     assert rows_of(harness) == [(2, "stays", 31), (3, "before any event", None), (8, "moved", 30)]
 
 
-def test_new_columns_come_by_evolution_without_those_ofevents_of(harness: Harness) -> None:
+def test_new_columns_come_by_evolution_without_those_of_events(harness: Harness) -> None:
     columns, source = "op, id, v, lsn, city, partition", replace(SOURCE, without=("partition",))
     events = events_of("('u', 1L, 'a', 11L, 'Ulm', 0)", columns=columns)
 

@@ -24,6 +24,7 @@ from spark_jobs.errors import ErrorCode
 _PER_SECOND = {MILLIS: 1_000, MICROS: 1_000_000, NANOS: 1_000_000_000}
 # The longest numbers of 38 digits.
 _MOST_BYTES = 16
+_WORD = "CAST('18446744073709551616' AS DECIMAL(20,0))"
 
 
 def decoded(value: str, column: RowColumn, source: CdcSource) -> str:
@@ -63,7 +64,9 @@ def _decimal(bytes_: str, scale: str, value: str, column: RowColumn, source: Cdc
     padded = f"lpad({digits}, {2 * _MOST_BYTES}, {sign})"
     high = f"CAST(conv(substring({padded}, 1, 16), 16, -10) AS DECIMAL(20,0))"
     low = f"CAST(conv(substring({padded}, 17, 16), 16, 10) AS DECIMAL(20,0))"
-    whole = f"try_add(try_multiply({high}, CAST('18446744073709551616' AS DECIMAL(20,0))), {low})"
+    # Of a negative number, the part above may have more digits than the whole.
+    above = f"try_multiply({high} + IF({high} < 0, 1, 0), {_WORD})"
+    whole = f"try_add({above}, {low} - IF({high} < 0, {_WORD}, 0))"
     text = f"concat(CAST({whole} AS STRING), 'E', CAST(-1 * {scale} AS STRING))"
     cast = f"TRY_CAST({text} AS {column.type})"
     is_exact = f"octet_length({bytes_}) <= {_MOST_BYTES} AND {cast} IS NOT NULL"
