@@ -200,6 +200,13 @@ def run(make_table: Callable[..., Harness], kind: str, seed: int, logs: int) -> 
     flags = [bool(seed >> bit & 1) for bit in range(4)]
     manner = Manner(*flags)
     harness = make_table(kind, manner.table, partitioned=False)
+    return run_in(harness, manner, chance, logs, f"{kind}, seed {seed}")
+
+
+def run_in(
+    harness: Harness, manner: Manner, chance: random.Random, logs: int, label: str = ""
+) -> int:
+    """The same in a table."""
     made = [random_log(chance, manner, number) for number in range(logs)]
     count = chance.randint(2, 5)
     cut = [batches(chance, manner, log, count) for log in made]
@@ -212,6 +219,6 @@ def run(make_table: Callable[..., Harness], kind: str, seed: int, logs: int) -> 
         expected |= replayed(log, manner)
     rows = found(harness, manner)
     for key in {*rows, *expected}:
-        told = f"{kind}, seed {seed}, {manner}: {[e for log in made for e in log if e.key == key]}"
+        told = f"{label}, {manner}: {[e for log in made for e in log if e.key == key]}"
         assert rows.get(key) == expected.get(key), told
     return len(made)

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
-from spark_jobs.contract.cdc import CdcSource
+from spark_jobs.contract.cdc import CdcSource, OperationValues
+from spark_jobs.contract.change_ranges import CHANGE_TYPE, SNAPSHOT_ID, ChangeRange
 from spark_jobs.contract.deduplication import ALL_ROWS
 from spark_jobs.contract.event_clauses import event_cases, event_on
 from spark_jobs.contract.new_files import NewFiles
-from spark_jobs.contract.request import FileSource, JobRequest, Origin
-from spark_jobs.contract.statements import MergeSpec
+from spark_jobs.contract.request import FileSource, JobRequest, Origin, TableName, TableSource
+from spark_jobs.contract.statements import CreateTableSpec, MergeSpec
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.merge.merge_run import MergeRun
+from spark_jobs.run import run
 from tests.conformance.harness import TARGET, Harness
-from tests.engine.cdc_logs import Event, Manner, batches, found, random_log, replayed
+from tests.conformance.paimon_harness import PaimonHarness
+from tests.conformance.tables import SeedTable
+from tests.engine.cdc_logs import Event, Manner, batches, found, random_log, replayed, run_in
+from tests.engine.changed_tables import COLUMNS, NAME, ChangedTable
+from tests.support.table_kinds import PRIMARY_KEY
 
 pytestmark = pytest.mark.slow
 MANNER = Manner(soft=True, wide=False, partial=False, befores=False)
@@ -113,3 +120,61 @@ def test_each_file_of_events_once_whatever_is_killed(
 
     assert found(harness, MANNER) == replayed(log, MANNER)
     assert task.run() == "unchanged"
+
+
+class _OrderedHarness(PaimonHarness):
+    """Tables whose rows Paimon itself orders by the sequence of events."""
+
+    def options(self, table: SeedTable) -> Mapping[str, str]:
+        return {**super().options(table), "sequence.field": "s1"}
+
+
+@pytest.mark.by_turns(2)
+@pytest.mark.parametrize("soft", [True, False])
+def test_a_table_with_a_sequence_field(spark: SparkSession, tmp_path: Path, soft: bool) -> None:
+    manner = replace(MANNER, soft=soft)
+    harness = _OrderedHarness(spark, tmp_path, partitioned=False, kind=PRIMARY_KEY)
+    harness.create(manner.table)
+    assert run_in(harness, manner, random.Random(7), 25) == 25
+
+
+@pytest.mark.by_turns(2)
+@pytest.mark.parametrize("kind", ["vectors", "iceberg-cow"])
+def test_net_changes_make_a_copy(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    bronze, silver = ChangedTable(spark, tmp_path, kind), TableName("db", "silver")
+    bronze.make()
+    bronze.connector.metadata.create_table(silver, CreateTableSpec(COLUMNS))
+    told = OperationValues(("insert",), ("update_after",), ("delete",), ("update_before",))
+    events = CdcSource(
+        *("s", f"s{ALL_ROWS}", ("id",), told),
+        operation=CHANGE_TYPE,
+        late="apply",
+        without=(SNAPSHOT_ID,),
+    )
+    changes = TableSource(f"s{ALL_ROWS}", NAME, changes=ChangeRange("all", net=True))
+    cases, on = event_cases(events, "t", "s"), event_on(events, "t", "s")
+    spec = MergeSpec("s", on, cases, "t", "s")
+    steps = (
+        "INSERT INTO db.t VALUES (1L, 'a', 0D, NULL, 0), (2L, 'b', 0D, map('k', 1), 1)",
+        "UPDATE db.t SET v = 'c', p = 1 WHERE id = 1",
+        "DELETE FROM db.t WHERE id = 2",
+        "INSERT INTO db.t VALUES (2L, 'again', 1D, NULL, 0), (3L, 'x', 1D, NULL, 1)",
+    )
+    for at, step in enumerate(steps):
+        bronze.do(step)
+        if at == 2:
+            continue
+        request = JobRequest(
+            *(f"copy-{at}", silver, bronze.catalog, spec, (changes, events)),
+            origin=Origin("dag", f"run-{at}", "copy"),
+        )
+        assert run(request, spark).error is None
+        connector = bronze.connector
+        copies = []
+        for name in (NAME, silver):
+            table = connector.metadata.load_table(name)
+            files = connector.metadata.plan_files(table)
+            frame = connector.scan.read(spark, table, files, table.column_names)
+            rows = frame.select(*table.column_names).collect()
+            copies.append(sorted(map(str, rows)))
+        assert copies[0] == copies[1]
