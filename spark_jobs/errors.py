@@ -89,6 +89,7 @@ class ErrorCode(Enum):
     TOO_MANY_PARTITIONS = ("TOO_MANY_PARTITIONS", "DataError", False)
     SOURCE_EMPTY = ("SOURCE_EMPTY", "DataError", False)
     SOURCE_KEY_NOT_UNIQUE = ("SOURCE_KEY_NOT_UNIQUE", "DataError", False)
+    CHANGE_EVENT_INVALID = ("CHANGE_EVENT_INVALID", "DataError", False)
     TOO_MANY_BAD_ROWS = ("TOO_MANY_BAD_ROWS", "DataError", False)
     RESULT_TOO_LARGE = ("RESULT_TOO_LARGE", "DataError", False)
     CHECK_FAILED = ("CHECK_FAILED", "DataError", False)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from airflow_provider_merge.checks.derived_sources import derived_relation, require_kept
 from airflow_provider_merge.checks.files import file_columns, require_files
 from airflow_provider_merge.checks.former_states import former_columns
 from airflow_provider_merge.checks.queries import check_query, query_columns
@@ -18,13 +19,12 @@ from airflow_provider_merge.checks.statements import StatementCheck
 from airflow_provider_merge.hooks.source_connections import source_hook
 from spark_jobs.contract.change_ranges import CHANGE_TYPE, SNAPSHOT_ID
 from spark_jobs.contract.compaction import CompactSpec
-from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
 from spark_jobs.contract.row_checks import RowCheck
 from spark_jobs.contract.side_outputs import AUDIT_COLUMNS, require_audit_columns, table_text
 from spark_jobs.contract.source_names import called, source_text
-from spark_jobs.contract.sources import OutsideSource
+from spark_jobs.contract.sources import DerivedSource, OutsideSource
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.errors import CatalogError, ErrorCode, JobError
@@ -85,6 +85,7 @@ class MetadataCheck:
         relation = Relation("", str(target), None if found is None else found.columns)
         keys = None if found is None else found.partition_columns
         fixed = () if found is None or not widens else found.key_columns
+        require_kept(spec, sources, relation)
         StatementCheck(relation, by_name, keys, self.hook.is_reserved, fixed).statement(spec)
         # What a source adds to the columns is not known here.
         changed = None if getattr(spec, "schema_evolution", False) else relation.columns
@@ -138,14 +139,8 @@ class MetadataCheck:
         label = _label(source)
         if isinstance(source, TableSource):
             return self._of(source).table_relation(source)
-        if isinstance(source, DeduplicatedSource):
-            found_columns = views[source.source.lower()].columns
-            relation = Relation(source.name, label, found_columns)
-            for part in ("by", "order_by"):
-                for name in getattr(source, part):
-                    if found_columns is not None and not relation.find(name):
-                        raise relation.not_found(name, f"deduplicate: {part}")
-            return relation
+        if isinstance(source, DerivedSource):
+            return derived_relation(source, label, views[source.source.lower()])
         if isinstance(source, SqlSource):
             check_query(source.query, views, f"query of {label}")
             return Relation(source.name, label, query_columns(source.query, views))

@@ -11,7 +11,6 @@ from spark_jobs.contract import codec
 from spark_jobs.contract.approval import Ticket
 from spark_jobs.contract.catalogs import CatalogSpec
 from spark_jobs.contract.checks import require
-from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.digests import digest_of, part_digests
 from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.incremental import require_incremental, require_mark_of
@@ -19,7 +18,13 @@ from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec, Par
 from spark_jobs.contract.maintenance import CreateBranchSpec, CreateTagSpec
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.query import QuerySpec
-from spark_jobs.contract.sources import FileSource, Source, SqlSource, TableSource
+from spark_jobs.contract.sources import (
+    DerivedSource,
+    FileSource,
+    Source,
+    SqlSource,
+    TableSource,
+)
 from spark_jobs.contract.statements import (
     CreateTableSpec,
     MergeSpec,
@@ -128,7 +133,7 @@ class JobRequest:
             lowered = [each.lower() for each in names]
             require(lowered.count(name.lower()) == 1, "sources", f"{name} occurs more than once")
         for index, source in enumerate(self.sources):
-            is_behind = not isinstance(source, DeduplicatedSource) or source.source in names[:index]
+            is_behind = not isinstance(source, DerivedSource) or source.source in names[:index]
             require(is_behind, f"sources.{source.name}", "stands before the source that it reads")
         made = created_table(self.statement)
         require(

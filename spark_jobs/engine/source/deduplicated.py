@@ -58,7 +58,7 @@ def _any_of(
     others: list[StructField],
 ) -> DataFrame:
     """The last row by ``order``, then by all other columns, so that it is always the same one."""
-    sorted_by = [*order, *(each for each in others if _is_comparable(each.dataType))]
+    sorted_by = [*order, *(each for each in others if is_comparable(each.dataType))]
     number = named(f"row_number() OVER ({_window(keys, sorted_by)})", _NUMBER)
     return rows.selectExpr("*", number).where(f"{_NUMBER} = 1")
 
@@ -74,7 +74,7 @@ def _the_only(
     window = f"OVER ({_window(keys, order)})"
     values = ", ".join(quote(each.name) for each in others)
     row = f"struct({values})"
-    has_first = bool(others) and all(_is_comparable(each.dataType) for each in others)
+    has_first = bool(others) and all(is_comparable(each.dataType) for each in others)
     ranked = rows.selectExpr(
         "*",
         named(f"rank() {window}", _RANK),
@@ -110,7 +110,7 @@ def _column(source: DeduplicatedSource, schema: StructType, name: str, field: st
             f"{where}: it has several columns {name}",
             "Give them different names in a query (sql_source).",
         )
-    if not _is_comparable(found[0].dataType):
+    if not is_comparable(found[0].dataType):
         kind = found[0].dataType.simpleString()
         raise AnalysisError(
             ErrorCode.TYPE_MISMATCH,
@@ -120,7 +120,7 @@ def _column(source: DeduplicatedSource, schema: StructType, name: str, field: st
     return found[0]
 
 
-def _is_comparable(kind: DataType) -> bool:
+def is_comparable(kind: DataType) -> bool:
     """Whether Spark compares values of a type."""
     return not any(
         isinstance(each, MapType) or type(each).__name__ in _NOT_COMPARED for each in _parts(kind)

@@ -10,11 +10,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.marks import mark_name
 from spark_jobs.contract.operation_files import new_source_folder
 from spark_jobs.contract.request import FileSource, JobRequest, Source, SqlSource, TableSource
 from spark_jobs.contract.result import SourceMetrics
+from spark_jobs.contract.sources import DerivedSource
 from spark_jobs.engine.analysis.char_columns import padded
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.marks.marks import Marks, NewMark
@@ -41,7 +41,7 @@ from spark_jobs.spi.tables import TableHandle
 class Sources(Mapping[str, OpenSource]):
     """The sources of ``request`` by name, with a temporary view of each.
 
-    A query, or a source that is deduplicated, sees the sources before it. Each table is pinned
+    A query, or a source made of another one, sees the sources before it. Each table is pinned
     once, however many sources name it; ``target``, of a statement that has one, is pinned already.
     ``scratch`` is a folder for temporary files, relative to the workspace; ``moment`` is the
     statement's current time. ``metrics`` describe the file sources, once ``land`` has run.
@@ -174,7 +174,7 @@ class Sources(Mapping[str, OpenSource]):
                     self.metrics[source.name] = self._with_rest(source.name, read)
             elif opened.is_outside:
                 opened, has_landed = self._kept(source.name, opened), True
-            elif isinstance(source, SqlSource | DeduplicatedSource) and has_landed:
+            elif isinstance(source, SqlSource | DerivedSource) and has_landed:
                 opened = self._open(source)
             self._opened[source.name] = opened
 
