@@ -20,6 +20,8 @@ from spark_jobs.contract.locations import require_absolute
 from spark_jobs.contract.maintenance import CreateBranchSpec, CreateTagSpec
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.query import QuerySpec
+from spark_jobs.contract.scd2 import Scd2Source
+from spark_jobs.contract.scd2_merge import require_scd2
 from spark_jobs.contract.sources import FileSource, Source, SqlSource, TableSource
 from spark_jobs.contract.statements import (
     CreateTableSpec,
@@ -159,7 +161,8 @@ class JobRequest:
             lowered = [each.lower() for each in names]
             require(lowered.count(name.lower()) == 1, "sources", f"{name} occurs more than once")
         for index, source in enumerate(self.sources):
-            is_behind = not isinstance(source, DeduplicatedSource) or source.source in names[:index]
+            reads = isinstance(source, DeduplicatedSource | Scd2Source)
+            is_behind = not reads or source.source in names[:index]
             require(is_behind, f"sources.{source.name}", "stands before the source that it reads")
         made = created_table(self.statement)
         require(
@@ -189,6 +192,7 @@ class JobRequest:
             )
         self._check_query()
         require_incremental(self.statement, self.sources, self.target)
+        require_scd2(self.statement, self.sources, self.options, self.guards)
         if self.guards is not None:
             folded = "" if self.target is None else self.target.folded
             self.guards.require_meant(self.statement.kind, names, folded)

@@ -17,6 +17,7 @@ from spark_jobs.contract.checks import require
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.file_formats import require_format
 from spark_jobs.contract.new_files import NewFiles
+from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.table_name import TableName
 from spark_jobs.contract.table_versions import TableVersion
 
@@ -90,4 +91,4 @@ class SqlSource:
     is_incremental: ClassVar[bool] = False
 
 
-Source = FileSource | TableSource | SqlSource | DeduplicatedSource
+Source = FileSource | TableSource | SqlSource | DeduplicatedSource | Scd2Source

@@ -15,11 +15,13 @@ from spark_jobs.contract.marks import mark_name
 from spark_jobs.contract.operation_files import new_source_folder
 from spark_jobs.contract.request import FileSource, JobRequest, Source, SqlSource, TableSource
 from spark_jobs.contract.result import SourceMetrics
+from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.engine.analysis.char_columns import padded
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.marks.marks import Marks, NewMark
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.scd2.roles import roles_of
 from spark_jobs.engine.source.declared_columns import declared_lengths
 from spark_jobs.engine.source.landing import Landing, land
 from spark_jobs.engine.source.materialized import MaterializedSource, spilled_frame
@@ -188,6 +190,8 @@ class Sources(Mapping[str, OpenSource]):
                 opened.listed.require_unchanged()
 
     def _open(self, source: Source) -> OpenSource:
+        if isinstance(source, Scd2Source):
+            return self._open_versions(source)
         limits = self.request.text_limits
         chosen = self.chosen.get(source.name)
         changes = self._changes.get(source.name)
@@ -198,6 +202,14 @@ class Sources(Mapping[str, OpenSource]):
         if frame is not opened.frame:
             frame.createOrReplaceTempView(source.name)
         return replace(opened, frame=frame)
+
+    def _open_versions(self, source: Scd2Source) -> OpenSource:
+        """The columns of versions; their rows are found when the rows of their source are read."""
+        assert self.target is not None  # noqa: S101 - the statement is a MERGE
+        roles = roles_of(source, self.target, self._opened[source.source].frame.schema)
+        frame = self.spark.createDataFrame([], roles.schema)
+        frame.createOrReplaceTempView(source.name)
+        return OpenSource(frame, is_pinned=False)
 
     def _with_rest(self, name: str, read: SourceMetrics) -> SourceMetrics:
         """What was read of a source, with what is left of it."""
