@@ -61,6 +61,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_merge.operators.branches",
                     "airflow_provider_merge.operators.table_care",
                     "airflow_provider_merge.operators.undo_run",
+                    "airflow_provider_merge.operators.scd2",
                 ],
             }
         ],

@@ -14,12 +14,14 @@ from airflow_provider_merge.checks.queries import check_query, query_columns
 from airflow_provider_merge.checks.relations import Relation
 from airflow_provider_merge.checks.row_checks import check_row_checks
 from airflow_provider_merge.checks.statements import StatementCheck
+from airflow_provider_merge.checks.versions import check_versions
 from spark_jobs.contract.change_ranges import CHANGE_TYPE, SNAPSHOT_ID
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
 from spark_jobs.contract.row_checks import RowCheck
+from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.side_outputs import AUDIT_COLUMNS, table_text
 from spark_jobs.contract.source_names import called, source_text
 from spark_jobs.contract.statements import RowStatement
@@ -79,6 +81,9 @@ class MetadataCheck:
         views = self.require_sources(sources)
         by_name = {source.name: views[source.name.lower()] for source in sources}
         relation = Relation("", str(target), None if found is None else found.columns)
+        for source in sources:
+            if isinstance(source, Scd2Source):
+                check_versions(source, relation, views[source.source.lower()])
         keys = None if found is None else found.partition_columns
         fixed = () if found is None or not widens else found.key_columns
         StatementCheck(relation, by_name, keys, self.hook.is_reserved, fixed).statement(spec)
@@ -136,16 +141,7 @@ class MetadataCheck:
     def _relation(self, source: Source, views: Mapping[str, Relation]) -> Relation:
         label = _label(source)
         if isinstance(source, TableSource):
-            found = self._definition(source.table)
-            if found is None:
-                return Relation(source.name, label, None)
-            found.refuse_source()
-            if source.at is not None:
-                return Relation(source.name, label, self._former_columns(source, source.at))
-            if source.changes is not None:
-                told = {CHANGE_TYPE: "STRING", SNAPSHOT_ID: "BIGINT"}
-                return Relation(source.name, label, {**found.columns, **told})
-            return Relation(source.name, label, found.columns)
+            return Relation(source.name, label, self._table_columns(source))
         if isinstance(source, DeduplicatedSource):
             found_columns = views[source.source.lower()].columns
             relation = Relation(source.name, label, found_columns)
@@ -153,6 +149,8 @@ class MetadataCheck:
                 if found_columns is not None and not relation.find(name):
                     raise relation.not_found(name, "deduplicate")
             return relation
+        if isinstance(source, Scd2Source):
+            return Relation(source.name, label, None)
         if isinstance(source, SqlSource):
             check_query(source.query, views, f"query of {label}")
             return Relation(source.name, label, query_columns(source.query, views))
@@ -160,6 +158,17 @@ class MetadataCheck:
             return Relation(source.name, label, None)
         require_files(source, label)
         return Relation(source.name, label, file_columns(source))
+
+    def _table_columns(self, source: TableSource) -> Mapping[str, str] | None:
+        found = self._definition(source.table)
+        if found is None:
+            return None
+        found.refuse_source()
+        if source.at is not None:
+            return self._former_columns(source, source.at)
+        if source.changes is not None:
+            return {**found.columns, CHANGE_TYPE: "STRING", SNAPSHOT_ID: "BIGINT"}
+        return found.columns
 
     def _former_columns(self, source: TableSource, at: TableVersion) -> Mapping[str, str] | None:
         """The columns of a table's former state, which must be there, if it can be told."""

@@ -161,9 +161,10 @@ class JobRequest:
             lowered = [each.lower() for each in names]
             require(lowered.count(name.lower()) == 1, "sources", f"{name} occurs more than once")
         for index, source in enumerate(self.sources):
-            reads = isinstance(source, DeduplicatedSource | Scd2Source)
-            is_behind = not reads or source.source in names[:index]
-            require(is_behind, f"sources.{source.name}", "stands before the source that it reads")
+            if isinstance(source, DeduplicatedSource | Scd2Source):
+                is_behind = source.source in names[:index]
+                place = f"sources.{source.name}"
+                require(is_behind, place, "stands before the source that it reads")
         made = created_table(self.statement)
         require(
             not (self.dry_run and made is not None),

@@ -83,7 +83,9 @@ class Scd2Source:
         require(
             self.tracked != (), "tracked", "is empty", "Name columns, or leave it out to track all."
         )
-        own = [each for each in (self.valid_from, self.valid_to, self.current, self.deleted) if each]
+        own = [
+            each for each in (self.valid_from, self.valid_to, self.current, self.deleted) if each
+        ]
         for place in ("keys", "tracked"):
             for index, column in enumerate(getattr(self, place) or ()):
                 require_identifier(f"{place}[{index}]", column)

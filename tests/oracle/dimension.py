@@ -1,4 +1,4 @@
-"""What versions (SCD2) become by events, row by row in Python. It imports nothing of the project."""
+"""What versions (SCD2) become by events, row by row in Python; nothing of the project is used."""
 
 from __future__ import annotations
 
@@ -66,16 +66,9 @@ def applied(
     versions: Sequence[Version], events: Iterable[Event], rules: Rules
 ) -> tuple[list[Version], set[str]]:
     """The versions of one key after some events, and the codes of what is wrong with them."""
-    wrong: set[str] = set()
+    arrived, wrong = _arrived(events, rules)
     marks = _marks(versions)
     newest = max(marks, default=None)
-    arrived: dict[int, Event] = {}
-    for event in events:
-        if event.is_gone and rules.hard_deletes == "ignore":
-            continue
-        known = arrived.setdefault(event.time, event)
-        if known != event and not (known.is_gone and event.is_gone):
-            wrong.add("SOURCE_KEY_NOT_UNIQUE")
     late: list[tuple[int, Event]] = []
     for time, event in arrived.items():
         mark = _Mark(None if event.is_gone else event.tracked, event.rest, is_new=True)
@@ -94,6 +87,19 @@ def applied(
         if time in kept and (rules.late == "fail" or event.is_absent):
             wrong.add("VERSION_LATE")
     return _versions(kept, rules), wrong
+
+
+def _arrived(events: Iterable[Event], rules: Rules) -> tuple[dict[int, Event], set[str]]:
+    """The event of each time; two that differ are wrong."""
+    wrong: set[str] = set()
+    arrived: dict[int, Event] = {}
+    for event in events:
+        if event.is_gone and rules.hard_deletes == "ignore":
+            continue
+        known = arrived.setdefault(event.time, event)
+        if known != event and not (known.is_gone and event.is_gone):
+            wrong.add("SOURCE_KEY_NOT_UNIQUE")
+    return arrived, wrong
 
 
 def _marks(versions: Sequence[Version]) -> dict[int, _Mark]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spark_jobs.contract.result import JobResult
 
 Row = dict[str, Any]
-START = dt.datetime(2026, 1, 1)
+START = dt.datetime.fromisoformat("2026-01-01")
 _KINDS = {**KINDS, **{kind.name: kind for kind in ICEBERG}}
 _COLUMNS = (
     ColumnSpec("id", "BIGINT", nullable=False),

@@ -18,6 +18,7 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -167,7 +168,6 @@ class Chain:
     def _same_again(self, now: int, logs: Mapping[int, Log]) -> None:
         for key, log in logs.items():
             found, wrong = applied(self.model[key], self._told(key, log, now), self.plan.rules)
-            # A row between, whose neighbours came from the same batch, may say more the second time.
             assert not wrong
             assert found == self.model[key]
         result = self._run(now, logs)
@@ -211,7 +211,7 @@ class Chain:
         self, found: Sequence[Version], before: Sequence[Version], told: Log
     ) -> None:
         """What holds of all histories, and what is valid at each time, told in another way."""
-        for one, two in zip(found, found[1:], strict=False):
+        for one, two in pairwise(found):
             assert one.end is not None
             assert one.begin < one.end <= two.begin
             assert self.plan.rules.hard_deletes != "ignore" or one.end == two.begin

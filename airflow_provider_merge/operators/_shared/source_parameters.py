@@ -70,14 +70,27 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
 def _deduplicated(value: dict[str, Any], field: str, name: str) -> tuple[Source, ...]:
     """What is deduplicated, by a name of its own, then the source itself."""
     inner = to_sources(value.get("source"), f"{field}.source", f"{name}{ALL_ROWS}")
-    columns = {each: _columns(value.get(each, []), f"{field}.{each}") for each in _COLUMNS}
+    columns = {each: column_names(value.get(each, []), f"{field}.{each}") for each in _COLUMNS}
     tie = value.get("tie", "fail")
     document = {**value, **columns, "name": name, "source": inner[-1].name}
     document["tie"] = "fail" if tie == PLACEHOLDER else tie
     return (*inner, codec.decode(DeduplicatedSource, document, field))
 
 
-def _columns(value: Any, field: str) -> list[str]:
+def reads_changes(value: Any) -> bool:
+    """Whether the rows of a plain dict's source are changes of a table, perhaps deduplicated."""
+    if not isinstance(value, Mapping):
+        return False
+    is_narrowed = value.get("kind") == DeduplicatedSource.kind
+    return reads_changes(value.get("source")) if is_narrowed else value.get("kind") == "changes"
+
+
+def column_names(value: Any, field: str) -> list[str]:
+    """Names of columns, which may be in backticks.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming ``field``.
+    """
     if value == PLACEHOLDER:
         return [f"{PLACEHOLDER}_{field.rpartition('.')[2]}"]
     is_list = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)

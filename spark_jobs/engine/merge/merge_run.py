@@ -220,7 +220,9 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             rewrite_share=self.options.rewrite_share,
             isolation="serializable" if self._scd2 else self.options.isolation,
             read_set=read_set,
-            read_columns=None if self._scd2 or read_set is whole_table else processor.target_columns,
+            read_columns=None
+            if self._scd2 or read_set is whole_table
+            else processor.target_columns,
             dry_run=self.dry_run,
             inserted_keys=inserted_keys(wanted.plan.merge),
         )

@@ -111,10 +111,10 @@ class History:
             f"ELSE coalesce({_BEFORE}.{_KIND} = {_VERSION} AND {_BEFORE}.{_END} = {AT} AND "
             f"{_BEFORE}.{_TRACKED} <=> {_TRACKED}, FALSE) END"
         )
+        leaves_gap = f"{_END} IS NOT NULL AND ({_NEXT} IS NULL OR {_END} < {_NEXT})"
         told = [
             _event(AT, _KIND, has_row="TRUE", repeats=repeats),
-            f"CASE WHEN {_END} IS NOT NULL AND ({_NEXT} IS NULL OR {_END} < {_NEXT}) THEN "
-            f"{_event(_END, str(_GAP))} END",
+            f"CASE WHEN {leaves_gap} THEN {_event(_END, str(_GAP))} END",
         ]
         if self.spec.finds_absent:
             gone = _event(as_of(self.spec, roles), str(self._gone), is_new="TRUE", absent="TRUE")

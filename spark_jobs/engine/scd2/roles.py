@@ -242,9 +242,7 @@ def _require_fitting(spec: Scd2Source, table: TableHandle, roles: Roles) -> None
         require_storable(each.dataType, roles.declared[name], ErrorLocation(label, name))
     if roles.effective is not None:
         kind = roles.declared[roles.valid_from]
-        require_storable(
-            roles.effective.dataType, kind, ErrorLocation(label, roles.effective.name)
-        )
+        require_storable(roles.effective.dataType, kind, ErrorLocation(label, roles.effective.name))
 
 
 def _require_key(table: TableHandle, roles: Roles) -> None:
