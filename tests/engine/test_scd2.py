@@ -1,4 +1,4 @@
-"""Versions of a dimension (SCD2): each run adds what is new, whatever comes late, twice or again."""
+"""Versions of a dimension (SCD2): a run adds what is new, whatever comes late, twice or again."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_jobs.contract.request import Origin
 from tests.support.dimensions import at, batch, dimension, history, run, spec
 from tests.support.random_dimensions import KINDS, run_chain
 from tests.support.turns import EVERYTHING
@@ -30,7 +31,7 @@ def test_versions_follow_each_other(spark: SparkSession, tmp_path: Path, kind: s
 
     assert run(harness, spec(), first).metrics.inserted == 3
     result = run(harness, spec(), late, operation="late")
-    again = run(harness, spec(), late, operation="late")
+    again = run(harness, spec(), late, operation="late", origin=Origin(try_number=2))
     replayed = run(harness, spec(), late)
 
     assert (result.error, again.status, replayed.status) == (None, "already_committed", "unchanged")
@@ -45,7 +46,7 @@ def test_versions_follow_each_other(spark: SparkSession, tmp_path: Path, kind: s
     ]
 
 
-@pytest.mark.extended  # each chain takes half a minute; those above and test_scd2_cases.py are parts
+@pytest.mark.extended  # half a minute each; cases are in test_scd2_cases.py
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(1000, 1005) if EVERYTHING else [1000])
 def test_random_logs(spark: SparkSession, tmp_path: Path, kind: str, seed: int) -> None:

@@ -1,4 +1,4 @@
-"""What people meet with versions of a dimension: deletes, corrections, names, types, others' rows."""
+"""What people meet with versions of a dimension: deletes, corrections, names, types, others."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_names_types_and_dates(spark: SparkSession, tmp_path: Path, kind: str) -
         ColumnSpec("info", "STRUCT<city: STRING, tags: ARRAY<STRING>>"),
         ColumnSpec("attrs", "MAP<STRING, INT>"),
         ColumnSpec("score", "DOUBLE"),
-        ColumnSpec("From`Day", "DATE", nullable=False),
+        ColumnSpec("From.Day", "DATE", nullable=False),
         ColumnSpec("to", "DATE", nullable=False),
     )
     harness = dimension(spark, tmp_path / "w", kind, columns)
@@ -224,7 +224,7 @@ def test_names_types_and_dates(spark: SparkSession, tmp_path: Path, kind: str) -
         "merge_versions",
         "rows",
         ("ID", "Part No."),
-        "from`day",
+        "from.day",
         "TO",
         tracked=("INFO", "score"),
         effective="At",
@@ -255,8 +255,8 @@ def test_names_types_and_dates(spark: SparkSession, tmp_path: Path, kind: str) -
 
     assert (first.error, again.error) == (None, None)
     assert again.status == "unchanged"
-    found = sorted(harness.read(), key=lambda each: each["From`Day"])
-    assert [(each["From`Day"].day, each["to"], each["attrs"]) for each in found] == [
+    found = sorted(harness.read(), key=lambda each: each["From.Day"])
+    assert [(each["From.Day"].day, each["to"], each["attrs"]) for each in found] == [
         (1, dt.date(2026, 1, 3), [("a", 1)]),
         (3, dt.date(9999, 12, 31), [("a", 3)]),
     ]

@@ -21,6 +21,7 @@ from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.marks.marks import Marks, NewMark
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.runtime.sql_text import named, null_of
 from spark_jobs.engine.scd2.roles import roles_of
 from spark_jobs.engine.source.declared_columns import declared_lengths
 from spark_jobs.engine.source.landing import Landing, land
@@ -207,7 +208,8 @@ class Sources(Mapping[str, OpenSource]):
         """The columns of versions; their rows are found when the rows of their source are read."""
         assert self.target is not None  # noqa: S101 - the statement is a MERGE
         roles = roles_of(source, self.target, self._opened[source.source].frame.schema)
-        frame = self.spark.createDataFrame([], roles.schema)
+        columns = [named(null_of(each.dataType), each.name) for each in roles.schema]
+        frame = self.spark.sql("SELECT TRUE").where("FALSE").selectExpr(*columns)
         frame.createOrReplaceTempView(source.name)
         return OpenSource(frame, is_pinned=False)
 
