@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.request import Origin
-from tests.support.dimensions import at, batch, dimension, history, run, spec
-from tests.support.random_dimensions import KINDS, run_chain
+from tests.engine.dimensions import at, batch, dimension, history, run, spec
+from tests.engine.random_dimensions import KINDS, run_chain
 from tests.support.turns import EVERYTHING
 
 pytestmark = pytest.mark.slow

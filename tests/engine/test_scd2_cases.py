@@ -29,8 +29,8 @@ from spark_jobs.contract.statements import (
 )
 from spark_jobs.engine.job.statement_job import Job
 from tests.conformance.harness import TARGET, Harness
+from tests.engine.dimensions import at, batch, dimension, history, run, spec
 from tests.engine.test_conflicts import Writes
-from tests.support.dimensions import at, batch, dimension, history, run, spec
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contract.statements import ColumnSpec
 from tests.conformance.harness import Harness
-from tests.support.dimensions import at, batch, dimension, history, run, spec
+from tests.engine.dimensions import at, batch, dimension, history, run, spec
 
 pytestmark = pytest.mark.slow
 

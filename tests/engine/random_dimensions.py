@@ -1,4 +1,4 @@
-"""Random logs of dimensions against the oracle: ``python -m tests.support.random_dimensions``.
+"""Random logs of dimensions against the oracle: ``python -m tests.engine.random_dimensions``.
 
 A chain is a table of one kind with many keys, each of which has a log of its own; its parameters
 and batches follow from its seed. After each batch the table is what the oracle says; a batch that
@@ -22,8 +22,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.engine.dimensions import at, batch, dimension, history, run, spec
 from tests.oracle.dimension import Event, Rules, Version, applied, state_at
-from tests.support.dimensions import at, batch, dimension, history, run, spec
 from tests.support.spark_session import local_session
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ def run_chain(
 
 def main() -> int:
     """The command; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.support.random_dimensions")
+    parser = argparse.ArgumentParser(prog="python -m tests.engine.random_dimensions")
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--chains", type=int, default=12, help="of each kind")
     parser.add_argument("--keys", type=int, default=100, help="logs of each chain")
