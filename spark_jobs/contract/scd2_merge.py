@@ -65,6 +65,14 @@ def require_scd2(
             continue
         is_own = source is sources[-1] and statement == scd2_merge(source)
         require(is_own, f"sources.{source.name}", "versions are for the MERGE of their own", "")
+        for each in sources:
+            if each.kind == "cdc":
+                raise NotSupportedError(
+                    "source: change events (cdc_source) are not turned into versions: their "
+                    "deletes and moved keys would need times of their own.",
+                    "Give the rows of the events by a query (sql_source) with a column for the "
+                    "time (effective) and a BOOLEAN one for deletes (delete_marker).",
+                )
         if options.isolation == "snapshot":
             raise NotSupportedError(
                 "isolation: with 'snapshot', two runs could each add a current version of a key.",

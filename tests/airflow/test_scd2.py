@@ -89,6 +89,7 @@ def test_templates_are_checked_around() -> None:
         ({"open_end": "never"}, "open_end: 'never' is no date or time"),
         ({"as_of": "yesterday"}, "as_of: 'yesterday' is no date or time"),
         ({"isolation": "snapshot"}, "NOT_SUPPORTED.*isolation: with 'snapshot'"),
+        ({"source": {"kind": "cdc", "source": FILES, "keys": ["id"]}}, "cdc"),
         ({"target": "versions"}, "target: 'versions' is not a table name"),
         (
             {"source": new_files_source("/in", "csv", start="all"), "hard_deletes": "close"},
