@@ -139,9 +139,8 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             metrics = guarding.before_publishing(metrics, checks)
             return StatementOutcome(None, metrics, side=checking.late)
         reads_all = self.reads_itself or checking.reads.target
-        read_set = whole_table if reads_all else pruning.touched
-        if versions is not None and not reads_all:
-            read_set = versions.read_set
+        touched = pruning.touched if versions is None else versions.read_set
+        read_set = whole_table if reads_all else touched
         plan = self._general_plan(merge, processor, files.scanned, source, keys)
         planned_merge = _PlannedMerge(plan, files, read_set, expected, guarding, checking)
         return self._write(planned_merge, metrics)
@@ -201,8 +200,9 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
 
     def _versions(self, planned: Sequence[PlannedFile]) -> Versions | None:
         """What becomes of versions, if the source is one of versions."""
-        spec = self._scd2
-        return spec and changed_versions(self, spec, planned, self.limits.broadcast)
+        if self._scd2 is None:
+            return None
+        return changed_versions(self, self._scd2, planned, self.limits.broadcast)
 
     @property
     def _scd2(self) -> Scd2Source | None:

@@ -273,14 +273,10 @@ class History:
             named(f"{_KIND} = {_RECORD}", GONE),
             named(action, ACTION),
         ).where(f"{ACTION} IS NOT NULL")
-        places = {
-            **{name: quote(name) for name in roles.keys},
-            **{name: f"{_VALUES}.{quote(name)}" for name in roles.values},
-            roles.valid_from: AT,
-            roles.valid_to: _END,
-            roles.current: _CURRENT,
-            roles.deleted: GONE,
-        }
+        places: dict[str | None, str] = {name: quote(name) for name in roles.keys}
+        places |= {name: f"{_VALUES}.{quote(name)}" for name in roles.values}
+        places |= {roles.valid_from: AT, roles.valid_to: _END}
+        places |= {roles.current: _CURRENT, roles.deleted: GONE}
         columns = [named(places[name], name) for name in roles.columns]
         return found.selectExpr(*columns, ACTION)
 

@@ -18,7 +18,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.identifiers import quote
-from spark_jobs.contract.request import FileSource, Source, SqlSource
+from spark_jobs.contract.request import FileSource, Source, SqlSource, TableSource
 from spark_jobs.contract.source_names import placed_source, source_text
 from spark_jobs.contract.text_limits import DEFAULT_LIMITS, TextLimits
 from spark_jobs.engine.analysis.analyzer import declared_types
@@ -158,6 +158,7 @@ def _open(
         return OpenSource(frame, is_pinned=False)
     if isinstance(source, DeduplicatedSource):
         return OpenSource(deduplicated(spark, source), is_pinned=False)
+    assert isinstance(source, TableSource)  # noqa: S101 - versions are not opened here
     table = pinned.table(spark, connector.metadata, source)
     files = connector.metadata.plan_files(table)
     frame = connector.scan.read(spark, table, files, table.column_names)
