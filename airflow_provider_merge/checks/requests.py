@@ -16,12 +16,14 @@ from airflow_provider_merge.checks.relations import Relation
 from airflow_provider_merge.checks.row_checks import check_row_checks
 from airflow_provider_merge.checks.side_tables import nullable_types, require_late_columns
 from airflow_provider_merge.checks.statements import StatementCheck
+from airflow_provider_merge.checks.versions import check_versions
 from airflow_provider_merge.hooks.source_connections import source_hook
 from spark_jobs.contract.change_ranges import CHANGE_TYPE, SNAPSHOT_ID
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
 from spark_jobs.contract.row_checks import RowCheck
+from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.side_outputs import AUDIT_COLUMNS, require_audit_columns, table_text
 from spark_jobs.contract.source_names import called, source_text
 from spark_jobs.contract.sources import DerivedSource, OutsideSource
@@ -83,6 +85,9 @@ class MetadataCheck:
         views = self.require_sources(sources)
         by_name = {source.name: views[source.name.lower()] for source in sources}
         relation = Relation("", str(target), None if found is None else found.columns)
+        for source in sources:
+            if isinstance(source, Scd2Source):
+                check_versions(source, relation, views[source.source.lower()])
         keys = None if found is None else found.partition_columns
         fixed = () if found is None or not widens else found.key_columns
         require_kept(spec, sources, relation)

@@ -18,6 +18,7 @@ from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec, Par
 from spark_jobs.contract.maintenance import CreateBranchSpec, CreateTagSpec
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.query import QuerySpec
+from spark_jobs.contract.scd2_merge import require_scd2
 from spark_jobs.contract.sources import (
     DerivedSource,
     FileSource,
@@ -164,6 +165,7 @@ class JobRequest:
         self._check_query()
         require_incremental(self.statement, self.sources, self.target)
         require_mark_of(self.origin.dry_run_of, self.sources, dry_run=self.dry_run)
+        require_scd2(self.statement, self.sources, self.options, self.guards)
         if self.guards is not None:
             folded = "" if self.target is None else self.target.folded
             self.guards.require_meant(self.statement.kind, names, folded)

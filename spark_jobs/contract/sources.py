@@ -20,6 +20,7 @@ from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.file_formats import require_format
 from spark_jobs.contract.new_files import NewFiles
 from spark_jobs.contract.outside_sources import JdbcSource, PythonSource, SparkSource
+from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.table_name import TableName
 from spark_jobs.contract.table_versions import TableVersion
 
@@ -110,13 +111,14 @@ class SqlSource:
 # What is evaluated once, before anything reads it, and kept as files.
 OutsideSource = JdbcSource | SparkSource | PythonSource
 # Sources that read the source whose name they have, which stands before them.
-DerivedSource = DeduplicatedSource | CdcSource
+DerivedSource = DeduplicatedSource | CdcSource | Scd2Source
 Source = (
     FileSource
     | TableSource
     | SqlSource
     | DeduplicatedSource
     | CdcSource
+    | Scd2Source
     | JdbcSource
     | SparkSource
     | PythonSource

@@ -109,6 +109,14 @@ def _deduplicated(value: dict[str, Any], field: str, name: str) -> tuple[Source,
     return (*inner, codec.decode(DeduplicatedSource, document, field))
 
 
+def reads_changes(value: Any) -> bool:
+    """Whether the rows of a plain dict's source are changes of a table, perhaps deduplicated."""
+    if not isinstance(value, Mapping):
+        return False
+    is_narrowed = value.get("kind") == DeduplicatedSource.kind
+    return reads_changes(value.get("source")) if is_narrowed else value.get("kind") == "changes"
+
+
 def _file_document(written: dict[str, Any], field: str) -> dict[str, Any]:
     """The contract's document of a file source, out of what people write and templates render."""
     places: dict[str, Any] = {

@@ -175,6 +175,7 @@ def _open(
     if isinstance(source, CdcSource):
         rows = event_rows(spark, source)
         return OpenSource(last_events(source, rows) if source.net else rows, is_pinned=False)
+    assert isinstance(source, TableSource)  # noqa: S101 - versions are not opened here
     table = pinned.table(spark, connector.metadata, source)
     files = connector.metadata.plan_files(table)
     frame = connector.scan.read(spark, table, files, table.column_names)
