@@ -44,4 +44,6 @@ def test_many_rows_in_little_memory(request: pytest.FixtureRequest, name: str) -
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert json.loads(done.stdout.splitlines()[-1]) == [ROWS, ROWS * (ROWS + 1) // 2, WIDTH]
+    assert json.loads(done.stdout.splitlines()[-1]) == [
+        *(ROWS, ROWS, ROWS * (ROWS + 1) // 2, WIDTH)
+    ]

@@ -47,9 +47,10 @@ def to_outside_source(value: dict[str, Any], field: str, name: str) -> OutsideSo
     for part, remedy in _NAMES_CODE.items():
         if value.get(part) == PLACEHOLDER:
             raise invalid(f"{field}.{part}", "is a template, but it names code that runs", remedy)
-    make = {"jdbc": _database, "spark": _of_spark, "python": _function}[kind]
     try:
-        return make(document, field)
+        if kind == "jdbc":
+            return _database(document, field)
+        return _of_spark(document, field) if kind == "spark" else _function(document, field)
     except RequestError as error:
         raise error.at(".".join(error.places)) from None
 
