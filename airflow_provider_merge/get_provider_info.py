@@ -82,6 +82,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_merge.sensors.tag",
                     "airflow_provider_merge.sensors.freshness",
                     "airflow_provider_merge.sensors.compaction",
+                    "airflow_provider_merge.sensors.source_lag",
                 ],
             }
         ],

@@ -6,9 +6,10 @@ What sqlglot does not understand is left to Spark: nothing is found there, and n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, TypeAlias
+from typing import Final
 
-DIALECT: Final = "spark"
+from airflow_provider_merge.sql.trees import DIALECT, Tree, tree_of
+
 # Words without an alias that are values of Spark SQL, not columns.
 _VALUES: Final = (
     *("default", "grouping__id", "localtimestamp", "session_user", "user", "current_time"),
@@ -16,8 +17,6 @@ _VALUES: Final = (
 # The hidden column of files.
 _HIDDEN: Final = "_metadata"
 
-# An expression or a query as sqlglot's tree.
-Tree: TypeAlias = Any
 # The parts of a dotted name, as they are written, without backticks.
 Name = tuple[str, ...]
 
@@ -64,10 +63,7 @@ def literal_type(value: Tree) -> str | None:
 
 def parsed(query: str) -> Tree | None:
     """A query as a tree; None where sqlglot does not understand it."""
-    from sqlglot import exp, parse_one
+    from sqlglot import exp
 
-    try:
-        tree = parse_one(query, dialect=DIALECT)
-    except Exception:  # noqa: BLE001 - a parser of others; Spark has the last word
-        return None
+    tree = tree_of(query)
     return tree if isinstance(tree, exp.Query) else None

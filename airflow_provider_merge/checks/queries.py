@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from airflow_provider_merge.checks.expressions import Tree, own_names, parsed
+from airflow_provider_merge.checks.expressions import own_names, parsed
 from airflow_provider_merge.checks.relations import Relation, column_of
+from airflow_provider_merge.sql.trees import Tree, scopes_of
 
 Views = Mapping[str, Relation]
 
@@ -60,13 +61,8 @@ def _all_columns(select: Tree, views: Views) -> dict[str, str] | None:
 def _selects(tree: Tree, views: Views) -> Iterator[tuple[Tree, list[Relation]]]:
     """Each SELECT whose relations are all known, with these and those of the queries around it."""
     from sqlglot import exp
-    from sqlglot.optimizer.scope import traverse_scope
 
-    try:
-        scopes = traverse_scope(tree)
-    except Exception:  # noqa: BLE001 - a parser of others; Spark has the last word
-        return
-    for scope in scopes:
+    for scope in scopes_of(tree):
         select = scope.expression
         understood = isinstance(select, exp.Select) and not any(
             select.args.get(each) for each in ("laterals", "pivots")

@@ -168,6 +168,15 @@ def _found(conn_id: str) -> tuple[Callable[..., CatalogHook], Connection]:
     return _HOOKS[require_type(conn_id, connection, _HOOKS)], connection
 
 
+def placed_table(hook: CatalogHook, placed: str) -> TableReader:
+    """A table that a mark names: of the catalog of ``hook``, or behind the id of a connection.
+
+    Raises: as ``CatalogHook.table`` and ``catalog_hook``.
+    """
+    connection, _, name = placed.rpartition(":")
+    return (catalog_hook(connection) if connection else hook).table(name)
+
+
 def catalog_types() -> frozenset[str]:
     """The connection types that have a hook here."""
     return frozenset(_HOOKS)

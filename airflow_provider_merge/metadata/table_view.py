@@ -41,9 +41,15 @@ class _ReadOnce(Generic[T]):
 class TableView:
     """The table as it is now. Everything raises what ``TableReader`` raises."""
 
-    def __init__(self, table: TableReader, cache: SnapshotCache | None = None) -> None:
+    def __init__(
+        self,
+        table: TableReader,
+        cache: SnapshotCache | None = None,
+        others: Callable[[str], TableReader] | None = None,
+    ) -> None:
         self.table = table
         self._cache = cache or SnapshotCache()
+        self._others = others
         self._partitions: dict[tuple[Any, ...], list[PartitionFacts]] = {}
 
     @_ReadOnce
@@ -75,6 +81,11 @@ class TableView:
     def tag(self, name: str) -> Tag | None:
         """The tag of this name."""
         return self.table.tag(name)
+
+    def other(self, name: str) -> TableView:
+        """Another table, by its name in a mark."""
+        assert self._others is not None  # noqa: S101 - who asks for others opened the view with them
+        return TableView(self._others(name))
 
     def partition_filter(self, values: Mapping[str, Any]) -> PartitionFilter:
         """The filter for values of partition columns of the newest schema."""

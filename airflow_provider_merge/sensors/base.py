@@ -7,6 +7,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow.providers.common.compat.sdk import (
@@ -22,7 +23,7 @@ from airflow.providers.common.compat.sdk import (
 from airflow_provider_merge import metrics
 from airflow_provider_merge.durations import seconds_of
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.hooks.catalog import catalog_hook
+from airflow_provider_merge.hooks.catalog import catalog_hook, placed_table
 from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
 from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.metrics import Sample
@@ -173,9 +174,10 @@ class TableSensor(ParameterOperator, BaseSensorOperator):
         return {"table": self.table, **facts}
 
     def _observe(self, gate: Gate) -> Observation:
-        table = catalog_hook(self.catalog_conn_id).table(self.table)
+        hook = catalog_hook(self.catalog_conn_id)
+        table = hook.table(self.table)
         with reaching(table.location):
-            return gate.observe(TableView(table, self._cache))
+            return gate.observe(TableView(table, self._cache, partial(placed_table, hook)))
 
     def _count(self, end: str, code: str = "", facts: Mapping[str, Any] | None = None) -> None:
         """Send the metrics of how the wait ended; ``facts`` are those of what was found."""

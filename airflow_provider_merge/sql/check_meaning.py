@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from airflow_provider_merge.sql.text import SqlText
+from airflow_provider_merge.sql.trees import scopes_of, tree_of
 from spark_jobs.contract.row_checks import (
     CHANGED_OPERATIONS,
     CHANGES,
@@ -13,8 +14,6 @@ from spark_jobs.contract.row_checks import (
     always_returns_a_row,
 )
 from spark_jobs.errors import ErrorCode
-
-_DIALECT: Final = "spark"
 
 
 def require_meaning(query: str, text: SqlText) -> None:
@@ -24,11 +23,10 @@ def require_meaning(query: str, text: SqlText) -> None:
         AnalysisError: EXPRESSION_INVALID: it always returns a row, or compares ``operation`` with
             what no row has.
     """
-    from sqlglot import exp, parse_one
+    from sqlglot import exp
 
-    try:
-        tree = parse_one(query, dialect=_DIALECT)
-    except Exception:  # noqa: BLE001 - a parser of others; Spark has the last word
+    tree = tree_of(query)
+    if tree is None:
         return
     if isinstance(tree, exp.Select) and _is_one_row(tree):
         raise always_returns_a_row("it")
@@ -61,13 +59,8 @@ def _is_one_row(select: Any) -> bool:
 def _compared_operations(tree: Any) -> Iterator[str]:
     """The texts with which ``operation`` of ``changes`` is compared."""
     from sqlglot import exp
-    from sqlglot.optimizer.scope import traverse_scope
 
-    try:
-        scopes = traverse_scope(tree)
-    except Exception:  # noqa: BLE001 - as above
-        return
-    for scope in scopes:
+    for scope in scopes_of(tree):
         names = {alias.lower() for alias, each in scope.sources.items() if _is_changes(each)}
         is_alone = len(names) == len(scope.sources)
         for column in scope.columns:

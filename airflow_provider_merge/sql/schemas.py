@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-_DIALECT = "spark"
+from airflow_provider_merge.sql.trees import DIALECT, tree_of
 
 
 def columns_of_schema(schema: str) -> dict[str, str] | None:
     """The columns of ``id BIGINT, name STRING``, name → type; None if it is not understood."""
-    from sqlglot import exp, parse_one
+    from sqlglot import exp
 
-    try:
-        table: Any = parse_one(f"CREATE TABLE x ({schema})", dialect=_DIALECT)
-        columns: list[Any] = [c for c in table.this.expressions if isinstance(c, exp.ColumnDef)]
-        return {each.name: each.kind.sql(dialect=_DIALECT) for each in columns}
-    except Exception:  # noqa: BLE001 - a parser of others; without the columns less is known
+    table = tree_of(f"CREATE TABLE x ({schema})")
+    if not isinstance(table, exp.Create) or not isinstance(table.this, exp.Schema):
         return None
+    kinds = {c.name: c.kind for c in table.this.expressions if isinstance(c, exp.ColumnDef)}
+    known = {name: kind.sql(dialect=DIALECT) for name, kind in kinds.items() if kind is not None}
+    return known if len(known) == len(kinds) else None

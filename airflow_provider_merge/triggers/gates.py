@@ -18,6 +18,7 @@ from airflow_provider_merge.metadata.snapshot_facts import described, snapshot_f
 from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.observations import Observation, counted, newest
 from airflow_provider_merge.triggers.compaction_gate import CompactionGate
+from airflow_provider_merge.triggers.source_lag_gate import SourceLagGate
 from spark_jobs.contract import properties
 from spark_jobs.contract.durations import duration_text
 from spark_jobs.contract.partition_names import partition_name
@@ -228,7 +229,7 @@ class FreshnessGate:
 
 _GATES: dict[str, type] = {
     gate.kind: gate
-    for gate in (SnapshotGate, PartitionGate, TagGate, FreshnessGate, CompactionGate)
+    for gate in (SnapshotGate, PartitionGate, TagGate, FreshnessGate, CompactionGate, SourceLagGate)
 }
 
 

@@ -22,6 +22,7 @@ from airflow_provider_merge.ui.access import (
     visible_connections,
 )
 from airflow_provider_merge.ui.failures import unexpected
+from airflow_provider_merge.ui.lags import SourceLags, read_lags
 from airflow_provider_merge.ui.lists import Names, TableQuery, read_tables
 from airflow_provider_merge.ui.opened import OpenTable, OpenTables
 from airflow_provider_merge.ui.partition_pages import (
@@ -250,6 +251,12 @@ async def schemas(asked: Question, offset: Offset = 0, limit: Limit = 20) -> ans
 async def care(asked: Question) -> answers.Care:
     """What table care would do now."""
     return await asked.answer(reads.read_care)
+
+
+@router.get("/lags")
+async def lags(asked: Question) -> SourceLags:
+    """How far tasks are behind the sources whose changes they apply to the table."""
+    return await asked.answer(lambda found: read_lags(found, asked.readable))
 
 
 @router.get("/running")

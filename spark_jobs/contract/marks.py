@@ -16,6 +16,7 @@ from typing import Any, Final
 from spark_jobs.contract import codec
 from spark_jobs.contract.deduplication import without_deduplication
 from spark_jobs.contract.request import JobRequest, Origin
+from spark_jobs.errors import RequestError
 
 PREFIX: Final = "merge.mark."
 # Characters of a mark in the properties of a snapshot, which some catalogs keep in one document.
@@ -41,6 +42,25 @@ def mark_names(request: JobRequest) -> dict[str, str]:
         for each in request.sources
         if each.is_incremental
     }
+
+
+def marked_tables(properties: Mapping[str, str]) -> dict[str, tuple[str, int]]:
+    """The marks of changes that a snapshot records: table and snapshot id, by name.
+
+    Those of files, and of another version of this project, are left out.
+    """
+    found: dict[str, tuple[str, int]] = {}
+    for name in properties:
+        if not name.startswith(PREFIX):
+            continue
+        try:
+            mark = recorded_mark(properties, name) or {}
+        except RequestError:
+            continue
+        table, snapshot = mark.get("table"), mark.get("snapshot")
+        if isinstance(table, str) and type(snapshot) is int:
+            found[name] = table, snapshot
+    return found
 
 
 def mark_text(mark: Mapping[str, Any]) -> str:

@@ -80,6 +80,7 @@ _PARTS: dict[str, dict[str, Any]] = {
     "FreshnessSensor": {"table": "a.b", "max_age": 60},
     "PartitionSensor": {"table": "a.b", "partition": {"day": "1"}},
     "SnapshotSensor": {"table": "a.b", "after_id": 3},
+    "SourceLagSensor": {"table": "a.b"},
     "TagSensor": {"table": "a.b", "tag": "t"},
 }
 _TEXTS = {

@@ -64,6 +64,7 @@ from airflow_provider_merge.sensors.compaction import CompactionSensor
 from airflow_provider_merge.sensors.freshness import FreshnessSensor
 from airflow_provider_merge.sensors.partition import PartitionSensor
 from airflow_provider_merge.sensors.snapshot import SnapshotSensor
+from airflow_provider_merge.sensors.source_lag import SourceLagSensor
 from airflow_provider_merge.sensors.tag import TagSensor
 from airflow_provider_merge.triggers.gates import gate_arguments
 from airflow_provider_merge.triggers.table import TableTrigger
@@ -112,6 +113,7 @@ SENSORS: dict[type, dict[str, Any]] = {
     TagSensor: {"tag": "daily"},
     FreshnessSensor: {"max_age": 60},
     CompactionSensor: {"min_small_files": 5},
+    SourceLagSensor: {},
 }
 READS = {
     "latest_snapshot": (),

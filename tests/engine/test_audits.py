@@ -124,7 +124,7 @@ def test_a_conflict_in_the_audit_is_no_conflict_of_the_statement(table: AuditedT
     conflict = CommitError(ErrorCode.COMMIT_CONFLICT, "somebody altered db.audit")
     with (
         mock.patch.object(SideJob, "_attempted", side_effect=conflict),
-        mock.patch.object(side_job, "_PAUSE", 0),
+        mock.patch.object(side_job, "back_off"),
     ):
         failed = table.tried(request, 1)
     assert failed is not None

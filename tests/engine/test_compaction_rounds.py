@@ -12,7 +12,7 @@ from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.compaction import CompactionReport, CompactSpec
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.contract.result import JobResult
-from spark_jobs.engine.compaction.compaction_run import ROUNDS
+from spark_jobs.engine.runtime.back_off import ATTEMPTS
 from spark_jobs.run import summary
 from spark_jobs.spi.connector import Connector
 from tests.engine.compaction_lake import Lake, in_turn, names, nothing, report_of
@@ -173,14 +173,14 @@ class TestConflicts:
         assert result.metrics.attempts == 2
         assert summary(result).endswith(", in 2 rounds")
         assert warnings(caplog) == [
-            f"conflict in round 1 of {ROUNDS}: other writers changed files of 1 of 3 partitions"
+            f"conflict in round 1 of {ATTEMPTS}: other writers changed files of 1 of 3 partitions"
         ]
         assert lake.files == {0: 1, 1: 1, 2: 1}
         assert len(read(lake.plain)) == 20
         assert lake.is_clean()
 
     def test_it_gives_up_after_some_rounds(self, lake: Lake) -> None:
-        rounds = iter(range(ROUNDS))
+        rounds = iter(range(ATTEMPTS))
         # Each deletion needs one more file of partition 0.
         append_ids = iter(range(5000, 6000))
 
@@ -196,7 +196,7 @@ class TestConflicts:
         assert result.error is not None
         assert (result.error.code, result.error.retryable) == ("COMMIT_CONFLICT", True)
         assert "p=0 (COMMIT_CONFLICT: " in result.error.message
-        assert result.metrics.attempts == ROUNDS
+        assert result.metrics.attempts == ATTEMPTS
         assert result.error.message.endswith("Compacted: p=2, p=1.")
         assert (report.partitions_compacted, report.partitions_failed) == (2, 1)
         assert names(report) == ["p=0", "p=2", "p=1"]
@@ -219,7 +219,7 @@ class TestConflicts:
         assert report_of(result).snapshots == (9, 10, 11)
         assert result.metrics.attempts == 2
         (warning,) = warnings(caplog)
-        assert warning.startswith(f"conflict in round 1 of {ROUNDS}: ")
+        assert warning.startswith(f"conflict in round 1 of {ATTEMPTS}: ")
         assert groups.files == {0: 1, 1: 1, 2: 1}
         assert [row["id"] for row in read(groups.plain)] == [row["id"] for row in groups.rows]
         assert groups.is_clean()

@@ -15,7 +15,8 @@ from spark_jobs.contract.inserts import InsertOverwriteSpec
 from spark_jobs.contract.properties import recorded_metrics
 from spark_jobs.contract.request import TableName, TableSource
 from spark_jobs.contract.statements import MergeSpec
-from spark_jobs.engine.job.statement_job import ATTEMPTS, Job
+from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.runtime.back_off import ATTEMPTS
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.run import summary
 from spark_jobs.spi.sinks import MergeHandle

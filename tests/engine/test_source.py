@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession, types
 from pyspark.sql import functions as F
 
 from spark_jobs.contract.request import FileSource, TableName, TableSource
-from spark_jobs.engine.job.statement_job import ATTEMPTS, Job
+from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.runtime.back_off import ATTEMPTS
 from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.engine.source.materialized import MaterializedSource, materialize
 from spark_jobs.errors import NotSupportedError

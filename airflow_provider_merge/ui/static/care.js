@@ -1,7 +1,7 @@
 // What table care would do now, and what keeps it from doing more.
 
 import { lastOrphanSearch, pageOfTask, runningTasks } from "./tasks.js";
-import { airflowLink, ask, bytes, el, facts, fill, grid, moment, number, pageOf, problemNote } from "./ui.js";
+import { age, airflowLink, ask, bytes, el, facts, fill, grid, moment, number, pageOf, problemNote } from "./ui.js";
 
 export async function carePart(table) {
   const told = await ask("care", table);
@@ -29,6 +29,7 @@ export async function carePart(table) {
     card("Running operations and consumers", told.problems.holds, told.holds.length > 0
       ? grid("Running operations and consumers", columns, told.holds)
       : el("p", { class: "muted" }, "None keeps a snapshot.")),
+    later("Sources that are followed", async () => sources((await ask("lags", table)).sources)),
     later("Running tasks", async () => {
       const tasks = await runningTasks(table);
       return tasks.length > 0
@@ -44,6 +45,26 @@ export async function carePart(table) {
       ? grid("Tags and branches", columns, told.refs)
       : el("p", { class: "muted" }, "There are none.")),
   ];
+}
+
+function sources(lags) {
+  if (lags.length === 0) {
+    return el("p", { class: "muted" }, "No snapshot tells of changes that a task has applied.");
+  }
+  const columns = [
+    { title: "Source", cell: (each) => el("span", { class: "long" }, each.source) },
+    { title: "Task", cell: (each) => each.task_id ? `${each.dag_id} / ${each.task_id}` : "hidden" },
+    { title: "Applied up to", cell: (each) => each.applied_snapshot_id },
+    { title: "Left", cell: (each) => each.problem ? problemNote(each.problem) : left(each) },
+    { title: "Grown by", cell: (each) => each.records === null ? "" : `${number(each.records)} rows` },
+  ];
+  return grid("Sources that are followed", columns, lags);
+}
+
+function left({ snapshots, seconds }) {
+  if (snapshots === null) return "its history does not tell";
+  if (snapshots === 0) return "nothing";
+  return `${number(snapshots)} ${snapshots === 1 ? "snapshot" : "snapshots"}, the oldest ${age(new Date(Date.now() - seconds * 1000).toISOString())} old`;
 }
 
 function orphans({ task, result }) {

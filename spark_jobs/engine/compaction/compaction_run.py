@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from spark_jobs.contract.compaction import CompactedPartition, CompactSpec
 from spark_jobs.contract.compaction_record import ManifestRecord
@@ -16,6 +13,7 @@ from spark_jobs.contract.sizes import parse_size
 from spark_jobs.engine.compaction.group_run import GroupRuns
 from spark_jobs.engine.compaction.tally import GroupRecords, Tally, metrics_of
 from spark_jobs.engine.compaction.wanted import Restricted, WantedPartitions
+from spark_jobs.engine.runtime.back_off import ATTEMPTS, back_off
 from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.spi.compaction import (
@@ -26,11 +24,6 @@ from spark_jobs.spi.compaction import (
 )
 from spark_jobs.spi.connector import ConnectorMetadata
 from spark_jobs.spi.tables import TableHandle
-
-# How often partitions are planned that others change meanwhile, and the base of the backoff in
-# seconds.
-ROUNDS: Final = 5
-_PAUSE: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +46,9 @@ class CompactionRun:
         while True:
             current = _Round(self, table, self.tally.rounds)
             current.run(plan.groups)
-            if not current.conflicts or current.number == ROUNDS:
+            if not current.conflicts or current.number == ATTEMPTS:
                 break
-            time.sleep(random.uniform(0, _PAUSE * 2**current.number))  # noqa: S311 - only jitter
+            back_off(current.number)
             self.tally.rounds += 1
             table = self.metadata.load_table(table.name)
             unlimited = replace(self.groups.spec, max_bytes=None, max_partitions=None)
@@ -161,7 +154,7 @@ class _Round:
             self._warn(f"other writers changed files of {count}")
 
     def _warn(self, problem: str) -> None:
-        self.of.groups.progress.warn(f"conflict in round {self.number} of {ROUNDS}: {problem}")
+        self.of.groups.progress.warn(f"conflict in round {self.number} of {ATTEMPTS}: {problem}")
 
     def _say(self, group: CompactionGroup, number: int, count: int) -> None:
         expected = group.expected.values()
@@ -191,6 +184,6 @@ def _within(spec: CompactSpec, tally: Tally) -> CompactSpec | None:
 def _overtaken(name: TableName) -> CommitError:
     return CommitError(
         ErrorCode.COMMIT_CONFLICT,
-        f"Other writers changed files of {name} during each of {ROUNDS} rounds.",
+        f"Other writers changed files of {name} during each of {ATTEMPTS} rounds.",
         "Compact the partition when fewer writers are at work on it.",
     )

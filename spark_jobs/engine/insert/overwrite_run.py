@@ -20,6 +20,7 @@ from spark_jobs.engine.insert.one_pass import COMPRESSION, OnePass
 from spark_jobs.engine.insert.overwrite_commit import OverwriteCommit, begin_overwrite
 from spark_jobs.engine.insert.replaced_files import rows_replaced
 from spark_jobs.engine.insert.replacement import ReplacedFiles, Replacement
+from spark_jobs.engine.runtime.list_batches import list_batches
 from spark_jobs.engine.runtime.query_status import plan_bytes
 from spark_jobs.engine.source.materialized import materialize
 from spark_jobs.engine.source.open_source import OpenSource
@@ -230,4 +231,5 @@ class OverwriteRun(SparkRun[InsertStatement]):
         columns = tuple(rows.columns)
         writer = InsertWriter(handle.sinks, not_null, columns, different_keys, placed, recording)
         stored = map_in_arrow(by_position(rows), writer, REPORT_SCHEMA)
-        return [TaskReport.from_json(row["report"]) for row in stored.collect()]
+        with list_batches(rows):
+            return [TaskReport.from_json(row["report"]) for row in stored.collect()]

@@ -6,8 +6,6 @@ by an operation id of its own, as every operation is, so that a later try makes 
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -31,6 +29,7 @@ from spark_jobs.engine.changes.kept_rows import (
 )
 from spark_jobs.engine.job.statement_runs import StatementRuns
 from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.runtime.back_off import ATTEMPTS, back_off
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import CommitError, ErrorCode, JobError, NotSupportedError, error_of
 from spark_jobs.spi.connector import find_table
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
     from spark_jobs.engine.runtime.progress import Progress
     from spark_jobs.spi.connector import Connector
 
-_ATTEMPTS: Final = 5
-_PAUSE: Final = 0.2
 _SOURCE: Final = "kept_rows"
 
 
@@ -131,7 +128,7 @@ class SideJob:
         own = side_operation(operation_id, output.kind)
         log = OperationLog(self.connector.storage)
         log.clear_leftovers(own, self.request.origin.try_number)
-        for attempt in range(1, _ATTEMPTS + 1):
+        for attempt in range(1, ATTEMPTS + 1):
             side = self.connector.metadata.load_table(TableName.parse(output.table))
             if has_rows_of(self.connector, side, own, output.folder):
                 return
@@ -147,13 +144,13 @@ class SideJob:
                 named = {SIDE_OF: output.folder, **more}
                 self._attempted(self._request(own, output), rows, side, named, attempt)
             except CommitError as error:
-                if error.code is not ErrorCode.COMMIT_CONFLICT or attempt == _ATTEMPTS:
+                if error.code is not ErrorCode.COMMIT_CONFLICT or attempt == ATTEMPTS:
                     raise
                 self.progress.warn(f"{output.kind}: conflict in attempt {attempt}: {error.message}")
             else:
                 self.progress.say(f"{kept.rows} rows inserted into {output.table}")
                 return
-            time.sleep(random.uniform(0, _PAUSE * 2**attempt))  # noqa: S311 - only jitter
+            back_off(attempt)
 
     def _attempted(
         self,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Final, get_args
@@ -30,6 +28,7 @@ from spark_jobs.engine.job.side_job import SideJob
 from spark_jobs.engine.job.statement_runs import StatementRuns
 from spark_jobs.engine.marks.marks import Marks
 from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.runtime.back_off import ATTEMPTS, back_off
 from spark_jobs.engine.runtime.file_names import require_utf8_names
 from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
 from spark_jobs.errors import CommitError, ErrorCode, JobError
@@ -39,9 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-# How often a statement is tried on commit conflicts, and the base of the backoff in seconds.
-ATTEMPTS: Final = 5
-_PAUSE: Final = 0.2
 # The maximum number of changed partitions that a result names.
 _NAMED_PARTITIONS: Final = 100
 
@@ -100,7 +96,7 @@ class Job(RequestJob):
                 if approval is not None:
                     return self._committed_meanwhile(log, approval, error)
                 self.progress.warn(f"conflict in attempt {attempt} of {ATTEMPTS}: {error.message}")
-            time.sleep(random.uniform(0, _PAUSE * 2**attempt))  # noqa: S311 - only jitter
+            back_off(attempt)
         self.progress.attempts = ATTEMPTS
         return self._attempted(log, runs, ATTEMPTS, approval)
 

@@ -17,6 +17,7 @@ from spark_jobs.engine.merge.cases import MATCHED, with_case_number
 from spark_jobs.engine.merge.join import filtered, join, reduced, with_source_present
 from spark_jobs.engine.merge.matches import observed_matches
 from spark_jobs.engine.merge.processors import RowChangeProcessor
+from spark_jobs.engine.runtime.list_batches import list_batches
 from spark_jobs.engine.source.materialized import MaterializedSource
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, ChangeWriter, TaskReport
 from spark_jobs.engine.write.derivation import by_position
@@ -62,7 +63,8 @@ class GeneralPlan:
         changes = self.changes()
         named = replace(writer, columns=tuple(changes.columns))
         written = map_in_arrow(by_position(changes), named, REPORT_SCHEMA)
-        reports = [TaskReport.from_json(row["report"]) for row in written.collect()]
+        with list_batches(changes):
+            reports = [TaskReport.from_json(row["report"]) for row in written.collect()]
         matched = observed_matches(written)
         return PlanResult(reports, self._matches() if matched is None else matched)
 

@@ -36,6 +36,7 @@ from spark_jobs.engine.merge.source_lookup import (
 )
 from spark_jobs.engine.merge.source_rows import SourceRows
 from spark_jobs.engine.merge.unmatched_rows import UnmatchedRows
+from spark_jobs.engine.runtime.list_batches import list_batches
 from spark_jobs.engine.runtime.older_spark import parsed_type
 from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
@@ -165,7 +166,8 @@ class LocatedPlan:
         """Change the files; Spark evaluates the clauses."""
         changes = self.general.moment.fixed(self._changes(self._joined(keys)))
         task = self._task(writer, changes.columns, source_rows)
-        written = map_in_arrow(by_position(changes), task, LOCATED_SCHEMA).collect()
+        with list_batches(changes):
+            written = map_in_arrow(by_position(changes), task, LOCATED_SCHEMA).collect()
         return [LocatedReport.of(row) for row in written]
 
     def _changed(

@@ -11,6 +11,7 @@ from pyspark.sql.types import StructField, StructType
 from spark_jobs.engine.merge.cases import SOURCE_PRESENT
 from spark_jobs.engine.merge.general_plan import GeneralPlan
 from spark_jobs.engine.merge.source_lookup import KeptRows
+from spark_jobs.engine.runtime.list_batches import list_batches
 from spark_jobs.engine.runtime.sql_text import named, null_of
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, ChangeWriter, TaskReport
 from spark_jobs.engine.write.derivation import by_position
@@ -42,7 +43,8 @@ class UnmatchedRows:
         """Evaluate the NOT MATCHED clauses on all ``count`` rows, and store the new rows."""
         changes = self.general.moment.fixed(self._changes(count))
         named_writer = replace(writer, columns=tuple(changes.columns))
-        written = map_in_arrow(by_position(changes), named_writer, REPORT_SCHEMA).collect()
+        with list_batches(changes):
+            written = map_in_arrow(by_position(changes), named_writer, REPORT_SCHEMA).collect()
         return [TaskReport.from_json(row["report"]) for row in written]
 
     def _changes(self, count: int) -> DataFrame:

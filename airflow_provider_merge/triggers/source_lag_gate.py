@@ -1,0 +1,98 @@
+"""The condition that tasks have applied the changes of their sources to a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from airflow_provider_merge.metadata.snapshot_facts import snapshot_facts
+from airflow_provider_merge.metadata.source_lags import (
+    AppliedChanges,
+    SourceLag,
+    applied_changes,
+    source_lag,
+)
+from airflow_provider_merge.metadata.table_view import TableView
+from airflow_provider_merge.observations import Observation, counted, newest
+from spark_jobs.contract.durations import duration_text
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLagGate:
+    """Open once no source is behind by more than so many snapshots, or by more than a time.
+
+    ``source``: only that table; empty: each table whose changes a task applies. ``task_id`` and
+    ``dag_id``, if they are not empty: only the marks of this task.
+    """
+
+    kind: ClassVar[str] = "source-lag"
+    max_snapshots: int = 0
+    max_lag_seconds: float | None = None
+    source: str = ""
+    dag_id: str = ""
+    task_id: str = ""
+
+    def observe(self, view: TableView) -> Observation:
+        """Facts: those of the newest snapshot, and ``sources`` with the lag of each."""
+        chosen = [each for each in applied_changes(view.newest_first()) if self._is_meant(each)]
+        if not chosen:
+            return Observation(f"no retained snapshot tells of {self._wanted}; {newest(view)}")
+        lags = [source_lag(each, view.other(each.table)) for each in chosen]
+        seen = "; ".join(map(_told, lags))
+        latest = view.latest
+        if latest is None or not all(map(self._is_near, lags)):
+            return Observation(f"{seen}, expected at most {self._limit}")
+        return Observation(seen, {**snapshot_facts(latest), "sources": lag_facts(lags)})
+
+    @property
+    def _wanted(self) -> str:
+        task = ".".join(each for each in (self.dag_id, self.task_id) if each) or "a task"
+        return f"changes of {self.source or 'a table'} that {task} has applied"
+
+    @property
+    def _limit(self) -> str:
+        if self.max_lag_seconds is None:
+            return counted(self.max_snapshots, "snapshot")
+        return duration_text(self.max_lag_seconds)
+
+    def _is_meant(self, applied: AppliedChanges) -> bool:
+        return (
+            self.source in ("", applied.table)
+            and self.dag_id in ("", applied.dag_id)
+            and self.task_id in ("", applied.task_id)
+        )
+
+    def _is_near(self, lag: SourceLag) -> bool:
+        if lag.snapshots is None or lag.seconds is None:
+            return False
+        if self.max_lag_seconds is None:
+            return lag.snapshots <= self.max_snapshots
+        return lag.seconds <= self.max_lag_seconds
+
+
+def lag_facts(lags: Sequence[SourceLag]) -> list[dict[str, object]]:
+    """The lags as XCom: whose task, which table, and what is left."""
+    return [
+        {
+            "table": each.applied.table,
+            "dag_id": each.applied.dag_id,
+            "task_id": each.applied.task_id,
+            "applied_snapshot_id": each.applied.snapshot_id,
+            "snapshots": each.snapshots,
+            "seconds": each.seconds,
+            "records": each.records,
+        }
+        for each in lags
+    ]
+
+
+def _told(lag: SourceLag) -> str:
+    applied = lag.applied
+    who = f"{applied.dag_id}.{applied.task_id} is"
+    if lag.snapshots is None or lag.seconds is None:
+        return f"the history of {applied.table} does not tell how far {who} behind"
+    if not lag.snapshots:
+        return f"{who} up to date with {applied.table}"
+    count, age = counted(lag.snapshots, "snapshot"), duration_text(lag.seconds)
+    return f"{who} {count} behind {applied.table}, the oldest of {age} ago"
