@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
 from spark_jobs.contract.source_names import source_text
 from spark_jobs.engine.analysis.catalyst import view_columns
+from spark_jobs.engine.analysis.comparable_types import is_comparable
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads
 from spark_jobs.engine.analysis.store_assignment import raised
 from spark_jobs.engine.runtime.sql_text import named, text_literal
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _RANK, _NUMBER, _FIRST = (f"{RESERVED_PREFIX}{name}_of_key" for name in ("rank", "number", "first"))
-# Types that Spark neither compares nor sorts, by name: PySpark 3.5 lacks some.
-_NOT_COMPARED = ("VariantType", "CalendarIntervalType", "GeometryType", "GeographyType")
 
 
 def deduplicated(spark: SparkSession, source: DeduplicatedSource) -> DataFrame:
@@ -118,24 +116,6 @@ def _column(source: DeduplicatedSource, schema: StructType, name: str, field: st
             "Use a column of another type, or a value of it in a query (sql_source).",
         )
     return found[0]
-
-
-def is_comparable(kind: DataType) -> bool:
-    """Whether Spark compares values of a type."""
-    return not any(
-        isinstance(each, MapType) or type(each).__name__ in _NOT_COMPARED for each in _parts(kind)
-    )
-
-
-def _parts(kind: DataType) -> Iterator[DataType]:
-    yield kind
-    inner: list[DataType] = []
-    if isinstance(kind, ArrayType):
-        inner = [kind.elementType]
-    elif isinstance(kind, StructType):
-        inner = [each.dataType for each in kind]
-    for each in inner:
-        yield from _parts(each)
 
 
 def _null(source: DeduplicatedSource, column: StructField) -> str:
