@@ -8,6 +8,7 @@ from airflow_provider_merge.checks.relations import Relation
 from spark_jobs.contract.cdc import CdcSource, last_of
 from spark_jobs.contract.change_ranges import CHANGE_TYPE
 from spark_jobs.contract.request import Source
+from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.source_names import source_text
 from spark_jobs.contract.sources import DerivedSource
 from spark_jobs.contract.statements import MergeSpec
@@ -20,12 +21,15 @@ def derived_relation(source: DerivedSource, label: str, rows: Relation) -> Relat
     Raises:
         AnalysisError: COLUMN_NOT_FOUND, naming the parameter.
     """
+    if isinstance(source, Scd2Source):
+        return Relation(source.name, label, None)
     if isinstance(source, CdcSource):
         return _event_relation(source, label, rows)
     relation = Relation(source.name, label, rows.columns)
-    for name in (*source.by, *source.order_by):
-        if rows.columns is not None and not relation.find(name):
-            raise relation.not_found(name, "deduplicate")
+    for part in ("by", "order_by"):
+        for name in getattr(source, part):
+            if rows.columns is not None and not relation.find(name):
+                raise relation.not_found(name, f"deduplicate: {part}")
     return relation
 
 

@@ -19,6 +19,7 @@ from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.request import FileSource, Source, SqlSource
+from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.statements import (
     Assignment,
     InsertAction,
@@ -60,7 +61,8 @@ class Relations:
     def queries(self) -> dict[str, str]:
         """The sources that are queries, by name."""
         found = {each.name: each.query for each in self.sources if isinstance(each, SqlSource)}
-        narrowed = (each for each in self.sources if isinstance(each, DeduplicatedSource))
+        made = DeduplicatedSource | Scd2Source
+        narrowed = (each for each in self.sources if isinstance(each, made))
         found |= {each.name: f"SELECT * FROM {each.source}" for each in narrowed}
         events = [each for each in self.sources if isinstance(each, CdcSource)]
         plain = (each for each in events if each.format == "columns")

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, cast, get_args
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import require_no_none
 from airflow_provider_merge.operators._shared.cdc_parameters import is_cdc
+from airflow_provider_merge.operators._shared.dry_run_of import DRY_RUN_OF, IncrementalOperator
 from airflow_provider_merge.operators._shared.guards import (
     DELETED_ROWS,
     LATE_ROWS,
@@ -37,7 +38,12 @@ from spark_jobs.errors import RequestError
 
 
 class MergeIntoOperator(
-    DeletedRowGuards, UpdatedRowGuards, RewriteGuards, LateRowGuards, EvolvingOperator
+    DeletedRowGuards,
+    UpdatedRowGuards,
+    RewriteGuards,
+    LateRowGuards,
+    IncrementalOperator,
+    EvolvingOperator,
 ):
     """Runs one MERGE with Spark and publishes one atomic snapshot.
 
@@ -71,6 +77,7 @@ class MergeIntoOperator(
         *REWRITES,
         *PARTITIONS,
         LATE_ROWS,
+        DRY_RUN_OF,
         "source",
         "on",
         "when",

@@ -45,6 +45,7 @@ def test_each_strategy_is_one_statement(
         "replace_where": MergeSpec,
         "microbatch": InsertOverwriteSpec,
         "lookback": InsertOverwriteSpec,
+        "scd2": MergeSpec,
     }
     statement = asked["lookback"].statement
     assert isinstance(statement, InsertOverwriteSpec)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
@@ -36,6 +36,7 @@ from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.source.open_source import OpenSource
 from spark_jobs.engine.source.pinned_tables import FormerStates
+from spark_jobs.engine.source.source_access import SourceAccess
 from spark_jobs.engine.source.sources import Sources
 from spark_jobs.engine.write.idle_run import IdleRun
 from spark_jobs.spi.tables import TableHandle
@@ -89,6 +90,7 @@ class StatementRuns:
     progress: Progress
     answers: Path | None
     limits: PlanLimits
+    access: SourceAccess = field(default_factory=SourceAccess)
 
     @contextmanager
     def opened(
@@ -121,6 +123,7 @@ class StatementRuns:
             progress,
             moment,
             former=self._former,
+            access=self.access,
         )
         try:
             reading = _Reading(
@@ -255,4 +258,5 @@ def preview_place(request: JobRequest) -> PreviewPlace | None:
 
 def _is_among(target: TableName, sources: Sequence[Source]) -> bool:
     """Whether a source may read the target itself, under any name."""
-    return any(target.may_be(each.table) for each in sources if isinstance(each, TableSource))
+    tables = (each for each in sources if isinstance(each, TableSource))
+    return any(target.may_be(each.table) for each in tables if each.connection is None)

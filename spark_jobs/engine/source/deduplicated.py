@@ -10,7 +10,7 @@ from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
 from spark_jobs.contract.source_names import source_text
 from spark_jobs.engine.analysis.catalyst import view_columns
-from spark_jobs.engine.analysis.comparable_types import is_comparable
+from spark_jobs.engine.analysis.compared_types import is_comparable
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads
 from spark_jobs.engine.analysis.store_assignment import raised
 from spark_jobs.engine.runtime.sql_text import named, text_literal

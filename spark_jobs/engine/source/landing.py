@@ -243,7 +243,7 @@ def _require_few(source: FileSource, metrics: SourceMetrics) -> None:
     limit = source.max_bad_rows
     if limit is None or not metrics.quarantined:
         return
-    allowed = limit if limit >= 1 else limit * metrics.records
+    allowed = limit if limit >= 1 else limit * (metrics.records or 0)
     if metrics.quarantined > allowed:
         of_all = f"{limit:.0f}" if limit >= 1 else f"{limit:.2%} of them"
         raise DataError(

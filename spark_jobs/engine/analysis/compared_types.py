@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-# Types that Spark neither compares nor sorts, by name: PySpark 3.5 lacks some.
-_NOT_COMPARED = ("VariantType", "CalendarIntervalType", "GeometryType", "GeographyType")
+# By name: PySpark 3.5 lacks some.
+_NOT_COMPARED: Final = (*("VariantType", "CalendarIntervalType", "GeometryType", "GeographyType"),)
 
 
 def is_comparable(kind: DataType) -> bool:
