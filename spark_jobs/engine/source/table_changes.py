@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.change_ranges import ALL, NOW, ChangeRange
+from spark_jobs.contract.marks import CONNECTION
 from spark_jobs.contract.result import SourceMetrics
 from spark_jobs.contract.source_names import called, placed_source
 from spark_jobs.engine.marks.marks import FoundMark, Marks, NewMark, begun_before
@@ -131,9 +132,10 @@ class _Choice:
         chosen = self._first(table) if found is None else self._next(table, found)
         snapshot = table.snapshot_id or 0
         document = {
-            "table": self.source.placed_table,
+            "table": str(table.name),
             "snapshot": snapshot,
             "seen": snapshot_digest(table)[:16],
+            **({CONNECTION: self.source.connection} if self.source.connection else {}),
         }
         if found is not None and document == dict(found.document):
             return chosen
@@ -192,8 +194,10 @@ class _Choice:
         Raises:
             CatalogError: SNAPSHOT_NOT_FOUND.
         """
-        if mark["table"] != self.source.placed_table:
-            raise _gap(table, f"the mark is one of {mark['table']}")
+        name, connection = mark["table"], mark.get(CONNECTION)
+        if (name, connection) != (str(table.name), self.source.connection):
+            where = "" if connection is None else f" of the connection {connection}"
+            raise _gap(table, f"the mark is one of {name}{where}")
         if since == 0:
             return
         then = self.connector.metadata.at_snapshot(table, since)
