@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from airflow_provider_merge.checks.derived_sources import derived_relation, require_kept
 from airflow_provider_merge.checks.files import file_columns, require_files
 from airflow_provider_merge.checks.former_states import former_columns
 from airflow_provider_merge.checks.queries import check_query, query_columns
@@ -15,14 +16,17 @@ from airflow_provider_merge.checks.relations import Relation
 from airflow_provider_merge.checks.row_checks import check_row_checks
 from airflow_provider_merge.checks.side_tables import nullable_types, require_late_columns
 from airflow_provider_merge.checks.statements import StatementCheck
+from airflow_provider_merge.checks.versions import check_versions
+from airflow_provider_merge.hooks.source_connections import source_hook
 from spark_jobs.contract.change_ranges import CHANGE_TYPE, SNAPSHOT_ID
 from spark_jobs.contract.compaction import CompactSpec
-from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
 from spark_jobs.contract.row_checks import RowCheck
+from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.side_outputs import AUDIT_COLUMNS, require_audit_columns, table_text
 from spark_jobs.contract.source_names import called, source_text
+from spark_jobs.contract.sources import DerivedSource, OutsideSource
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.errors import CatalogError, ErrorCode, JobError
@@ -52,6 +56,7 @@ class MetadataCheck:
     shares_files: bool
     made: Collection[TableName] = ()
     _read: dict[TableName, TableDefinition | None] = field(default_factory=dict, init=False)
+    _others: dict[str, MetadataCheck] = field(default_factory=dict, init=False)
 
     def require_valid(
         self,
@@ -80,8 +85,12 @@ class MetadataCheck:
         views = self.require_sources(sources)
         by_name = {source.name: views[source.name.lower()] for source in sources}
         relation = Relation("", str(target), None if found is None else found.columns)
+        for source in sources:
+            if isinstance(source, Scd2Source):
+                check_versions(source, relation, views[source.source.lower()])
         keys = None if found is None else found.partition_columns
         fixed = () if found is None or not widens else found.key_columns
+        require_kept(spec, sources, relation)
         StatementCheck(relation, by_name, keys, self.hook.is_reserved, fixed).statement(spec)
         # What a source adds to the columns is not known here.
         changed = None if getattr(spec, "schema_evolution", False) else relation.columns
@@ -134,30 +143,40 @@ class MetadataCheck:
     def _relation(self, source: Source, views: Mapping[str, Relation]) -> Relation:
         label = _label(source)
         if isinstance(source, TableSource):
-            found = self._definition(source.table)
-            if found is None:
-                return Relation(source.name, label, None)
-            found.refuse_source()
-            if source.at is not None:
-                return Relation(source.name, label, self._former_columns(source, source.at))
-            if source.changes is not None:
-                told = {CHANGE_TYPE: "STRING", SNAPSHOT_ID: "BIGINT"}
-                return Relation(source.name, label, {**found.columns, **told})
-            return Relation(source.name, label, found.columns)
-        if isinstance(source, DeduplicatedSource):
-            found_columns = views[source.source.lower()].columns
-            relation = Relation(source.name, label, found_columns)
-            for name in (*source.by, *source.order_by):
-                if found_columns is not None and not relation.find(name):
-                    raise relation.not_found(name, "deduplicate")
-            return relation
+            return self._of(source).table_relation(source)
+        if isinstance(source, DerivedSource):
+            return derived_relation(source, label, views[source.source.lower()])
         if isinstance(source, SqlSource):
             check_query(source.query, views, f"query of {label}")
             return Relation(source.name, label, query_columns(source.query, views))
-        if not self.shares_files:
+        if isinstance(source, OutsideSource) or not self.shares_files:
             return Relation(source.name, label, None)
         require_files(source, label)
         return Relation(source.name, label, file_columns(source))
+
+    def table_relation(self, source: TableSource) -> Relation:
+        """What is known of a table of this catalog. Raises as ``require_valid``."""
+        label, found = _label(source), self._definition(source.table)
+        if found is None:
+            return Relation(source.name, label, None)
+        found.refuse_source()
+        if source.at is not None:
+            return Relation(source.name, label, self._former_columns(source, source.at))
+        if source.changes is not None:
+            told = {CHANGE_TYPE: "STRING", SNAPSHOT_ID: "BIGINT"}
+            return Relation(source.name, label, {**found.columns, **told})
+        return Relation(source.name, label, found.columns)
+
+    def _of(self, source: TableSource) -> MetadataCheck:
+        """The checks in the catalog of a source."""
+        name = source.connection
+        if name is None:
+            return self
+        if name not in self._others:
+            hook = source_hook(source)
+            assert hook is not None  # noqa: S101 - it names a connection
+            self._others[name] = MetadataCheck(hook, self.shares_files)
+        return self._others[name]
 
     def _former_columns(self, source: TableSource, at: TableVersion) -> Mapping[str, str] | None:
         """The columns of a table's former state, which must be there, if it can be told."""
@@ -202,4 +221,4 @@ def _of_parameter(name: str, remedy: Callable[[], str]) -> Iterator[None]:
 
 def _label(source: Source) -> str:
     """What people call a source."""
-    return str(source.table) if isinstance(source, TableSource) else source_text(source)
+    return source.placed_table if isinstance(source, TableSource) else source_text(source)

@@ -19,6 +19,8 @@ from spark_jobs.contract.request import JobRequest, Origin
 from spark_jobs.errors import RequestError
 
 PREFIX: Final = "merge.mark."
+# In the mark of changes of a table of another catalog: the connection to it.
+CONNECTION: Final = "connection"
 # Characters of a mark in the properties of a snapshot, which some catalogs keep in one document.
 LONGEST: Final = 4_000
 _DIGITS: Final = 32
@@ -47,7 +49,8 @@ def mark_names(request: JobRequest) -> dict[str, str]:
 def marked_tables(properties: Mapping[str, str]) -> dict[str, tuple[str, int]]:
     """The marks of changes that a snapshot records: table and snapshot id, by name.
 
-    Those of files, and of another version of this project, are left out.
+    Those of files, of tables of other catalogs, and of another version of this project, are left
+    out.
     """
     found: dict[str, tuple[str, int]] = {}
     for name in properties:
@@ -58,7 +61,8 @@ def marked_tables(properties: Mapping[str, str]) -> dict[str, tuple[str, int]]:
         except RequestError:
             continue
         table, snapshot = mark.get("table"), mark.get("snapshot")
-        if isinstance(table, str) and type(snapshot) is int:
+        is_own = CONNECTION not in mark
+        if is_own and isinstance(table, str) and type(snapshot) is int:
             found[name] = table, snapshot
     return found
 

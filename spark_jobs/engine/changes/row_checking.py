@@ -98,7 +98,7 @@ class RowChecking:
         reads = analyzed_checks(found.session, checks, shape, sources)
         for name in set(reads.sources) - set(evaluated):
             opened = sources[name]
-            if not (opened.is_pinned or opened.landing or opened.files):
+            if not (opened.is_pinned or opened.landing or opened.files or opened.is_outside):
                 raise NotSupportedError(
                     f"A check reads the source {name}, a query, which could have other rows when "
                     "it is evaluated again.",

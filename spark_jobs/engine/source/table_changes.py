@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.change_ranges import ALL, NOW, ChangeRange
+from spark_jobs.contract.marks import CONNECTION
 from spark_jobs.contract.result import SourceMetrics
 from spark_jobs.contract.source_names import called, placed_source
 from spark_jobs.engine.marks.marks import FoundMark, Marks, NewMark, begun_before
@@ -56,9 +57,9 @@ class ChosenChanges:
     def metrics(self) -> SourceMetrics:
         """The files in which the snapshots differ."""
         if self.changes is None:
-            return SourceMetrics(files=0, bytes=0)
+            return SourceMetrics(files=0, bytes=0, records=None)
         sizes = {each.path: each.size for each in self.changes.files}
-        return SourceMetrics(files=len(sizes), bytes=sum(sizes.values()))
+        return SourceMetrics(files=len(sizes), bytes=sum(sizes.values()), records=None)
 
     def frame(self, spark: SparkSession, connector: Connector) -> DataFrame:
         """The rows; as ``changed_rows`` has them."""
@@ -120,7 +121,7 @@ class _Choice:
     def since_mark(self, marks: Marks) -> ChosenChanges:
         """The changes since the mark, or those of the first run."""
         table = self._table()
-        if table.name == marks.table.name:
+        if self.source.connection is None and table.name == marks.table.name:
             raise NotSupportedError(
                 f"changes of {table.name}, which the statement changes itself, never end.",
                 "Read the changes of another table.",
@@ -134,6 +135,7 @@ class _Choice:
             "table": str(table.name),
             "snapshot": snapshot,
             "seen": snapshot_digest(table)[:16],
+            **({CONNECTION: self.source.connection} if self.source.connection else {}),
         }
         if found is not None and document == dict(found.document):
             return chosen
@@ -192,8 +194,10 @@ class _Choice:
         Raises:
             CatalogError: SNAPSHOT_NOT_FOUND.
         """
-        if mark["table"] != str(table.name):
-            raise _gap(table, f"the mark is one of {mark['table']}")
+        name, connection = mark["table"], mark.get(CONNECTION)
+        if (name, connection) != (str(table.name), self.source.connection):
+            where = "" if connection is None else f" of the connection {connection}"
+            raise _gap(table, f"the mark is one of {name}{where}")
         if since == 0:
             return
         then = self.connector.metadata.at_snapshot(table, since)
