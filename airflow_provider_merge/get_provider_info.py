@@ -23,6 +23,7 @@ def get_provider_info() -> dict[str, Any]:
                     "/docs/operators/merge_into.md",
                     "/docs/operators/update_and_delete.md",
                     "/docs/operators/insert_overwrite.md",
+                    "/docs/operators/scd2.md",
                     "/docs/operators/create_table.md",
                     "/docs/operators/alter_table.md",
                     "/docs/operators/query.md",
@@ -61,6 +62,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_merge.operators.branches",
                     "airflow_provider_merge.operators.table_care",
                     "airflow_provider_merge.operators.undo_run",
+                    "airflow_provider_merge.operators.scd2",
                 ],
             }
         ],

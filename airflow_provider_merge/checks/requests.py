@@ -8,25 +8,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from airflow_provider_merge.checks.derived_sources import derived_relation, require_kept
 from airflow_provider_merge.checks.files import file_columns, require_files
 from airflow_provider_merge.checks.former_states import former_columns
 from airflow_provider_merge.checks.queries import check_query, query_columns
 from airflow_provider_merge.checks.relations import Relation
 from airflow_provider_merge.checks.row_checks import check_row_checks
+from airflow_provider_merge.checks.side_tables import nullable_types, require_late_columns
 from airflow_provider_merge.checks.statements import StatementCheck
+from airflow_provider_merge.checks.versions import check_versions
 from airflow_provider_merge.hooks.source_connections import source_hook
 from spark_jobs.contract.change_ranges import CHANGE_TYPE, SNAPSHOT_ID
 from spark_jobs.contract.compaction import CompactSpec
-from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
 from spark_jobs.contract.row_checks import RowCheck
-from spark_jobs.contract.side_outputs import AUDIT_COLUMNS, table_text
+from spark_jobs.contract.scd2 import Scd2Source
+from spark_jobs.contract.side_outputs import AUDIT_COLUMNS, require_audit_columns, table_text
 from spark_jobs.contract.source_names import called, source_text
-from spark_jobs.contract.sources import OutsideSource
+from spark_jobs.contract.sources import DerivedSource, OutsideSource
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.contract.table_versions import TableVersion
-from spark_jobs.errors import AnalysisError, CatalogError, ErrorCode, JobError
+from spark_jobs.errors import CatalogError, ErrorCode, JobError
 
 if TYPE_CHECKING:
     from airflow_provider_merge.hooks.catalog import CatalogHook
@@ -82,8 +85,12 @@ class MetadataCheck:
         views = self.require_sources(sources)
         by_name = {source.name: views[source.name.lower()] for source in sources}
         relation = Relation("", str(target), None if found is None else found.columns)
+        for source in sources:
+            if isinstance(source, Scd2Source):
+                check_versions(source, relation, views[source.source.lower()])
         keys = None if found is None else found.partition_columns
         fixed = () if found is None or not widens else found.key_columns
+        require_kept(spec, sources, relation)
         StatementCheck(relation, by_name, keys, self.hook.is_reserved, fixed).statement(spec)
         # What a source adds to the columns is not known here.
         changed = None if getattr(spec, "schema_evolution", False) else relation.columns
@@ -99,13 +106,13 @@ class MetadataCheck:
     def require_side_tables(
         self, guards: Guards, sources: Sequence[Source] = (), source: str | None = None
     ) -> None:
-        """Check that tables that get rows beside the target are there.
+        """Check that tables that get rows beside the target are there, and take them.
 
         ``source``: the name of the one whose rows the statement merges or inserts.
 
         Raises:
             CatalogError: TABLE_NOT_FOUND, with the statement that makes it, if that is known.
-            AnalysisError: COLUMN_NOT_FOUND.
+            AnalysisError: COLUMN_NOT_FOUND, TYPE_MISMATCH.
             NotSupportedError: no job changes rows of such a table.
         """
         if guards.quarantine_table is not None:
@@ -114,20 +121,17 @@ class MetadataCheck:
                 late = self._definition(TableName.parse(name))
             if late is not None:
                 late.refuse_target()
+                relation = self.require_sources(sources).get((source or "").lower())
+                known = None if relation is None else relation.columns
+                require_late_columns(name, late.columns, known or {})
         if guards.audit_table is None:
             return
         text = table_text(guards.audit_table, AUDIT_COLUMNS)
         with _of_parameter("audit_table", lambda: f"Make it: {text}"):
             found = self._definition(TableName.parse(guards.audit_table))
-        if found is None:
-            return
-        found.refuse_target()
-        columns = {name.lower() for name in found.columns}
-        for name in AUDIT_COLUMNS:
-            if name not in columns:
-                problem = f"audit_table: {guards.audit_table} has no column {name}."
-                remedy = f"An audit table is one of: {text}"
-                raise AnalysisError(ErrorCode.COLUMN_NOT_FOUND, problem, remedy)
+        if found is not None:
+            found.refuse_target()
+            require_audit_columns(guards.audit_table, nullable_types(found.columns))
 
     def _late_table(self, name: str, sources: Sequence[Source], source: str | None) -> str:
         relation = self.require_sources(sources).get((source or "").lower())
@@ -140,14 +144,8 @@ class MetadataCheck:
         label = _label(source)
         if isinstance(source, TableSource):
             return self._of(source).table_relation(source)
-        if isinstance(source, DeduplicatedSource):
-            found_columns = views[source.source.lower()].columns
-            relation = Relation(source.name, label, found_columns)
-            for part in ("by", "order_by"):
-                for name in getattr(source, part):
-                    if found_columns is not None and not relation.find(name):
-                        raise relation.not_found(name, f"deduplicate: {part}")
-            return relation
+        if isinstance(source, DerivedSource):
+            return derived_relation(source, label, views[source.source.lower()])
         if isinstance(source, SqlSource):
             check_query(source.query, views, f"query of {label}")
             return Relation(source.name, label, query_columns(source.query, views))

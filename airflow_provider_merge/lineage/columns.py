@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_merge.sql.schemas import columns_of_schema
+from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.request import FileSource, Source, SqlSource
+from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.statements import (
     Assignment,
     InsertAction,
@@ -59,8 +61,12 @@ class Relations:
     def queries(self) -> dict[str, str]:
         """The sources that are queries, by name."""
         found = {each.name: each.query for each in self.sources if isinstance(each, SqlSource)}
-        narrowed = (each for each in self.sources if isinstance(each, DeduplicatedSource))
-        return found | {each.name: f"SELECT * FROM {each.source}" for each in narrowed}
+        made = DeduplicatedSource | Scd2Source
+        narrowed = (each for each in self.sources if isinstance(each, made))
+        found |= {each.name: f"SELECT * FROM {each.source}" for each in narrowed}
+        events = [each for each in self.sources if isinstance(each, CdcSource)]
+        plain = (each for each in events if each.format == "columns")
+        return found | {each.name: f"SELECT * FROM {each.source}" for each in plain}
 
     def spelling(self, text: str) -> dict[str, str]:
         """How names are written, by their lower case: in the schemas, else in the statement."""

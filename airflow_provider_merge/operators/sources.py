@@ -237,6 +237,57 @@ def deduplicate(
     }
 
 
+def cdc_source(
+    source: Mapping[str, Any],
+    *,
+    keys: Sequence[str],
+    sequence: Sequence[str] | Mapping[str, str] | ArgNotSet = NOTSET,
+    operation: str | ArgNotSet = NOTSET,
+    values: Mapping[str, str | Sequence[str]] | ArgNotSet = NOTSET,
+    format: str | ArgNotSet = NOTSET,  # noqa: A002  # as other sources call it
+    late: str | ArgNotSet = NOTSET,
+    deleted: str | ArgNotSet = NOTSET,
+    unchanged: Sequence[str] | ArgNotSet = NOTSET,
+    unavailable: str | ArgNotSet = NOTSET,
+    without: Sequence[str] | ArgNotSet = NOTSET,
+    schema: str | ArgNotSet = NOTSET,
+    encodings: Mapping[str, str] | ArgNotSet = NOTSET,
+    table: str | ArgNotSet = NOTSET,
+) -> dict[str, Any]:
+    """Change events of a table elsewhere; a MERGE applies them without ``on`` and ``when``.
+
+    ``keys`` name a row, ``sequence`` orders the events of a key: columns, or target column -> place
+    in the event. ``values``: what ``operation`` calls ``insert``, ``update``, ``delete``,
+    ``before``, ``truncate`` and ``ignore``. ``format``: ``columns`` (the default), or documents of
+    ``debezium``, ``maxwell`` or ``canal``, whose rows have the columns ``schema``; ``encodings``
+    tells how their values are written, ``table`` whose events count. ``late``: the target keeps the
+    sequence, and older events are left out (``ignore``), or it does not (``apply``). ``deleted``:
+    the column that marks deleted rows. ``unchanged``: columns that may hold ``unavailable`` where
+    an update left them as they were. ``without``: columns that are not those of a row. Guide:
+    docs/sources.md.
+    """
+    given = {
+        "sequence": _plain(sequence),
+        "operation": operation,
+        "values": _plain(values),
+        "format": format,
+        "late": late,
+        "deleted": deleted,
+        "unchanged": unchanged,
+        "unavailable": unavailable,
+        "without": without,
+        "schema": schema,
+        "encodings": _plain(encodings),
+        "table": table,
+    }
+    return {
+        "kind": "cdc",
+        "source": _plain(source),
+        "keys": keys,
+        **{name: value for name, value in given.items() if not isinstance(value, ArgNotSet)},
+    }
+
+
 def _plain(value: Any) -> Any:
     # What is no mapping comes from another task, or is refused with its name later.
     return dict(value) if isinstance(value, Mapping) else value

@@ -20,7 +20,7 @@ _NOT_MEANT: Final = (
 )
 # Fields that the first version of requests did not have.
 _ADDED_TO_SOURCES: Final = (
-    *("on_bad_rows", "quarantine", "max_bad_rows", "new_files"),
+    *("on_bad_rows", "quarantine", "max_bad_rows", "new_files", "missing"),
     *("at", "changes", "connection", "catalog"),
 )
 _ADDED_TO_STATEMENTS: Final = {

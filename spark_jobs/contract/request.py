@@ -11,15 +11,21 @@ from spark_jobs.contract import codec
 from spark_jobs.contract.approval import Ticket
 from spark_jobs.contract.catalogs import CatalogSpec
 from spark_jobs.contract.checks import require
-from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.digests import digest_of, part_digests
 from spark_jobs.contract.guards import Guards
-from spark_jobs.contract.incremental import require_incremental
+from spark_jobs.contract.incremental import require_incremental, require_mark_of
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec, PartitionStatement
 from spark_jobs.contract.maintenance import CreateBranchSpec, CreateTagSpec
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.query import QuerySpec
-from spark_jobs.contract.sources import FileSource, Source, SqlSource, TableSource
+from spark_jobs.contract.scd2_merge import require_scd2
+from spark_jobs.contract.sources import (
+    DerivedSource,
+    FileSource,
+    Source,
+    SqlSource,
+    TableSource,
+)
 from spark_jobs.contract.statements import (
     CreateTableSpec,
     MergeSpec,
@@ -55,7 +61,8 @@ _WITH_SOURCE = MergeSpec | InsertIntoSpec | InsertOverwriteSpec | QuerySpec | Cr
 class Origin:
     """The task that asks. The snapshot's properties show it; it does not affect the rows.
 
-    ``statement``: the statement's name, if the task has several.
+    ``statement``: the statement's name, if the task has several. ``dry_run_of``: the task that a
+    dry run foretells, whose marks it goes by; empty: its own.
     """
 
     dag_id: str = ""
@@ -65,6 +72,7 @@ class Origin:
     try_number: int = 1
     retries: int = 0
     statement: str = ""
+    dry_run_of: str = ""
 
     @property
     def is_retry(self) -> bool:
@@ -126,7 +134,7 @@ class JobRequest:
             lowered = [each.lower() for each in names]
             require(lowered.count(name.lower()) == 1, "sources", f"{name} occurs more than once")
         for index, source in enumerate(self.sources):
-            is_behind = not isinstance(source, DeduplicatedSource) or source.source in names[:index]
+            is_behind = not isinstance(source, DerivedSource) or source.source in names[:index]
             require(is_behind, f"sources.{source.name}", "stands before the source that it reads")
         made = created_table(self.statement)
         require(
@@ -156,6 +164,8 @@ class JobRequest:
             )
         self._check_query()
         require_incremental(self.statement, self.sources, self.target)
+        require_mark_of(self.origin.dry_run_of, self.sources, dry_run=self.dry_run)
+        require_scd2(self.statement, self.sources, self.options, self.guards)
         if self.guards is not None:
             folded = "" if self.target is None else self.target.folded
             self.guards.require_meant(self.statement.kind, names, folded)

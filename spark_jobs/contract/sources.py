@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from spark_jobs.contract.bad_rows import (
     OnBadRows,
@@ -13,12 +13,14 @@ from spark_jobs.contract.bad_rows import (
     check_quarantine,
 )
 from spark_jobs.contract.catalogs import CatalogSpec
+from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.change_ranges import ChangeRange
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.file_formats import require_format
 from spark_jobs.contract.new_files import NewFiles
 from spark_jobs.contract.outside_sources import JdbcSource, PythonSource, SparkSource
+from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.table_name import TableName
 from spark_jobs.contract.table_versions import TableVersion
 
@@ -32,7 +34,8 @@ class FileSource:
     ``quarantine``, it is written to a file below the folder ``quarantine`` (absolute path or URI),
     and the other records are read. ``max_bad_rows`` is how many may be set aside: from 1, a number
     of records; below 1, a share of the records read; None: any number. ``new_files``: only those
-    files are read that no commit of the task has applied; None: all.
+    files are read that no commit of the task has applied; None: all. ``missing``: columns of JSON
+    that no record has are an error (None), or NULL, if any has one of them (``null``).
     """
 
     name: str
@@ -44,6 +47,7 @@ class FileSource:
     quarantine: str | None = None
     max_bad_rows: float | None = None
     new_files: NewFiles | None = None
+    missing: Literal["null"] | None = None
     kind: ClassVar[str] = "file"
 
     def __post_init__(self) -> None:
@@ -106,11 +110,15 @@ class SqlSource:
 
 # What is evaluated once, before anything reads it, and kept as files.
 OutsideSource = JdbcSource | SparkSource | PythonSource
+# Sources that read the source whose name they have, which stands before them.
+DerivedSource = DeduplicatedSource | CdcSource | Scd2Source
 Source = (
     FileSource
     | TableSource
     | SqlSource
     | DeduplicatedSource
+    | CdcSource
+    | Scd2Source
     | JdbcSource
     | SparkSource
     | PythonSource

@@ -15,7 +15,7 @@ from airflow_provider_merge.operators.drop_partitions import DropPartitionsOpera
 from airflow_provider_merge.operators.insert_into import InsertIntoOperator
 from airflow_provider_merge.operators.insert_overwrite import InsertOverwriteOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
-from airflow_provider_merge.operators.sources import table_source
+from airflow_provider_merge.operators.sources import new_files_source, table_source
 from airflow_provider_merge.operators.table_changes import add_column, drop_column
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.operators.update import UpdateOperator
@@ -68,6 +68,14 @@ _PARTS: dict[str, dict[str, Any]] = {
     "QueryOperator": {"sql": "SELECT 1 AS one"},
     "RollbackOperator": {"target": "a.b", "snapshot_id": 3},
     "SetCurrentSnapshotOperator": {"target": "a.b", "snapshot_id": 3},
+    "Scd2Operator": {
+        "target": "a.b",
+        "source": SOURCE,
+        "keys": ["id"],
+        "effective": "since",
+        "as_of": "2026-01-31",
+        "deleted": "gone",
+    },
     "StatementsOperator": {
         "statements": [{"name": "s", "operation": "truncate_table", "target": "a.b"}]
     },
@@ -99,6 +107,7 @@ _TEXTS = {
 _READS = {name for name, text in _TEXTS.items() if " x" in text}
 # What else a parameter needs.
 _BESIDE: dict[str, dict[str, Any]] = {
+    "dry_run_of": {"dry_run": True},
     "outside_partitions": {"expected_partitions": [{"day": "1"}]},
     "quarantine_table": {
         "expected_partitions": [{"day": "1"}],
@@ -108,6 +117,14 @@ _BESIDE: dict[str, dict[str, Any]] = {
     "type_widening": {"schema_evolution": True},
     "source_alias": {"on": "t.id = src.id"},
     "target_alias": {"on": "tgt.id = s.id"},
+}
+_NEW_SOURCE = {"source": new_files_source("/landing", "csv", start="all", schema="id INT")}
+_NEW_SOURCES = {"sources": {"x": _NEW_SOURCE["source"]}, "where": "id IN (SELECT id FROM x)"}
+_BESIDE_OF_CLASS: dict[tuple[str, str], dict[str, Any]] = {
+    ("DeleteFromOperator", "dry_run_of"): _NEW_SOURCES,
+    ("InsertIntoOperator", "dry_run_of"): _NEW_SOURCE,
+    ("MergeIntoOperator", "dry_run_of"): _NEW_SOURCE,
+    ("UpdateOperator", "dry_run_of"): _NEW_SOURCES,
 }
 # Of these only one can be given.
 _INSTEAD = {
@@ -130,6 +147,7 @@ _VALUES: dict[str, Any] = {
     "allow_empty": True,
     "approved": {"ticket": TICKET},
     "archives": "a.zip",
+    "as_of": "2026-02-01",
     "audit_table": "a.audit",
     "branch": "audit",
     "by_name": True,
@@ -143,26 +161,35 @@ _VALUES: dict[str, Any] = {
     "columns": ["a", "b"],
     "comment": "all",
     "conf": {"spark.a": "b"},
+    "corrections": "overwrite",
+    "current": "is_current",
     "database": "a",
     "deferrable": True,
+    "delete_marker": "is_gone",
+    "deleted": "is_deleted",
     "deleted_share": 0.2,
     "deploy_mode": "client",
     "driver_cores": 2,
     "driver_memory": "2g",
     "dry_run": True,
+    "dry_run_of": "foretold",
     "emit_partition_keys": True,
+    "effective": "at",
     "exclude": "a.tmp_*",
     "executor_cores": 3,
     "executor_memory": "3g",
     "expected_partitions": [{"day": "1"}],
     "expired": True,
     "force": True,
+    "hard_deletes": "new_record",
     "if_exists": True,
     "if_not_exists": True,
     "include_pending": True,
     "isolation": "snapshot",
     "keep_existing": True,
+    "keys": ["id", "n"],
     "last_writer_wins": True,
+    "late": "fail",
     "like": "a.other",
     "limit": 5,
     "manifests": "rewrite",
@@ -201,6 +228,7 @@ _VALUES: dict[str, Any] = {
     "on": "t.n = s.n",
     "on_failure": "continue",
     "on_schema_change": "fail",
+    "open_end": "9999-12-31",
     "order_by": ["a"],
     "outside_partitions": "keep",
     "orphans_older_than": "3 d",
@@ -240,10 +268,13 @@ _VALUES: dict[str, Any] = {
     "target_file_size": 1_000,
     "through": {"day": "3"},
     "to": "audit",
+    "tracked": ["a", "b"],
     "type_widening": True,
     "undo_dag_id": "orders",
     "undo_run_id": "manual__1",
     "use_spark": True,
+    "valid_from": "begins",
+    "valid_to": "ends",
     "wap_id": "w",
     "when": [when_matched("s.gone").delete()],
     "where": "n = 1",
@@ -256,6 +287,7 @@ _OF_CLASS: dict[tuple[str, str], Any] = {
     ("CompactionSensor", "target_file_size"): "64 mb",
     ("CreateTableOperator", "columns"): [column("a", "INT")],
     ("InsertOverwriteOperator", "mode"): "table",
+    ("Scd2Operator", "isolation"): "serializable",
     ("TableCareOperator", "on_failure"): "warn",
     ("UndoRunOperator", "on_refused"): "skip",
     ("UndoRunOperator", "tables"): ["a.b", "c.*"],
@@ -304,6 +336,6 @@ def base_of(kind: type, name: str) -> dict[str, Any]:
         base |= {"mode": "dynamic"} if own == "InsertOverwriteOperator" else {}
     else:
         base = dict(_PARTS.get(own, {"target": "a.b"}))
-    base |= _BESIDE.get(name, {})
+    base |= _BESIDE.get(name, {}) | _BESIDE_OF_CLASS.get((own, name), {})
     base.pop(_INSTEAD.get((own, name), ""), None)
     return {each: value for each, value in base.items() if each != name}

@@ -29,7 +29,7 @@ from airflow_provider_merge.assets import create_asset, table_asset
 from airflow_provider_merge.get_provider_info import get_provider_info
 from airflow_provider_merge.hooks.iceberg import IcebergHook
 from airflow_provider_merge.hooks.paimon import PaimonHook
-from airflow_provider_merge.operators._shared.statement import StatementOperator
+from airflow_provider_merge.operators._shared.row_operator import RowOperator
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators.alter_table import AlterTableOperator
 from airflow_provider_merge.operators.branches import (
@@ -50,6 +50,7 @@ from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.query import QueryOperator
 from airflow_provider_merge.operators.remove_orphan_files import RemoveOrphanFilesOperator
 from airflow_provider_merge.operators.rollback import RollbackOperator, SetCurrentSnapshotOperator
+from airflow_provider_merge.operators.scd2 import Scd2Operator
 from airflow_provider_merge.operators.sources import table_source
 from airflow_provider_merge.operators.statements import StatementsOperator
 from airflow_provider_merge.operators.table_care import TableCareOperator
@@ -83,6 +84,7 @@ OPERATORS: dict[type, dict[str, Any]] = {
     UpdateOperator: {"set": {"id": "1"}},
     InsertOverwriteOperator: {"source": SOURCE, "mode": "dynamic"},
     InsertIntoOperator: {"source": SOURCE},
+    Scd2Operator: {"source": SOURCE, "keys": ["id"], "as_of": "2026-01-31"},
     TruncateTableOperator: {},
     DropPartitionsOperator: {"partitions": [{"day": "2026-01-31"}]},
     CreateTableOperator: {"columns": [column("id", "BIGINT")]},
@@ -99,7 +101,7 @@ OPERATORS: dict[type, dict[str, Any]] = {
     FastForwardOperator: {"to": "audit"},
     CherryPickOperator: {"snapshot_id": 1},
 }
-CHANGE_ROWS = {each for each in OPERATORS if issubclass(each, StatementOperator)}
+CHANGE_ROWS = {each for each in OPERATORS if issubclass(each, RowOperator)}
 OF_ROWS = {
     "isolation": "snapshot",
     "rewrite_share": 0.5,

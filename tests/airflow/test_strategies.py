@@ -36,6 +36,7 @@ def test_each_strategy_is_one_statement(
     kinds = {name: type(each.statement) for name, each in asked.items()}
     assert kinds == {
         "merge": MergeSpec,
+        "apply_events": MergeSpec,
         "append": InsertIntoSpec,
         "insert_only": MergeSpec,
         "insert_overwrite": InsertOverwriteSpec,
@@ -44,6 +45,7 @@ def test_each_strategy_is_one_statement(
         "replace_where": MergeSpec,
         "microbatch": InsertOverwriteSpec,
         "lookback": InsertOverwriteSpec,
+        "scd2": MergeSpec,
     }
     statement = asked["lookback"].statement
     assert isinstance(statement, InsertOverwriteSpec)

@@ -68,6 +68,8 @@ from airflow_provider_merge.operators.remove_orphan_files import RemoveOrphanFil
 from airflow_provider_merge.operators.rollback import (
     RollbackOperator, SetCurrentSnapshotOperator,
 )
+from airflow_provider_merge.operators.scd2 import Scd2Operator
+from airflow_provider_merge.operators.sources import sql_source
 from airflow_provider_merge.operators.statement_list import sql_statement
 from airflow_provider_merge.operators.statements import StatementsOperator
 from airflow_provider_merge.operators.table_care import TableCareOperator
@@ -108,6 +110,10 @@ def statements(table, common):
         QueryOperator(task_id="query", sql=f"SELECT count(*) AS n FROM {table}", **common),
         InsertOverwriteOperator(task_id="overwrite", mode="static", **common,
             sql=f"INSERT OVERWRITE {table} PARTITION (p = '2') SELECT id FROM {ROWS.format(2)}"),
+        CreateTableOperator(task_id="versioned", **common, sql=f"CREATE TABLE {table}_3 "
+            "(id BIGINT, p STRING, valid_from TIMESTAMP, valid_to TIMESTAMP)"),
+        Scd2Operator(task_id="versions", target=f"{table}_3", keys=["id"], as_of="2026-01-31",
+            source=sql_source(f"SELECT * FROM {ROWS.format(2)}", sources={}), **common),
         AlterTableOperator(task_id="alter", sql=f"ALTER TABLE {table} ADD COLUMN n INT", **common),
         DropPartitionsOperator(task_id="drop", partitions=[{"p": "2"}], **of_table),
         TruncateTableOperator(task_id="truncate", **of_table),

@@ -8,6 +8,7 @@ from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import require_no_none
+from airflow_provider_merge.operators._shared.cdc_parameters import column_list, with_events
 from airflow_provider_merge.operators._shared.outside_sources import OUTSIDE, to_outside_source
 from airflow_provider_merge.operators._shared.table_sources import (
     to_changes_source,
@@ -17,8 +18,8 @@ from airflow_provider_merge.operators._shared.values import conf_text, number, t
 from airflow_provider_merge.secret_names import refuse_secrets
 from airflow_provider_merge.templates import PLACEHOLDER
 from spark_jobs.contract import codec
+from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.deduplication import ALL_ROWS, DeduplicatedSource
-from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.new_files import ALL, NewFiles
 from spark_jobs.contract.request import FileSource, Source, SqlSource
 from spark_jobs.contract.source_names import MERGE_SOURCE
@@ -61,8 +62,8 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
             field,
             f"expected a source, found {type(value).__name__}",
             "Use file_source(...), new_files_source(...), table_source(...), changes_source(...), "
-            "sql_source(...), jdbc_source(...), spark_source(...), python_source(...) or "
-            "deduplicate(...).",
+            "sql_source(...), jdbc_source(...), spark_source(...), python_source(...), "
+            "deduplicate(...) or cdc_source(...).",
         )
     kind = value.get("kind")
     require_no_none(value, field, required_of(value))
@@ -74,8 +75,11 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
         return _deduplicated(value, field, name)
     if kind in OUTSIDE:
         return (to_outside_source(value, field, name),)
+    if kind == CdcSource.kind:
+        inner = to_sources(value.get("source"), f"{field}.source", f"{name}{ALL_ROWS}")
+        return with_events(value, field, name, inner)
     if kind not in _KINDS:
-        known = "changes, deduplicated, file, jdbc, new_files, python, spark, sql, table"
+        known = "cdc, changes, deduplicated, file, jdbc, new_files, python, spark, sql, table"
         raise invalid(f"{field}.kind", f"{kind!r} is not one of: {known}")
     document = {**value, "name": name}
     named = document.pop("sources", {}) if kind == "sql" else {}
@@ -98,20 +102,19 @@ def required_of(source: Mapping[str, Any]) -> tuple[str, ...]:
 def _deduplicated(value: dict[str, Any], field: str, name: str) -> tuple[Source, ...]:
     """What is deduplicated, by a name of its own, then the source itself."""
     inner = to_sources(value.get("source"), f"{field}.source", f"{name}{ALL_ROWS}")
-    columns = {each: _columns(value.get(each, []), f"{field}.{each}") for each in _COLUMNS}
+    columns = {each: column_list(value.get(each, []), f"{field}.{each}") for each in _COLUMNS}
     tie = value.get("tie", "fail")
     document = {**value, **columns, "name": name, "source": inner[-1].name}
     document["tie"] = "fail" if tie == PLACEHOLDER else tie
     return (*inner, codec.decode(DeduplicatedSource, document, field))
 
 
-def _columns(value: Any, field: str) -> list[str]:
-    if value == PLACEHOLDER:
-        return [f"{PLACEHOLDER}_{field.rpartition('.')[2]}"]
-    is_list = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
-    if not is_list:
-        raise invalid(field, f"expected a list of columns, found {value!r}", "Write ['a', 'b'].")
-    return [unquoted(each) for each in value]
+def reads_changes(value: Any) -> bool:
+    """Whether the rows of a plain dict's source are changes of a table, perhaps deduplicated."""
+    if not isinstance(value, Mapping):
+        return False
+    is_narrowed = value.get("kind") == DeduplicatedSource.kind
+    return reads_changes(value.get("source")) if is_narrowed else value.get("kind") == "changes"
 
 
 def _file_document(written: dict[str, Any], field: str) -> dict[str, Any]:

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
-from airflow_provider_merge.assets import require_partition_keys
 from airflow_provider_merge.checks.lines import on_line
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.assignments import check_assignments
 from airflow_provider_merge.operators._shared.inlets import announce_sources
-from airflow_provider_merge.operators._shared.row_checks import CheckedOperator
+from airflow_provider_merge.operators._shared.row_operator import RowOperator
 from airflow_provider_merge.operators._shared.source_parameters import (
     require_read,
     to_named_sources,
 )
 from airflow_provider_merge.operators._shared.sql_parameter import SqlOperator, of_parameter
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
-from airflow_provider_merge.operators._shared.values import (
-    is_size_with_unit,
-    share,
-    whole_number,
-)
 from airflow_provider_merge.sql.parser import ParsedStatement, parse_statement
 from airflow_provider_merge.templates import (
     chosen_later,
@@ -32,62 +26,32 @@ from airflow_provider_merge.templates import (
     with_placeholders,
 )
 from spark_jobs.contract.inserts import PartitionStatement
-from spark_jobs.contract.options import Isolation, JobOptions
 from spark_jobs.contract.request import Source, TableName
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.errors import JobError
 
 Spec = RowStatement | PartitionStatement
 
-_OPTIONS = (
-    "session_time_zone",
-    "target_file_size",
-    "rewrite_share",
-    "isolation",
-    "max_new_partitions",
-)
 
-
-class StatementOperator(SqlOperator, CheckedOperator):
+class StatementOperator(SqlOperator, RowOperator):
     """Runs one statement, given as ``sql`` or as parameters.
 
     :param sql: the statement as SQL text, or the path of a ``.sql`` file
     :param sources: name → source; the SQL uses the names like tables
     :param database: the database of tables that the SQL names without a database
-    :param after_ended_try: if an earlier try committed although its task was ended (marked, cleared
-        while it ran, its worker lost): ``fail`` (default) fails with the details, ``skip`` takes
-        that commit as the result, ``run`` runs the statement once more
-    :param session_time_zone: how Spark reads and writes timestamps without an offset
-    :param target_file_size: bytes at which new data files roll
-    :param rewrite_share: on a table with deletion vectors, the share of a file's rows (0 to 1)
-        above which deleting them rewrites the file; default: what the table or connector sets
-    :param isolation: which concurrent commits are a conflict: ``serializable`` (default), those
-        that affect what the statement read; ``snapshot``, only those that affect the files that it
-        changes
-    :param max_new_partitions: the number of partitions that the statement may add; default: what
-        ``[merge] max_new_partitions`` says, else 1,000
-    :param emit_partition_keys: emit an asset event for each changed partition, with its key (at
-        most 100; Airflow 3.3). Such events trigger partitioned DAGs only, no DAG with a plain asset
-        schedule
     """
 
     template_fields: Sequence[str] = (
-        *CheckedOperator.template_fields,
-        *_OPTIONS,
+        *RowOperator.template_fields,
         "sql",
         "sources",
         "database",
-        "after_ended_try",
     )
     template_fields_renderers: ClassVar[dict[str, str]] = {
         **TableOperator.template_fields_renderers,
         "sql": "sql",
         "sources": "json",
         "checks": "json",
-    }
-
-    unusable_defaults: ClassVar[Mapping[str, Callable[[Any], bool]]] = {
-        "target_file_size": is_size_with_unit
     }
 
     # What the text begins with, the parameters that stand in its place, and those of them that
@@ -102,49 +66,12 @@ class StatementOperator(SqlOperator, CheckedOperator):
         sql: str | None = None,
         sources: Mapping[str, Any] | None = None,
         database: str | None = None,
-        after_ended_try: str = "fail",
-        session_time_zone: str | None = None,
-        target_file_size: int | str | None = None,
-        rewrite_share: float | str | None = None,
-        isolation: str | None = None,
-        max_new_partitions: int | str | None = None,
-        emit_partition_keys: bool = False,
         **kwargs: Any,
     ) -> None:
-        self.after_ended_try = after_ended_try
         super().__init__(**kwargs)
         self.sql = sql
         self.sources = sources
         self.database = database
-        self.session_time_zone = session_time_zone
-        self.target_file_size = target_file_size
-        self.rewrite_share = rewrite_share
-        self.isolation = isolation
-        self.max_new_partitions = max_new_partitions
-        self.emit_partition_keys = emit_partition_keys
-        if emit_partition_keys:
-            require_partition_keys()
-        decisive = (*_OPTIONS, "preview_rows", "dry_run")
-        if not has_template([getattr(self, name) for name in decisive]):
-            # Not those of a subclass: its parameters are set later.
-            StatementOperator.job_options(self)
-
-    def job_options(self) -> JobOptions:
-        """The options of the request, from rendered parameters.
-
-        Raises:
-            RequestError: REQUEST_INVALID, naming the parameter.
-        """
-        options = JobOptions()
-        size = whole_number("target_file_size", self.target_file_size)
-        return JobOptions(
-            session_time_zone=self.session_time_zone or options.session_time_zone,
-            target_file_size=options.target_file_size if size is None else size,
-            rewrite_share=share("rewrite_share", self.rewrite_share),
-            isolation=cast("Isolation", self.isolation) if self.isolation else None,
-            max_new_partitions=whole_number("max_new_partitions", self.max_new_partitions),
-            preview_rows=self.previewed_rows(),
-        )
 
     @abstractmethod
     def built_statement(self) -> Spec:
@@ -164,6 +91,10 @@ class StatementOperator(SqlOperator, CheckedOperator):
 
         Returns the known sources, with a placeholder for each template.
         """
+
+    def needed_parts(self) -> tuple[str, ...]:
+        """The parameters that must be given in place of ``sql``."""
+        return self.required_parts
 
     def texts(self) -> list[str]:
         """The texts that may name sources."""
@@ -264,7 +195,7 @@ class StatementOperator(SqlOperator, CheckedOperator):
     def _require_one_way(self) -> None:
         self.drop_default_text(self.parts)
         if self.sql is None:
-            for name in self.required_parts:
+            for name in self.needed_parts():
                 if getattr(self, name) is None:
                     raise invalid(name, "missing", "Give it, or the whole statement as sql.")
             return

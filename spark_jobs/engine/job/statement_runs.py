@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.approval import Ticket
+from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.inserts import ClearingStatement, InsertIntoSpec, InsertStatement
 from spark_jobs.contract.marks import mark_names
@@ -20,11 +21,12 @@ from spark_jobs.contract.progress_note import catalog_mark
 from spark_jobs.contract.properties import operation_properties
 from spark_jobs.contract.request import JobRequest, Source, TableName, TableSource
 from spark_jobs.contract.row_preview import PreviewPlace
-from spark_jobs.contract.statements import MergeSpec, RowStatement
+from spark_jobs.contract.statements import MergeSpec, RowStatement, Statement
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
 from spark_jobs.engine.analysis.schema_evolution import require_same_columns, schema_changes
 from spark_jobs.engine.analysis.spark_constants import SparkConstants
 from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.events.plain_clauses import plain_clauses
 from spark_jobs.engine.insert.clearing_run import ClearingRun
 from spark_jobs.engine.insert.overwrite_run import OverwriteRun
 from spark_jobs.engine.merge.merge_run import MergeRun
@@ -137,7 +139,8 @@ class StatementRuns:
                 return
             with progress.phase("analyze"):
                 sources.open()
-                common["table"] = self._evolved(table, sources)
+                statement = self._plain(statement, table, sources)
+                common["table"] = self._evolved(statement, table, sources)
             with sources.explaining():
                 if isinstance(statement, InsertStatement):
                     yield OverwriteRun(spec=statement, **reading, **common)
@@ -172,9 +175,18 @@ class StatementRuns:
             spec=spec, spark=self.spark, sources=sources, moment=self._moment, **common
         )
 
-    def _evolved(self, table: TableHandle, sources: Sources) -> TableHandle:
+    def _plain(self, spec: Statement, table: TableHandle, sources: Sources) -> Statement:
+        """The statement; one that applies change events has assignments in place of ``*``."""
+        if not isinstance(spec, MergeSpec):
+            return spec
+        source = next(each for each in self.request.sources if each.name == spec.source)
+        if not isinstance(source, CdcSource):
+            return spec
+        return plain_clauses(spec, source, table, sources[spec.source].frame.schema)
+
+    def _evolved(self, spec: Statement, table: TableHandle, sources: Sources) -> TableHandle:
         """The table with the columns that schema evolution gives it."""
-        spec, guards = self.request.statement, self.request.guards
+        guards = self.request.guards
         if not isinstance(spec, MergeSpec | InsertStatement):
             return table
         schema = sources[spec.source].frame.schema

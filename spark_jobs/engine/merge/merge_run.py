@@ -9,12 +9,13 @@ from pyarrow.fs import LocalFileSystem
 
 from spark_jobs.contract.operation_files import new_lookup_folder
 from spark_jobs.contract.result import Metrics, PartitionMetrics
+from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.side_outputs import SideOutput
 from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.analyzer import analyze_filtered, analyze_merge
 from spark_jobs.engine.analysis.key_columns import inserted_keys
-from spark_jobs.engine.changes.changed_rows import ChangeShape
+from spark_jobs.engine.changes.changed_rows import ChangeShape, Unpublished
 from spark_jobs.engine.changes.late_rows import LateRows, set_aside
 from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
@@ -27,6 +28,7 @@ from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.merge.processors import RowChangeProcessor, processor_for
 from spark_jobs.engine.pruning.dynamic_filters import dynamic_filter, with_key_columns
 from spark_jobs.engine.pruning.needed_files import NeededFiles, Pruning
+from spark_jobs.engine.scd2.versions import Versions, changed_versions
 from spark_jobs.engine.source.in_place import in_place
 from spark_jobs.engine.source.materialized import MaterializedSource, materialize
 from spark_jobs.engine.source.open_source import OpenSource
@@ -105,7 +107,8 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                 opened = self.sources[self.spec.source]
                 late = set_aside(self, opened, placing, expected.specs or ())
                 checking = replace(checking, late=late.side)
-            source, source_rows = self._materialized(merge, checking, late)
+            versions = self._versions(planned)
+            source, source_rows = self._materialized(merge, checking, late, versions)
             self.sources.require_unchanged()
         self.progress.say(f"{source_rows} source rows")
         with self.progress.phase("prune"):
@@ -132,11 +135,12 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                 None, metrics, plan=plan_report(merge, processor, files, source_rows)
             )
         if nothing_to_do(merge, files, source) and (self.dry_run or self.publishes_nothing):
-            checks = checking.found(self.table, planned)
+            checks = checking.found(Unpublished(self.table, planned))
             metrics = guarding.before_publishing(metrics, checks)
             return StatementOutcome(None, metrics, side=checking.late)
         reads_all = self.reads_itself or checking.reads.target
-        read_set = whole_table if reads_all else pruning.touched
+        touched = pruning.touched if versions is None else versions.read_set
+        read_set = whole_table if reads_all else touched
         plan = self._general_plan(merge, processor, files.scanned, source, keys)
         planned_merge = _PlannedMerge(plan, files, read_set, expected, guarding, checking)
         return self._write(planned_merge, metrics)
@@ -165,7 +169,11 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
         return processor
 
     def _materialized(
-        self, merge: AnalyzedMerge, checking: RowChecking, late: LateRows | None
+        self,
+        merge: AnalyzedMerge,
+        checking: RowChecking,
+        late: LateRows | None,
+        versions: Versions | None,
     ) -> tuple[MaterializedSource | None, int]:
         """MERGE's source (else None), and the number of rows that were read from sources."""
         storage = self.connector.storage
@@ -173,6 +181,8 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             opened = self.sources[self.spec.source]
             if late is not None:
                 opened = OpenSource(late.rest, is_pinned=True)
+            if versions is not None:
+                opened = OpenSource(versions.frame, is_pinned=False)
             if opened.landed is not None:
                 return opened.landed.narrowed(merge.source_columns), opened.landed.row_count
             here = in_place(self.spark, opened, merge.source_columns, self.connector)
@@ -184,9 +194,20 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             kept = kept.union(checking.reads.sources.get(self.spec.source, ()))
             source = materialize(self.spark, frame, kept, storage, self.scratch)
             checking.show_source(self.spec.source, source.frame, opened.frame.schema)
-            return source, source.row_count
+            return source, versions.source_rows if versions else source.row_count
         columns = checking.with_sources(merge.subquery_columns)
         return None, materialize_views(self.spark, self.sources, columns, storage, self.scratch)
+
+    def _versions(self, planned: Sequence[PlannedFile]) -> Versions | None:
+        """What becomes of versions, if the source is one of versions."""
+        if self._scd2 is None:
+            return None
+        return changed_versions(self, self._scd2, planned, self.limits.broadcast)
+
+    @property
+    def _scd2(self) -> Scd2Source | None:
+        last = self.sources.request.sources[-1:]
+        return last[0] if last and isinstance(last[0], Scd2Source) else None
 
     def _merge_write(self, wanted: _PlannedMerge) -> MergeWrite:
         processor, read_set = wanted.plan.processor, wanted.read_set
@@ -197,9 +218,11 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
             on_columns=tuple(sorted(wanted.plan.merge.on.target_columns)),
             target_file_size=self.options.target_file_size,
             rewrite_share=self.options.rewrite_share,
-            isolation=self.options.isolation,
+            isolation="serializable" if self._scd2 else self.options.isolation,
             read_set=read_set,
-            read_columns=None if read_set is whole_table else processor.target_columns,
+            read_columns=None
+            if self._scd2 or read_set is whole_table
+            else processor.target_columns,
             dry_run=self.dry_run,
             inserted_keys=inserted_keys(wanted.plan.merge),
         )
@@ -252,15 +275,15 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                     self, handle, reports, files.scanned, files.dropped
                 )
             changes = partition_changes(self, handle, metrics, by_partition, planned)
-            checks = checking.found(self.table, planned, files.dropped, reports)
-            metrics = guarding.before_publishing(metrics, checks, changes)
+            work = Unpublished(self.table, planned, files.dropped, reports)
+            metrics = guarding.before_publishing(metrics, checking.found(work), changes)
             if self.dry_run:
                 self.abort(handle)
                 return StatementOutcome(None, metrics, partitions, by_partition)
             if not fragments and self.publishes_nothing:
                 self.abort(handle)
                 return StatementOutcome(None, metrics, partitions, side=checking.late)
-            side = checking.kept(self.table, planned, files.dropped, reports)
+            side = checking.kept(work)
         with self.progress.phase("commit"):
             snapshot = self._published(handle, fragments, metrics, side)
         metrics = with_publication(metrics, snapshot)

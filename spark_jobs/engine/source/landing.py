@@ -217,6 +217,8 @@ def _require_seen(landing: Landing, reports: Sequence[LandingReport]) -> None:
     if not seen:
         return
     source, files = landing.source, landing.files
+    if source.missing == "null" and seen.intersection(map(str.lower, landing.schema.names)):
+        return
     more = seen.difference(name.lower() for name in landing.schema.names)
     more = more.difference(name.lower() for name in files.partition_types)
     if more and source.schema is None and source.format.lower() == "csv":

@@ -16,17 +16,20 @@ from pyspark.errors import (
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, StructField, StructType
 
+from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableSource
 from spark_jobs.contract.source_names import placed_source, source_text
-from spark_jobs.contract.sources import OutsideSource
+from spark_jobs.contract.sources import DerivedSource, OutsideSource
 from spark_jobs.contract.text_limits import DEFAULT_LIMITS, TextLimits
 from spark_jobs.engine.analysis.analyzer import declared_types
 from spark_jobs.engine.analysis.catalyst import reads_beside_views, view_columns
 from spark_jobs.engine.analysis.char_columns import char_lengths, padded
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads, with_opaque_columns
 from spark_jobs.engine.analysis.text_rules import require_read_files
+from spark_jobs.engine.events.event_rows import event_rows
+from spark_jobs.engine.events.last_events import last_events
 from spark_jobs.engine.runtime.failures import shortened
 from spark_jobs.engine.runtime.older_spark import error_condition, is_spark_4
 from spark_jobs.engine.source.arrow_source import read_source, refuse_unsupported, spark_knows
@@ -146,7 +149,7 @@ def listed_source(spark: SparkSession, source: FileSource, connector: Connector)
 
 def _open(
     spark: SparkSession,
-    source: FileSource | TableSource | SqlSource | DeduplicatedSource,
+    source: FileSource | TableSource | SqlSource | DerivedSource,
     connector: Connector,
     pinned: PinnedTables,
     limits: TextLimits,
@@ -169,6 +172,10 @@ def _open(
         return OpenSource(frame, is_pinned=False)
     if isinstance(source, DeduplicatedSource):
         return OpenSource(deduplicated(spark, source), is_pinned=False)
+    if isinstance(source, CdcSource):
+        rows = event_rows(spark, source)
+        return OpenSource(last_events(source, rows) if source.net else rows, is_pinned=False)
+    assert isinstance(source, TableSource)  # noqa: S101 - versions are not opened here
     table = pinned.table(spark, connector.metadata, source)
     files = connector.metadata.plan_files(table)
     frame = connector.scan.read(spark, table, files, table.column_names)

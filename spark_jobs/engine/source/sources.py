@@ -10,16 +10,19 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.marks import mark_name
 from spark_jobs.contract.operation_files import new_source_folder
 from spark_jobs.contract.request import FileSource, JobRequest, Source, SqlSource, TableSource
 from spark_jobs.contract.result import SourceMetrics
+from spark_jobs.contract.scd2 import Scd2Source
+from spark_jobs.contract.sources import DerivedSource
 from spark_jobs.engine.analysis.char_columns import padded
+from spark_jobs.engine.analysis.scd2_roles import roles_of
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.marks.marks import Marks, NewMark
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.runtime.sql_text import named, null_of
 from spark_jobs.engine.source.declared_columns import declared_lengths
 from spark_jobs.engine.source.landing import Landing, land
 from spark_jobs.engine.source.materialized import MaterializedSource, spilled_frame
@@ -41,7 +44,7 @@ from spark_jobs.spi.tables import TableHandle
 class Sources(Mapping[str, OpenSource]):
     """The sources of ``request`` by name, with a temporary view of each.
 
-    A query, or a source that is deduplicated, sees the sources before it. Each table is pinned
+    A query, or a source made of another one, sees the sources before it. Each table is pinned
     once, however many sources name it; ``target``, of a statement that has one, is pinned already.
     ``scratch`` is a folder for temporary files, relative to the workspace; ``moment`` is the
     statement's current time. ``metrics`` describe the file sources, once ``land`` has run.
@@ -174,7 +177,7 @@ class Sources(Mapping[str, OpenSource]):
                     self.metrics[source.name] = self._with_rest(source.name, read)
             elif opened.is_outside:
                 opened, has_landed = self._kept(source.name, opened), True
-            elif isinstance(source, SqlSource | DeduplicatedSource) and has_landed:
+            elif isinstance(source, SqlSource | DerivedSource) and has_landed:
                 opened = self._open(source)
             self._opened[source.name] = opened
 
@@ -205,6 +208,8 @@ class Sources(Mapping[str, OpenSource]):
                 opened.listed.require_unchanged()
 
     def _open(self, source: Source) -> OpenSource:
+        if isinstance(source, Scd2Source):
+            return self._open_versions(source)
         limits = self.request.text_limits
         chosen = self.chosen.get(source.name)
         changes = self._changes.get(source.name)
@@ -224,6 +229,15 @@ class Sources(Mapping[str, OpenSource]):
             frame.createOrReplaceTempView(source.name)
         other = None if connector is self.connector else connector
         return replace(opened, frame=frame, connector=other)
+
+    def _open_versions(self, source: Scd2Source) -> OpenSource:
+        """The columns of versions; their rows are found when the rows of their source are read."""
+        assert self.target is not None  # noqa: S101 - the statement is a MERGE
+        roles = roles_of(source, self.target, self._opened[source.source].frame.schema)
+        columns = [named(null_of(each.dataType), each.name) for each in roles.schema]
+        frame = self.spark.sql("SELECT TRUE").where("FALSE").selectExpr(*columns)
+        frame.createOrReplaceTempView(source.name)
+        return OpenSource(frame, is_pinned=False)
 
     def _with_rest(self, name: str, read: SourceMetrics) -> SourceMetrics:
         """What was read of a source, with what is left of it."""

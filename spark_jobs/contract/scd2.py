@@ -1,0 +1,141 @@
+"""The versions of a slowly changing dimension, type 2, as the source of a MERGE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar, Final, Literal, get_args
+
+from spark_jobs.contract.change_ranges import CHANGE_TYPE
+from spark_jobs.contract.checks import require, require_identifier
+from spark_jobs.errors import NotSupportedError
+
+HardDeletes = Literal["ignore", "close", "new_record"]
+Late = Literal["insert_between", "fail"]
+Corrections = Literal["fail", "ignore", "overwrite"]
+
+# The source that an operator makes, and the column that says what becomes of a row of it.
+VERSIONS: Final = "merge_versions"
+ACTION: Final = "scd2_action"
+INSERTED, CLOSED, CORRECTED, REMOVED = "insert", "close", "correct", "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class Scd2Source:
+    """How the target's versions change by the rows of ``source``, which stands before it.
+
+    It has a row for each version that changes: the columns of the target, and ``scd2_action``.
+    ``keys`` tell things apart; a change of a column in ``tracked`` (None: all others) makes a
+    version. ``valid_from``, ``valid_to`` (exclusive), ``current`` and ``deleted`` are columns of
+    the target. A row counts from the value of its column ``effective``, or else from ``as_of``, a
+    time. ``hard_deletes``: what becomes of a key that ``delete_marker``, a column of the source,
+    says is deleted; without one, of a key that the source does not have any more. ``late``: what
+    becomes of a row that is older than the newest version of its key. ``corrections``: of a row
+    with the time of a version and other values. ``open_end``: ``valid_to`` of versions that are
+    valid; None: NULL.
+    """
+
+    name: str
+    source: str
+    keys: tuple[str, ...]
+    valid_from: str
+    valid_to: str
+    tracked: tuple[str, ...] | None = None
+    current: str | None = None
+    deleted: str | None = None
+    effective: str | None = None
+    as_of: str | None = None
+    hard_deletes: HardDeletes = "ignore"
+    delete_marker: str | None = None
+    late: Late = "fail"
+    corrections: Corrections = "fail"
+    open_end: str | None = None
+    kind: ClassVar[str] = "scd2"
+    is_incremental: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        self._require_names()
+        for place, choices in (
+            ("hard_deletes", get_args(HardDeletes)),
+            ("late", get_args(Late)),
+            ("corrections", get_args(Corrections)),
+        ):
+            value = getattr(self, place)
+            require(value in choices, place, f"{value!r} is not one of: {', '.join(choices)}")
+        for place in ("as_of", "open_end"):
+            value = getattr(self, place)
+            require(
+                value is None or _is_time(value),
+                place,
+                f"{value!r} is no date or time",
+                "Write 2026-01-31 or 2026-01-31 12:30:00+00:00.",
+            )
+        self._require_times()
+        require(
+            self.hard_deletes != "new_record" or self.deleted is not None,
+            "deleted",
+            "is missing: a record of a deletion is told by it",
+            "Name a BOOLEAN column of the target, or set hard_deletes='close'.",
+        )
+
+    def _require_names(self) -> None:
+        require(bool(self.keys), "keys", "is empty", "Name the columns of the key.")
+        require(
+            self.tracked != (), "tracked", "is empty", "Name columns, or leave it out to track all."
+        )
+        own = [
+            each for each in (self.valid_from, self.valid_to, self.current, self.deleted) if each
+        ]
+        for place in ("keys", "tracked"):
+            for index, column in enumerate(getattr(self, place) or ()):
+                require_identifier(f"{place}[{index}]", column)
+        for place in ("valid_from", "valid_to", "current", "deleted", "effective", "delete_marker"):
+            if getattr(self, place) is not None:
+                require_identifier(place, getattr(self, place))
+        named = [each.lower() for each in (*self.keys, *(self.tracked or ()), *own)]
+        for name in named:
+            require(named.count(name) == 1, "keys", f"{name} has more than one role")
+
+    def _require_times(self) -> None:
+        is_told = self.hard_deletes != "ignore" and self.tells_no_time_of_deletes
+        require(
+            self.as_of is not None or self.effective is not None,
+            "effective",
+            "is missing, and so is as_of: nothing says when the rows become valid",
+            "Name a column of the source as effective, or set as_of='{{ data_interval_end }}'.",
+        )
+        require(
+            self.as_of is not None or not is_told,
+            "as_of",
+            "is missing: rows that are gone have no time of their own",
+            "Set as_of='{{ data_interval_end }}', or hard_deletes='ignore'.",
+        )
+        if self.effective is None and self.late != "fail":
+            raise NotSupportedError(
+                "late: 'insert_between' is for rows that have times of their own (effective). What "
+                "a source of another time says between two runs, later runs may have denied.",
+                "Leave late out: such a run fails. Or name the column effective.",
+            )
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether the rows say what became of them, as those of ``changes_source`` do."""
+        return (self.delete_marker or "").lower() == CHANGE_TYPE
+
+    @property
+    def finds_absent(self) -> bool:
+        """Whether a key that the source does not have is deleted."""
+        return self.hard_deletes != "ignore" and self.delete_marker is None
+
+    @property
+    def tells_no_time_of_deletes(self) -> bool:
+        """Whether deletes are of ``as_of``: rows that are gone do not tell when."""
+        return self.delete_marker is None or self.has_changes
+
+
+def _is_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text.strip())
+    except ValueError:
+        return False
+    return True
