@@ -7,7 +7,7 @@ default of a parameter is only for those that the author of the DAG file leaves 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from airflow.sdk.definitions._internal.types import ArgNotSet
@@ -71,13 +71,17 @@ def listed(value: Any) -> Any:
     return list(value[:] if isinstance(value, LazyXComSequence) else value)
 
 
-def require_no_none(document: Any, place: str) -> None:
+def require_no_none(document: Any, place: str, required: Collection[str] = ()) -> None:
     """Check the fields of a plain dict that stands for a clause or a source.
 
+    ``required`` are those without a default.
+
     Raises:
-        RequestError: REQUEST_INVALID: one is None.
+        RequestError: REQUEST_INVALID: one is None, or a required one is empty text.
     """
     if isinstance(document, Mapping):
         for name, value in document.items():
-            if value is None:
-                raise is_nothing(f"{place}.{name}", "None")
+            if value is None or (name in required and isinstance(value, str) and not value.strip()):
+                kind = "None" if value is None else "empty"
+                remedy = "Give it a value: it has no default." if name in required else ""
+                raise is_nothing(f"{place}.{name}", kind, remedy)

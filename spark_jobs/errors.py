@@ -89,6 +89,7 @@ class ErrorCode(Enum):
     TOO_MANY_PARTITIONS = ("TOO_MANY_PARTITIONS", "DataError", False)
     SOURCE_EMPTY = ("SOURCE_EMPTY", "DataError", False)
     SOURCE_KEY_NOT_UNIQUE = ("SOURCE_KEY_NOT_UNIQUE", "DataError", False)
+    CHANGE_EVENT_INVALID = ("CHANGE_EVENT_INVALID", "DataError", False)
     VERSION_LATE = ("VERSION_LATE", "DataError", False)
     VERSION_DIFFERS = ("VERSION_DIFFERS", "DataError", False)
     VERSIONS_INVALID = ("VERSIONS_INVALID", "DataError", False)

@@ -15,8 +15,10 @@ from pyspark.sql import SparkSession
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.arguments import NO_SESSION
 from spark_jobs.contract.batch import JobBatch
+from spark_jobs.contract.connections import credentials_of, of_catalog, of_sources, scoped
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.sources import connections_of
 from spark_jobs.engine.job.alter_table_job import AlterTableJob
 from spark_jobs.engine.job.batch import run_batch
 from spark_jobs.engine.job.compaction_job import CompactionJob
@@ -32,6 +34,7 @@ from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.progress import Progress, log
 from spark_jobs.engine.runtime.redaction import Redaction
+from spark_jobs.engine.source.source_access import SourceAccess
 from spark_jobs.errors import CommitError, ErrorCode, RequestError
 from spark_jobs.spi.connector import Connector
 
@@ -49,7 +52,7 @@ _JOBS: Final[tuple[type[RequestJob], ...]] = (
 
 def open_of(request: JobRequest, credentials: Mapping[str, str]) -> Connector:
     """The connector of the request's catalog; raises as ``open_connector``."""
-    return open_connector(request.catalog, credentials)
+    return open_connector(request.catalog, of_catalog(credentials))
 
 
 def run(
@@ -98,7 +101,8 @@ def _job(
             connector = opened.result() if opened else open_of(request, credentials)
     except Exception as error:  # noqa: BLE001 - a failure of any kind becomes a result
         return OperationLog.failed(request, redaction.error(translated(error)))
-    return kind(request, spark, connector, progress, redaction, answers, dropped_by)
+    access = SourceAccess(open_connector, of_sources(credentials))
+    return kind(request, spark, connector, progress, redaction, answers, dropped_by, access)
 
 
 def run_all(
@@ -116,7 +120,11 @@ def run_all(
     drops = batch.drops_behind()
 
     def own(request: JobRequest) -> Mapping[str, str]:
-        return batch.credentials_of(request.catalog, credentials or {})
+        given = credentials or {}
+        found = {**batch.credentials_of(request.catalog, of_catalog(given))}
+        for each in connections_of(request.sources):
+            found |= scoped(each, credentials_of(each, given))
+        return found
 
     def check_one(request: JobRequest) -> JobResult | None:
         if not isinstance(request.statement, Job.statements):

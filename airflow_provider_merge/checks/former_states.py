@@ -26,11 +26,11 @@ def former_columns(table: TableReader, at: TableVersion) -> Mapping[str, str] | 
     if at.tag is not None:
         tag = table.tag(at.tag)
         if tag is None:
-            known = ", ".join(table.tags()[:_NAMES]) or "none"
+            known = ", ".join(table.tags()[:_NAMES])
             raise CatalogError(
                 ErrorCode.TAG_NOT_FOUND,
                 f"{table.name} has no tag {at.tag}",
-                f"Use one of its tags: {known}.",
+                f"Use one of its tags: {known}." if known else "It has none: make one first.",
                 ("tag",),
             )
         return _columns(table, tag.snapshot)

@@ -8,25 +8,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from airflow_provider_merge.checks.derived_sources import derived_relation, require_kept
 from airflow_provider_merge.checks.files import file_columns, require_files
 from airflow_provider_merge.checks.former_states import former_columns
 from airflow_provider_merge.checks.queries import check_query, query_columns
 from airflow_provider_merge.checks.relations import Relation
 from airflow_provider_merge.checks.row_checks import check_row_checks
+from airflow_provider_merge.checks.side_tables import nullable_types, require_late_columns
 from airflow_provider_merge.checks.statements import StatementCheck
 from airflow_provider_merge.checks.versions import check_versions
+from airflow_provider_merge.hooks.source_connections import source_hook
 from spark_jobs.contract.change_ranges import CHANGE_TYPE, SNAPSHOT_ID
 from spark_jobs.contract.compaction import CompactSpec
-from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
 from spark_jobs.contract.row_checks import RowCheck
 from spark_jobs.contract.scd2 import Scd2Source
-from spark_jobs.contract.side_outputs import AUDIT_COLUMNS, table_text
+from spark_jobs.contract.side_outputs import AUDIT_COLUMNS, require_audit_columns, table_text
 from spark_jobs.contract.source_names import called, source_text
+from spark_jobs.contract.sources import DerivedSource, OutsideSource
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.contract.table_versions import TableVersion
-from spark_jobs.errors import AnalysisError, CatalogError, ErrorCode, JobError
+from spark_jobs.errors import CatalogError, ErrorCode, JobError
 
 if TYPE_CHECKING:
     from airflow_provider_merge.hooks.catalog import CatalogHook
@@ -53,6 +56,7 @@ class MetadataCheck:
     shares_files: bool
     made: Collection[TableName] = ()
     _read: dict[TableName, TableDefinition | None] = field(default_factory=dict, init=False)
+    _others: dict[str, MetadataCheck] = field(default_factory=dict, init=False)
 
     def require_valid(
         self,
@@ -86,6 +90,7 @@ class MetadataCheck:
                 check_versions(source, relation, views[source.source.lower()])
         keys = None if found is None else found.partition_columns
         fixed = () if found is None or not widens else found.key_columns
+        require_kept(spec, sources, relation)
         StatementCheck(relation, by_name, keys, self.hook.is_reserved, fixed).statement(spec)
         # What a source adds to the columns is not known here.
         changed = None if getattr(spec, "schema_evolution", False) else relation.columns
@@ -101,13 +106,13 @@ class MetadataCheck:
     def require_side_tables(
         self, guards: Guards, sources: Sequence[Source] = (), source: str | None = None
     ) -> None:
-        """Check that tables that get rows beside the target are there.
+        """Check that tables that get rows beside the target are there, and take them.
 
         ``source``: the name of the one whose rows the statement merges or inserts.
 
         Raises:
             CatalogError: TABLE_NOT_FOUND, with the statement that makes it, if that is known.
-            AnalysisError: COLUMN_NOT_FOUND.
+            AnalysisError: COLUMN_NOT_FOUND, TYPE_MISMATCH.
             NotSupportedError: no job changes rows of such a table.
         """
         if guards.quarantine_table is not None:
@@ -116,20 +121,17 @@ class MetadataCheck:
                 late = self._definition(TableName.parse(name))
             if late is not None:
                 late.refuse_target()
+                relation = self.require_sources(sources).get((source or "").lower())
+                known = None if relation is None else relation.columns
+                require_late_columns(name, late.columns, known or {})
         if guards.audit_table is None:
             return
         text = table_text(guards.audit_table, AUDIT_COLUMNS)
         with _of_parameter("audit_table", lambda: f"Make it: {text}"):
             found = self._definition(TableName.parse(guards.audit_table))
-        if found is None:
-            return
-        found.refuse_target()
-        columns = {name.lower() for name in found.columns}
-        for name in AUDIT_COLUMNS:
-            if name not in columns:
-                problem = f"audit_table: {guards.audit_table} has no column {name}."
-                remedy = f"An audit table is one of: {text}"
-                raise AnalysisError(ErrorCode.COLUMN_NOT_FOUND, problem, remedy)
+        if found is not None:
+            found.refuse_target()
+            require_audit_columns(guards.audit_table, nullable_types(found.columns))
 
     def _late_table(self, name: str, sources: Sequence[Source], source: str | None) -> str:
         relation = self.require_sources(sources).get((source or "").lower())
@@ -141,34 +143,40 @@ class MetadataCheck:
     def _relation(self, source: Source, views: Mapping[str, Relation]) -> Relation:
         label = _label(source)
         if isinstance(source, TableSource):
-            return Relation(source.name, label, self._table_columns(source))
-        if isinstance(source, DeduplicatedSource):
-            found_columns = views[source.source.lower()].columns
-            relation = Relation(source.name, label, found_columns)
-            for name in (*source.by, *source.order_by):
-                if found_columns is not None and not relation.find(name):
-                    raise relation.not_found(name, "deduplicate")
-            return relation
-        if isinstance(source, Scd2Source):
-            return Relation(source.name, label, None)
+            return self._of(source).table_relation(source)
+        if isinstance(source, DerivedSource):
+            return derived_relation(source, label, views[source.source.lower()])
         if isinstance(source, SqlSource):
             check_query(source.query, views, f"query of {label}")
             return Relation(source.name, label, query_columns(source.query, views))
-        if not self.shares_files:
+        if isinstance(source, OutsideSource) or not self.shares_files:
             return Relation(source.name, label, None)
         require_files(source, label)
         return Relation(source.name, label, file_columns(source))
 
-    def _table_columns(self, source: TableSource) -> Mapping[str, str] | None:
-        found = self._definition(source.table)
+    def table_relation(self, source: TableSource) -> Relation:
+        """What is known of a table of this catalog. Raises as ``require_valid``."""
+        label, found = _label(source), self._definition(source.table)
         if found is None:
-            return None
+            return Relation(source.name, label, None)
         found.refuse_source()
         if source.at is not None:
-            return self._former_columns(source, source.at)
+            return Relation(source.name, label, self._former_columns(source, source.at))
         if source.changes is not None:
-            return {**found.columns, CHANGE_TYPE: "STRING", SNAPSHOT_ID: "BIGINT"}
-        return found.columns
+            told = {CHANGE_TYPE: "STRING", SNAPSHOT_ID: "BIGINT"}
+            return Relation(source.name, label, {**found.columns, **told})
+        return Relation(source.name, label, found.columns)
+
+    def _of(self, source: TableSource) -> MetadataCheck:
+        """The checks in the catalog of a source."""
+        name = source.connection
+        if name is None:
+            return self
+        if name not in self._others:
+            hook = source_hook(source)
+            assert hook is not None  # noqa: S101 - it names a connection
+            self._others[name] = MetadataCheck(hook, self.shares_files)
+        return self._others[name]
 
     def _former_columns(self, source: TableSource, at: TableVersion) -> Mapping[str, str] | None:
         """The columns of a table's former state, which must be there, if it can be told."""
@@ -213,4 +221,4 @@ def _of_parameter(name: str, remedy: Callable[[], str]) -> Iterator[None]:
 
 def _label(source: Source) -> str:
     """What people call a source."""
-    return str(source.table) if isinstance(source, TableSource) else source_text(source)
+    return source.placed_table if isinstance(source, TableSource) else source_text(source)

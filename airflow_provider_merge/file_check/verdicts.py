@@ -15,8 +15,8 @@ from airflow_provider_merge.file_check.edits import Edit, edit_of
 from airflow_provider_merge.file_check.masked import MaskedText, masked
 from airflow_provider_merge.file_check.templates import rendered, rendered_text
 from airflow_provider_merge.hooks.catalog import CatalogHook
+from airflow_provider_merge.hooks.source_connections import of_connection
 from airflow_provider_merge.operators._shared.configured_limits import configured_limits
-from airflow_provider_merge.operators._shared.named_catalogs import of_connection
 from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
 from airflow_provider_merge.operators._shared.sql_scripts import require_used_catalogs
 from airflow_provider_merge.operators._shared.table_operator import TableOperator

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_merge.sql.schemas import columns_of_schema
+from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
@@ -61,8 +62,11 @@ class Relations:
         """The sources that are queries, by name."""
         found = {each.name: each.query for each in self.sources if isinstance(each, SqlSource)}
         made = DeduplicatedSource | Scd2Source
-        same = (each for each in self.sources if isinstance(each, made))
-        return found | {each.name: f"SELECT * FROM {each.source}" for each in same}
+        narrowed = (each for each in self.sources if isinstance(each, made))
+        found |= {each.name: f"SELECT * FROM {each.source}" for each in narrowed}
+        events = [each for each in self.sources if isinstance(each, CdcSource)]
+        plain = (each for each in events if each.format == "columns")
+        return found | {each.name: f"SELECT * FROM {each.source}" for each in plain}
 
     def spelling(self, text: str) -> dict[str, str]:
         """How names are written, by their lower case: in the schemas, else in the statement."""

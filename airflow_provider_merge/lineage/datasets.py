@@ -34,7 +34,7 @@ def of_table(catalog_conn_id: str, table: TableName) -> DatasetName:
 def of_source(catalog_conn_id: str, source: Source) -> DatasetName | None:
     """The dataset that a source reads; None for a query, whose sources are others."""
     if isinstance(source, TableSource):
-        return of_table(catalog_conn_id, source.table)
+        return of_table(source.connection or catalog_conn_id, source.table)
     return of_files(source.path) if isinstance(source, FileSource) else None
 
 

@@ -103,7 +103,7 @@ class TaskFacts:
 
     def _source_columns(self, source: Source) -> list[str] | None:
         if isinstance(source, TableSource):
-            return list(self._schema(source.table))
+            return None if source.connection else list(self._schema(source.table))
         return file_columns(source)
 
     def _field(self, each: Input) -> Any:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from airflow_provider_merge.operators._shared.dry_run_of import DRY_RUN_OF, IncrementalOperator
 from airflow_provider_merge.operators._shared.guards import LATE_ROWS, PARTITIONS, LateRowGuards
 from airflow_provider_merge.operators._shared.inserts import InsertOperator
 from spark_jobs.contract.inserts import InsertIntoSpec
 
 
-class InsertIntoOperator(LateRowGuards, InsertOperator):
+class InsertIntoOperator(LateRowGuards, IncrementalOperator, InsertOperator):
     """Runs one INSERT INTO with Spark and publishes one atomic snapshot.
 
     ``INSERT INTO target PARTITION (partition) (columns) source``: give it as ``sql``, or as the
@@ -33,7 +34,12 @@ class InsertIntoOperator(LateRowGuards, InsertOperator):
         where these are wider
     """
 
-    template_fields: Sequence[str] = (*InsertOperator.template_fields, *PARTITIONS, LATE_ROWS)
+    template_fields: Sequence[str] = (
+        *InsertOperator.template_fields,
+        *PARTITIONS,
+        LATE_ROWS,
+        DRY_RUN_OF,
+    )
 
     spec_type = InsertIntoSpec
 

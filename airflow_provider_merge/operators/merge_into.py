@@ -9,6 +9,8 @@ from typing import Any, ClassVar, cast, get_args
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import require_no_none
+from airflow_provider_merge.operators._shared.cdc_parameters import is_cdc
+from airflow_provider_merge.operators._shared.dry_run_of import DRY_RUN_OF, IncrementalOperator
 from airflow_provider_merge.operators._shared.guards import (
     DELETED_ROWS,
     LATE_ROWS,
@@ -27,6 +29,8 @@ from airflow_provider_merge.operators._shared.values import identifier
 from airflow_provider_merge.operators.clauses import Clause, clause
 from airflow_provider_merge.templates import chosen_later, is_template, with_placeholders
 from spark_jobs.contract import codec
+from spark_jobs.contract.cdc import CdcSource
+from spark_jobs.contract.event_clauses import event_cases, event_on
 from spark_jobs.contract.request import Source
 from spark_jobs.contract.source_names import MERGE_SOURCE
 from spark_jobs.contract.statements import Cardinality, MergeCase, MergeSpec
@@ -34,7 +38,12 @@ from spark_jobs.errors import RequestError
 
 
 class MergeIntoOperator(
-    DeletedRowGuards, UpdatedRowGuards, RewriteGuards, LateRowGuards, EvolvingOperator
+    DeletedRowGuards,
+    UpdatedRowGuards,
+    RewriteGuards,
+    LateRowGuards,
+    IncrementalOperator,
+    EvolvingOperator,
 ):
     """Runs one MERGE with Spark and publishes one atomic snapshot.
 
@@ -47,7 +56,8 @@ class MergeIntoOperator(
     :param sources: name → source; ``sql`` uses the names like tables
     :param database: the database of tables that ``sql`` names without a database
     :param target: the table, ``database.table``
-    :param source: ``file_source(…)``, ``table_source(…)``, ``sql_source(…)`` or the same as a dict
+    :param source: ``file_source(…)``, ``table_source(…)``, ``sql_source(…)`` or the same as a dict;
+        ``cdc_source(…)`` needs neither ``on`` nor ``when``
     :param on: the condition that joins source and target rows
     :param when: the clauses in order: ``when_matched(…).update(…)`` … or the same as dicts
     :param target_alias: the target's name in expressions, an identifier; default ``t``
@@ -67,6 +77,7 @@ class MergeIntoOperator(
         *REWRITES,
         *PARTITIONS,
         LATE_ROWS,
+        DRY_RUN_OF,
         "source",
         "on",
         "when",
@@ -112,9 +123,14 @@ class MergeIntoOperator(
         check_names(spec, self.target_table(), self.request_sources(), is_text=self.sql is not None)
         return spec
 
+    def needed_parts(self) -> tuple[str, ...]:
+        """The parameters that must be given; of change events, ``on`` and ``when`` are known."""
+        applies_events = self.on is None and self.when is None and is_cdc(self.source)
+        return ("target", "source") if applies_events else self.required_parts
+
     def built_statement(self) -> MergeSpec:
         """The statement from ``source``, ``on`` and ``when``."""
-        return self._spec(self.when)
+        return self._spec(self.when, self.built_sources())
 
     def built_sources(self) -> tuple[Source, ...]:
         """The source, preceded by the named sources that its query reads."""
@@ -127,9 +143,14 @@ class MergeIntoOperator(
                 self.refuse(
                     name, "belongs to sql", "Give sql_source(...) the sources that its query reads."
                 )
-        if not is_template(self.when) and not any(chosen_later(each) for each in self.when):
-            self._spec(with_placeholders(self.when))
-        return () if chosen_later(self.source) else to_sources(with_placeholders(self.source))
+        later = chosen_later(self.source)
+        sources = () if later else to_sources(with_placeholders(self.source))
+        if self.when is None:
+            if sources:
+                self._spec(None, sources)
+        elif not is_template(self.when) and not any(chosen_later(each) for each in self.when):
+            self._spec(with_placeholders(self.when), sources)
+        return sources
 
     def _cardinality(self) -> Cardinality:
         modes = get_args(Cardinality)
@@ -143,13 +164,21 @@ class MergeIntoOperator(
         # Of a template only the structure around it is checked.
         return default if alias is None or is_template(alias) else identifier(field, alias)
 
-    def _spec(self, when: Any) -> MergeSpec:
+    def _spec(self, when: Any, sources: Sequence[Source]) -> MergeSpec:
+        target, source = self._alias("target_alias", "t"), self._alias("source_alias", "s")
+        events = sources[-1] if sources else None
+        if when is None and self.on is None and isinstance(events, CdcSource):
+            cases = event_cases(events, target, source)
+            return self._made(event_on(events, target, source), cases)
         if not isinstance(when, list):
             raise invalid("when", f"expected a list of clauses, found {type(when).__name__}")
         cases = tuple(_case(each, f"when[{index}]") for index, each in enumerate(when))
         on = with_placeholders(self.on)
         if not isinstance(on, str):
             raise invalid("on", f"expected text, found {type(on).__name__}", "Write t.id = s.id.")
+        return self._made(on, cases)
+
+    def _made(self, on: str, cases: tuple[MergeCase, ...]) -> MergeSpec:
         try:
             return MergeSpec(
                 source=MERGE_SOURCE,

@@ -12,12 +12,12 @@ from airflow_provider_merge.checks.plain_texts import require_plain
 from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
+from airflow_provider_merge.hooks.source_connections import of_connection
 from airflow_provider_merge.links import QuarantineLink, SparkApplicationLink
 from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
 from airflow_provider_merge.operators._shared.configured_limits import configured_limits
 from airflow_provider_merge.operators._shared.inlets import announce_sources
 from airflow_provider_merge.operators._shared.measured import measuring
-from airflow_provider_merge.operators._shared.named_catalogs import of_connection
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id, task_origin
 from airflow_provider_merge.operators._shared.outcome import forget_rows, job_outcome
 from airflow_provider_merge.operators._shared.pages import pages_of_result

@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any, ClassVar, Final
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.cdc_parameters import column_list
 from airflow_provider_merge.operators._shared.guards import (
     DELETED_ROWS,
     PARTITIONS,
@@ -22,7 +23,6 @@ from airflow_provider_merge.operators._shared.guards import (
 from airflow_provider_merge.operators._shared.inlets import announce_sources
 from airflow_provider_merge.operators._shared.row_operator import RowOperator
 from airflow_provider_merge.operators._shared.source_parameters import (
-    column_names,
     reads_changes,
     to_sources,
 )
@@ -184,7 +184,7 @@ class Scd2Operator(
         document: dict[str, Any] = {
             "name": VERSIONS,
             "source": inner[-1].name,
-            "keys": tuple(column_names(with_placeholders(self.keys), "keys")),
+            "keys": tuple(column_list(with_placeholders(self.keys), "keys")),
             "tracked": self._tracked(),
             **names,
             **{name: self._time(name) for name in _TIMES},
@@ -211,7 +211,7 @@ class Scd2Operator(
         if isinstance(tracked, str) and tracked != PLACEHOLDER:
             problem = f"{tracked!r} is neither 'all' nor a list of columns"
             raise invalid("tracked", problem, "Write ['a', 'b'], or 'all'.")
-        return tuple(column_names(tracked, "tracked"))
+        return tuple(column_list(tracked, "tracked"))
 
     def _time(self, name: str) -> str | None:
         given = with_placeholders(getattr(self, name))

@@ -90,13 +90,15 @@ def table_source(
     snapshot: int | str | ArgNotSet = NOTSET,
     tag: str | ArgNotSet = NOTSET,
     as_of: str | ArgNotSet = NOTSET,
+    conn_id: str | ArgNotSet = NOTSET,
 ) -> dict[str, Any]:
-    """A table of the same catalog (``db.table``), at its latest snapshot, or as it was.
+    """A table (``db.table``), at its latest snapshot, or as it was.
 
     One of ``snapshot`` (an id), ``tag`` and ``as_of`` (a time, such as ``{{ data_interval_end }}``)
-    names a former state, which is read with the columns that the table had then.
+    names a former state, which is read with the columns that the table had then. ``conn_id``: the
+    connection to its catalog, of this provider; default: that of the operator.
     """
-    given = {"snapshot": snapshot, "tag": tag, "as_of": as_of}
+    given = {"snapshot": snapshot, "tag": tag, "as_of": as_of, "conn_id": conn_id}
     return {
         "kind": "table",
         "table": table,
@@ -112,6 +114,7 @@ def changes_source(
     on_gap: str | ArgNotSet = NOTSET,
     from_snapshot: int | str | ArgNotSet = NOTSET,
     to_snapshot: int | str | ArgNotSet = NOTSET,
+    conn_id: str | ArgNotSet = NOTSET,
 ) -> dict[str, Any]:
     """The changes of a table (``db.table``) since the last commit of this task.
 
@@ -121,7 +124,7 @@ def changes_source(
     one row for each row or key that differs in the end. ``on_gap``: ``fail``, or ``full``: where
     the changes are not known any more, all rows are inserts. ``from_snapshot`` (the one before the
     first change; 0: before all) and ``to_snapshot`` take the place of ``start``: then what the task
-    has done before does not matter. Guide: docs/sources.md.
+    has done before does not matter. ``conn_id``: as in ``table_source``. Guide: docs/sources.md.
     """
     given = {
         "start": _plain(start),
@@ -129,10 +132,80 @@ def changes_source(
         "on_gap": on_gap,
         "from_snapshot": from_snapshot,
         "to_snapshot": to_snapshot,
+        "conn_id": conn_id,
     }
     return {
         "kind": "changes",
         "table": table,
+        **{name: value for name, value in given.items() if not isinstance(value, ArgNotSet)},
+    }
+
+
+def jdbc_source(
+    conn_id: str,
+    *,
+    query: str | ArgNotSet = NOTSET,
+    table: str | ArgNotSet = NOTSET,
+    partition_by: str | ArgNotSet = NOTSET,
+    partitions: int | str | ArgNotSet = NOTSET,
+    fetch_size: int | str | ArgNotSet = NOTSET,
+) -> dict[str, Any]:
+    """A query on a database (PostgreSQL, MySQL, MariaDB), or a ``table`` of it, in its own SQL.
+
+    ``conn_id``: a connection of Airflow of the type ``postgres``, ``mysql`` or ``jdbc``. With
+    ``partition_by``, a column of whole numbers, ``partitions`` tasks read at once. ``fetch_size``:
+    the rows that a task gets at once. Guide: docs/outside-sources.md.
+    """
+    given = {
+        "query": query,
+        "table": table,
+        "partition_by": partition_by,
+        "partitions": partitions,
+        "fetch_size": fetch_size,
+    }
+    return {
+        "kind": "jdbc",
+        "conn_id": conn_id,
+        **{name: value for name, value in given.items() if not isinstance(value, ArgNotSet)},
+    }
+
+
+def spark_source(
+    format: str,  # noqa: A002  # as Spark calls it
+    *,
+    options: Mapping[str, Any] | ArgNotSet = NOTSET,
+    schema: str | ArgNotSet = NOTSET,
+    secret_options: Mapping[str, str] | ArgNotSet = NOTSET,
+) -> dict[str, Any]:
+    """What ``spark.read.format(format).options(**options).load()`` reads, evaluated once.
+
+    ``secret_options``: option -> the connection of Airflow whose password is its value. Guide:
+    docs/outside-sources.md.
+    """
+    given = {
+        "options": _plain(options),
+        "schema": schema,
+        "secret_options": _plain(secret_options),
+    }
+    return {
+        "kind": "spark",
+        "format": format,
+        **{name: value for name, value in given.items() if not isinstance(value, ArgNotSet)},
+    }
+
+
+def python_source(
+    function: str, *, arguments: Mapping[str, Any] | ArgNotSet = NOTSET
+) -> dict[str, Any]:
+    """The DataFrame that a function ``(spark, context)`` returns: ``module:function``.
+
+    The module is a file beside the DAG; its text travels with the job. ``arguments``, which may be
+    templates, are in ``context.arguments``. Guide: docs/outside-sources.md.
+    """
+    given = {"arguments": _plain(arguments)}
+    return {
+        "kind": "python",
+        "function": function,
         **{name: value for name, value in given.items() if not isinstance(value, ArgNotSet)},
     }
 
@@ -160,6 +233,57 @@ def deduplicate(
         "kind": "deduplicated",
         "source": _plain(source),
         "by": by,
+        **{name: value for name, value in given.items() if not isinstance(value, ArgNotSet)},
+    }
+
+
+def cdc_source(
+    source: Mapping[str, Any],
+    *,
+    keys: Sequence[str],
+    sequence: Sequence[str] | Mapping[str, str] | ArgNotSet = NOTSET,
+    operation: str | ArgNotSet = NOTSET,
+    values: Mapping[str, str | Sequence[str]] | ArgNotSet = NOTSET,
+    format: str | ArgNotSet = NOTSET,  # noqa: A002  # as other sources call it
+    late: str | ArgNotSet = NOTSET,
+    deleted: str | ArgNotSet = NOTSET,
+    unchanged: Sequence[str] | ArgNotSet = NOTSET,
+    unavailable: str | ArgNotSet = NOTSET,
+    without: Sequence[str] | ArgNotSet = NOTSET,
+    schema: str | ArgNotSet = NOTSET,
+    encodings: Mapping[str, str] | ArgNotSet = NOTSET,
+    table: str | ArgNotSet = NOTSET,
+) -> dict[str, Any]:
+    """Change events of a table elsewhere; a MERGE applies them without ``on`` and ``when``.
+
+    ``keys`` name a row, ``sequence`` orders the events of a key: columns, or target column -> place
+    in the event. ``values``: what ``operation`` calls ``insert``, ``update``, ``delete``,
+    ``before``, ``truncate`` and ``ignore``. ``format``: ``columns`` (the default), or documents of
+    ``debezium``, ``maxwell`` or ``canal``, whose rows have the columns ``schema``; ``encodings``
+    tells how their values are written, ``table`` whose events count. ``late``: the target keeps the
+    sequence, and older events are left out (``ignore``), or it does not (``apply``). ``deleted``:
+    the column that marks deleted rows. ``unchanged``: columns that may hold ``unavailable`` where
+    an update left them as they were. ``without``: columns that are not those of a row. Guide:
+    docs/sources.md.
+    """
+    given = {
+        "sequence": _plain(sequence),
+        "operation": operation,
+        "values": _plain(values),
+        "format": format,
+        "late": late,
+        "deleted": deleted,
+        "unchanged": unchanged,
+        "unavailable": unavailable,
+        "without": without,
+        "schema": schema,
+        "encodings": _plain(encodings),
+        "table": table,
+    }
+    return {
+        "kind": "cdc",
+        "source": _plain(source),
+        "keys": keys,
         **{name: value for name, value in given.items() if not isinstance(value, ArgNotSet)},
     }
 

@@ -23,6 +23,7 @@ from airflow.sdk.definitions._internal.setup_teardown import SetupTeardownContex
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.drop_table import DropTableStatement
 from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
+from airflow_provider_merge.operators._shared.dry_run_of import DRY_RUN_OF
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.operators._shared.sql_parameter import (
     names_sql_file,
@@ -94,7 +95,7 @@ _TASK: Final = "statement"
 # Between the words of a class's name.
 _WORDS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 # Not parameters of a statement, but of the task that runs all of them.
-_OF_THE_TASK = {*SparkJobOperator.template_fields, "dry_run", "after_ended_try"}
+_OF_THE_TASK = {*SparkJobOperator.template_fields, "dry_run", DRY_RUN_OF, "after_ended_try"}
 
 
 def merge_into(name: str, **parameters: Any) -> ListedStatement:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast, get_args
 
@@ -12,9 +12,14 @@ from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
 from airflow_provider_merge.links import TABLE_PAGE
 from airflow_provider_merge.operators._shared.approval import APPROVED, PLAN
-from airflow_provider_merge.operators._shared.asset_events import TableChange, emit_events
+from airflow_provider_merge.operators._shared.asset_events import emit_events
 from airflow_provider_merge.operators._shared.batch_outcome import BatchOutcome, batch_outcome
 from airflow_provider_merge.operators._shared.compilers_choice import note_for_next
+from airflow_provider_merge.operators._shared.dry_run_of import (
+    foretelling,
+    require_task,
+    task_named,
+)
 from airflow_provider_merge.operators._shared.measured import measuring
 from airflow_provider_merge.operators._shared.misspelt import refuse_misspelt
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id
@@ -71,6 +76,7 @@ class StatementsOperator(SqlScriptsOperator):
     :param on_failure: whether statements after a failed one run: ``stop`` (default), no;
         ``continue``, yes. The task fails either way, and the error names each failed statement
     :param dry_run: true: report what each statement would change, and commit nothing
+    :param dry_run_of: of a dry run: the task that it foretells, by whose marks it goes
     :param after_ended_try: if an earlier try committed the statement, but its task was ended, or
         failed at another statement and was cleared: ``skip`` (default) takes that commit as the
         result, ``fail`` fails with the details, ``run`` runs the statement once more
@@ -89,6 +95,7 @@ class StatementsOperator(SqlScriptsOperator):
         "max_parallel",
         "on_failure",
         "dry_run",
+        "dry_run_of",
         "after_ended_try",
     )
     template_fields_renderers: ClassVar[dict[str, str]] = {
@@ -105,6 +112,7 @@ class StatementsOperator(SqlScriptsOperator):
         max_parallel: int | str = 1,
         on_failure: str = "stop",
         dry_run: bool | str = False,
+        dry_run_of: Any = None,
         after_ended_try: str = "skip",
         **kwargs: Any,
     ) -> None:
@@ -124,6 +132,7 @@ class StatementsOperator(SqlScriptsOperator):
         self.on_failure = on_failure
         # Takes the place of BaseOperator.dry_run(), which Airflow 3 never calls.
         self.dry_run = dry_run  # type: ignore[method-assign,assignment]
+        self.dry_run_of = task_named(dry_run_of)
         self.after_ended_try = after_ended_try
         self._outcome: BatchOutcome | None = None
         # By the places of statements.
@@ -135,6 +144,7 @@ class StatementsOperator(SqlScriptsOperator):
         with naming_task(self.task_id):
             self._read_files()
             super().resolve_template_files()
+            require_task(self, self.dry_run_of)
 
     def before_rendering(self, resolved: Collection[str]) -> None:
         """Read the files of a mapped task, and note which statements are not of the DAG file."""
@@ -189,10 +199,11 @@ class StatementsOperator(SqlScriptsOperator):
                 self.check_sql()
                 self.require_used_catalogs(hook)
             operators = self._known_operators()
-            requests = {
+            requests: Mapping[str, JobRequest] = {
                 name: operator.job_request(context, hook, name)
                 for name, operator in operators.items()
             }
+            requests = foretelling(self, requests, dry_run=self._is_dry_run())
             self.measured.expect(*requests.values())
             first = next(iter(requests.values()))
             self.pages[TABLE_PAGE] = page_before(self.catalog_conn_id, first.table)
@@ -211,7 +222,7 @@ class StatementsOperator(SqlScriptsOperator):
         self._tell(outcome, operators, hook)
         outcome.require_all(task_place(context))
         if not self._is_dry_run():
-            emit_events(self, context, hook, _changes(operators, outcome))
+            emit_events(self, context, hook, outcome.changes(operators))
         end = self.task_ended(context)
         for request in requests.values():
             settle_task(request, hook, end)
@@ -245,8 +256,7 @@ class StatementsOperator(SqlScriptsOperator):
         for name, choices in (("on_failure", OnFailure), ("after_ended_try", AfterEndedTry)):
             value = getattr(self, name)
             if not is_template(value) and value not in get_args(choices):
-                known = ", ".join(get_args(choices))
-                raise invalid(name, f"{value!r} is not one of: {known}")
+                raise invalid(name, f"{value!r} is not one of: {', '.join(get_args(choices))}")
         self._require_one_way()
         if is_template(self.statements):
             return
@@ -380,16 +390,6 @@ class StatementsOperator(SqlScriptsOperator):
             problem = f"{value!r} is for the operator of one statement"
             raise invalid("dry_run", problem, "Write True, or plan each statement in its own task.")
         return flag("dry_run", value)
-
-
-def _changes(
-    operators: Mapping[str, TableOperator], outcome: BatchOutcome
-) -> Iterator[TableChange]:
-    """What consumers of the tables' assets learn."""
-    for name, operator in operators.items():
-        if operator.emits_asset_event:
-            kind = operator.statement().kind
-            yield TableChange(operator.target_table(), kind, outcome.results[name])
 
 
 class _Given(NamedTuple):

@@ -76,7 +76,7 @@ class LocalSubmitter(ABC):
 
     def _check_libraries(self, job: SparkJob, environment: SparkEnvironment | None) -> None:
         if environment is not None:
-            connectors = {request.catalog.connector for request in job.requests}
+            connectors = {each.connector for request in job.requests for each in request.catalogs}
             conf, variables = self._settings.conf, self._variables()
             self._versions_told = check_libraries(environment, connectors, conf, variables)
 

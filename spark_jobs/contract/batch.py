@@ -105,24 +105,19 @@ class JobBatch:
     def _places(self) -> list[int]:
         """A number for the catalog of each request."""
         known: list[CatalogSpec] = []
-        places = []
-        for request in self.requests:
-            catalog = request.catalog
-            place = next((i for i, each in enumerate(known) if catalog.is_same_catalog(each)), None)
-            if place is None:
-                place = len(known)
-                known.append(catalog)
-            places.append(place)
-        return places
+        return [_number(request.catalog, known) for request in self.requests]
 
     def _tables(self) -> Iterable[tuple[list[_Table], list[_Table]]]:
         """What each request changes, and what it reads or changes."""
-        for request, place in zip(self.requests, self._places(), strict=True):
+        known: list[CatalogSpec] = []
+        places = [_number(request.catalog, known) for request in self.requests]
+        for request, place in zip(self.requests, places, strict=True):
             changed = [] if request.target is None else [(place, request.target.folded)]
-            read = [each.table for each in request.sources if isinstance(each, TableSource)]
+            tables = [each for each in request.sources if isinstance(each, TableSource)]
+            read = [(_number(e.catalog or request.catalog, known), e.table) for e in tables]
             if isinstance(request.statement, CreateTableSpec) and request.statement.like:
-                read.append(TableName.parse(request.statement.like))
-            yield changed, [*changed, *((place, each.folded) for each in read)]
+                read.append((place, TableName.parse(request.statement.like)))
+            yield changed, [*changed, *((each, table.folded) for each, table in read)]
 
     @property
     def catalogs(self) -> list[CatalogSpec]:
@@ -167,6 +162,15 @@ class JobBatch:
             RequestError: REQUEST_VERSION_UNKNOWN, or REQUEST_INVALID with the JSON path.
         """
         return codec.decode(cls, codec.load_versioned(text, VERSION))
+
+
+def _number(catalog: CatalogSpec, known: list[CatalogSpec]) -> int:
+    """The number of a catalog among the ``known`` ones, which it joins."""
+    place = next((i for i, each in enumerate(known) if catalog.is_same_catalog(each)), None)
+    if place is None:
+        place = len(known)
+        known.append(catalog)
+    return place
 
 
 def _scope(catalog: int) -> str:

@@ -20,8 +20,8 @@ _NOT_MEANT: Final = (
 )
 # Fields that the first version of requests did not have.
 _ADDED_TO_SOURCES: Final = (
-    *("on_bad_rows", "quarantine", "max_bad_rows", "new_files"),
-    *("at", "changes"),
+    *("on_bad_rows", "quarantine", "max_bad_rows", "new_files", "missing"),
+    *("at", "changes", "connection", "catalog"),
 )
 _ADDED_TO_STATEMENTS: Final = {
     "insert_into": ("schema_evolution", "new_table"),
@@ -74,6 +74,8 @@ def _reduce(document: dict[str, Any]) -> None:
         del document["guards"]
     _drop_unset(document["statement"])
     for source in document["sources"]:
+        if source.get("catalog") is not None:
+            del source["catalog"]["workspace"]
         for name in _ADDED_TO_SOURCES:
             if source.get(name, "") is None:
                 del source[name]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from spark_jobs.contract.branches import MAIN_BRANCH
+from spark_jobs.contract.checks import require
 from spark_jobs.contract.inserts import InsertIntoSpec
 from spark_jobs.contract.sources import Source, TableSource
 from spark_jobs.contract.statements import (
@@ -18,6 +19,7 @@ from spark_jobs.contract.statements import (
 from spark_jobs.contract.table_name import TableName
 from spark_jobs.errors import NotSupportedError
 
+_MARK_OF: Final = "dry_run_of"
 _STATEMENTS: Final = MergeSpec | InsertIntoSpec | DeleteSpec | UpdateSpec
 
 
@@ -57,3 +59,23 @@ def require_incremental(
             f"{first}: how far it was applied is not published with the branch {target.branch}.",
             f"Write to the table itself, or read all of the source: {whole}.",
         )
+
+
+def require_mark_of(task: str, sources: Sequence[Source], *, dry_run: bool) -> None:
+    """Refuse to go by the marks of another ``task`` where they would be moved, or none is read.
+
+    Raises:
+        RequestError: REQUEST_INVALID.
+    """
+    require(
+        not task or dry_run,
+        _MARK_OF,
+        "only a dry run goes by the mark of another task",
+        "Set dry_run, or leave dry_run_of out: each task has a mark of its own.",
+    )
+    require(
+        not task or any(each.is_incremental for each in sources),
+        _MARK_OF,
+        "no source is read incrementally, so no mark is read",
+        "Leave it out: a dry run reads what the statement would read.",
+    )

@@ -28,10 +28,10 @@ def mark_name(origin: Origin, source: str) -> str:
     """The property of the mark of a source, whatever the run, the try or the mapped task.
 
     A mapped task has one mark for all of its instances: their order may change. A source that is
-    deduplicated keeps the mark that it had before.
+    deduplicated keeps the mark that it had before. A dry run may go by the mark of another task.
     """
-    given = without_deduplication(source)
-    parts = json.dumps([origin.dag_id, origin.task_id, origin.statement, given])
+    given, task = without_deduplication(source), origin.dry_run_of or origin.task_id
+    parts = json.dumps([origin.dag_id, task, origin.statement, given])
     return PREFIX + hashlib.sha256(parts.encode()).hexdigest()[:_DIGITS]
 
 

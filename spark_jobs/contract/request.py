@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.approval import Ticket
+from spark_jobs.contract.catalogs import CatalogSpec
 from spark_jobs.contract.checks import require
-from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.digests import digest_of, part_digests
 from spark_jobs.contract.guards import Guards
-from spark_jobs.contract.incremental import require_incremental
+from spark_jobs.contract.incremental import require_incremental, require_mark_of
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec, PartitionStatement
-from spark_jobs.contract.locations import require_absolute
 from spark_jobs.contract.maintenance import CreateBranchSpec, CreateTagSpec
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.query import QuerySpec
-from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.scd2_merge import require_scd2
-from spark_jobs.contract.sources import FileSource, Source, SqlSource, TableSource
+from spark_jobs.contract.sources import (
+    DerivedSource,
+    FileSource,
+    Source,
+    SqlSource,
+    TableSource,
+)
 from spark_jobs.contract.statements import (
     CreateTableSpec,
     MergeSpec,
@@ -55,42 +58,11 @@ _WITH_SOURCE = MergeSpec | InsertIntoSpec | InsertOverwriteSpec | QuerySpec | Cr
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogSpec:
-    """Which connector opens the catalog, and its options (``warehouse``, ``metastore``, ``uri`` …).
-
-    ``warehouse``: an absolute path or URI; empty where only the catalog knows the places of tables.
-    ``workspace``: where jobs leave results and temporary files, an absolute path or URI; None: the
-    warehouse. Credentials are not among the options: they are passed in their own document.
-    """
-
-    connector: str
-    warehouse: str
-    options: Mapping[str, str] = field(default_factory=dict)
-    workspace: str | None = None
-
-    def __post_init__(self) -> None:
-        require(bool(self.connector.strip()), "connector", "is empty")
-        if self.warehouse or self.workspace is None:
-            require_absolute("warehouse", self.warehouse)
-        if self.workspace is not None:
-            require_absolute("workspace", self.workspace)
-
-    @property
-    def workspace_location(self) -> str:
-        """Where jobs leave results and temporary files, without a trailing slash."""
-        return (self.workspace or self.warehouse).rstrip("/")
-
-    def is_same_catalog(self, other: CatalogSpec) -> bool:
-        """Whether both have the same tables; their workspaces may differ."""
-        names = ("connector", "warehouse", "options")
-        return all(getattr(self, each) == getattr(other, each) for each in names)
-
-
-@dataclass(frozen=True, slots=True)
 class Origin:
     """The task that asks. The snapshot's properties show it; it does not affect the rows.
 
-    ``statement``: the statement's name, if the task has several.
+    ``statement``: the statement's name, if the task has several. ``dry_run_of``: the task that a
+    dry run foretells, whose marks it goes by; empty: its own.
     """
 
     dag_id: str = ""
@@ -100,6 +72,7 @@ class Origin:
     try_number: int = 1
     retries: int = 0
     statement: str = ""
+    dry_run_of: str = ""
 
     @property
     def is_retry(self) -> bool:
@@ -161,10 +134,8 @@ class JobRequest:
             lowered = [each.lower() for each in names]
             require(lowered.count(name.lower()) == 1, "sources", f"{name} occurs more than once")
         for index, source in enumerate(self.sources):
-            if isinstance(source, DeduplicatedSource | Scd2Source):
-                is_behind = source.source in names[:index]
-                place = f"sources.{source.name}"
-                require(is_behind, place, "stands before the source that it reads")
+            is_behind = not isinstance(source, DerivedSource) or source.source in names[:index]
+            require(is_behind, f"sources.{source.name}", "stands before the source that it reads")
         made = created_table(self.statement)
         require(
             not (self.dry_run and made is not None),
@@ -193,6 +164,7 @@ class JobRequest:
             )
         self._check_query()
         require_incremental(self.statement, self.sources, self.target)
+        require_mark_of(self.origin.dry_run_of, self.sources, dry_run=self.dry_run)
         require_scd2(self.statement, self.sources, self.options, self.guards)
         if self.guards is not None:
             folded = "" if self.target is None else self.target.folded
@@ -252,6 +224,12 @@ class JobRequest:
             "a query has none",
             "Leave dry_run out: a query changes nothing.",
         )
+
+    @property
+    def catalogs(self) -> list[CatalogSpec]:
+        """The catalog of the target, and those of sources that are in others."""
+        others = (getattr(each, "catalog", None) for each in self.sources)
+        return [self.catalog, *(each for each in others if each is not None)]
 
     @property
     def table(self) -> TableName:

@@ -49,7 +49,8 @@ class SourceMetrics:
     """What was read of one file source.
 
     ``files`` and ``bytes`` are the number and stored size of the files that were read. ``records``
-    counts their records, bad ones included, header lines excluded. ``lost_values`` counts values
+    counts their records, bad ones included, header lines excluded; None: they are not counted, as
+    those of files in which two snapshots of a table differ. ``lost_values`` counts values
     that the source's own options turned into NULL, ``lost_records`` records that its options
     dropped or emptied. ``quarantined`` counts records that were set aside in the file
     ``quarantine`` (path or URI; None if there is no such file). ``left_files`` and ``left_bytes``
@@ -58,7 +59,7 @@ class SourceMetrics:
 
     files: int = 0
     bytes: int = 0
-    records: int = 0
+    records: int | None = 0
     lost_values: int = 0
     lost_records: int = 0
     quarantined: int = 0

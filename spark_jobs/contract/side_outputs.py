@@ -15,6 +15,7 @@ from spark_jobs.contract import codec
 from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.identifiers import name_parts, quote
+from spark_jobs.errors import AnalysisError, ErrorCode
 
 SideKind = Literal["audit", "quarantine"]
 
@@ -39,6 +40,8 @@ AUDIT_COLUMNS: Final[Mapping[str, str]] = {
     "old_values": "STRING",
     "new_values": "STRING",
 }
+# Of these, the ones that always have a value.
+_FILLED: Final = frozenset(("operation_id", "table_name", "snapshot_id", "statement", "operation"))
 
 _PARTS: Final = 2
 
@@ -103,6 +106,29 @@ def recorded_side_outputs(properties: Mapping[str, str]) -> tuple[SideOutput, ..
     if not isinstance(documents, list):
         raise codec.invalid(SIDE_OUTPUTS, "is not a list")
     return tuple(codec.decode(SideOutput, each, SIDE_OUTPUTS) for each in documents)
+
+
+def require_audit_columns(table: str, columns: Mapping[str, tuple[str, bool]]) -> None:
+    """Check that a table has the columns of an audit.
+
+    ``columns``: the types by name, and whether they can be NULL.
+
+    Raises:
+        AnalysisError: COLUMN_NOT_FOUND, TYPE_MISMATCH.
+    """
+    known = {name.lower(): each for name, each in columns.items()}
+    remedy = f"An audit table is one of: {table_text(table, AUDIT_COLUMNS)}"
+    for name, wanted in AUDIT_COLUMNS.items():
+        if name not in known:
+            problem = f"audit_table: {table} has no column {name}."
+            raise AnalysisError(ErrorCode.COLUMN_NOT_FOUND, problem, remedy)
+        kind, nullable = known[name]
+        if kind.upper() != wanted:
+            problem = f"audit_table: column {name} of {table} is {kind}, and has to be {wanted}."
+            raise AnalysisError(ErrorCode.TYPE_MISMATCH, problem, remedy)
+        if not nullable and name not in _FILLED:
+            problem = f"audit_table: column {name} of {table} is NOT NULL, and has to take NULL."
+            raise AnalysisError(ErrorCode.TYPE_MISMATCH, problem, remedy)
 
 
 def table_text(table: str, columns: Mapping[str, str]) -> str:

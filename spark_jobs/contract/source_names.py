@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from spark_jobs.contract.deduplication import ALL_ROWS
+from spark_jobs.contract.outside_sources import JdbcSource, PythonSource, SparkSource
 from spark_jobs.contract.request import FileSource, Source, TableSource
 
 # The names of a statement's own source; beside a source that already has the name, with a number.
@@ -35,5 +36,11 @@ def placed_source(source: Source) -> str:
         return f"{called(source.name)} ({source.format} {source.path})"
     if isinstance(source, TableSource):
         at = "" if source.at is None else f", {source.at}"
-        return f"{called(source.name)} (table {source.table}{at})"
+        return f"{called(source.name)} (table {source.placed_table}{at})"
+    if isinstance(source, JdbcSource):
+        return f"{called(source.name)} (database of connection {source.connection})"
+    if isinstance(source, PythonSource):
+        return f"{called(source.name)} ({source.function})"
+    if isinstance(source, SparkSource):
+        return f"{called(source.name)} (data source {source.format})"
     return called(source.name)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from spark_jobs.contract.bad_rows import (
     OnBadRows,
@@ -12,11 +12,14 @@ from spark_jobs.contract.bad_rows import (
     check_on_bad_rows,
     check_quarantine,
 )
+from spark_jobs.contract.catalogs import CatalogSpec
+from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.change_ranges import ChangeRange
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.file_formats import require_format
 from spark_jobs.contract.new_files import NewFiles
+from spark_jobs.contract.outside_sources import JdbcSource, PythonSource, SparkSource
 from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.table_name import TableName
 from spark_jobs.contract.table_versions import TableVersion
@@ -31,7 +34,8 @@ class FileSource:
     ``quarantine``, it is written to a file below the folder ``quarantine`` (absolute path or URI),
     and the other records are read. ``max_bad_rows`` is how many may be set aside: from 1, a number
     of records; below 1, a share of the records read; None: any number. ``new_files``: only those
-    files are read that no commit of the task has applied; None: all.
+    files are read that no commit of the task has applied; None: all. ``missing``: columns of JSON
+    that no record has are an error (None), or NULL, if any has one of them (``null``).
     """
 
     name: str
@@ -43,6 +47,7 @@ class FileSource:
     quarantine: str | None = None
     max_bad_rows: float | None = None
     new_files: NewFiles | None = None
+    missing: Literal["null"] | None = None
     kind: ClassVar[str] = "file"
 
     def __post_init__(self) -> None:
@@ -61,24 +66,36 @@ class FileSource:
 
 @dataclass(frozen=True, slots=True)
 class TableSource:
-    """A table of the same catalog, ``at`` a former state, or else as it is when the job starts.
+    """A table, ``at`` a former state, or else as it is when the job starts.
 
     ``changes``: not its rows, but those that changed in a range of its history; None: its rows.
+    ``connection`` names the connection to another catalog, and ``catalog`` is that one; None: it is
+    a table of the same catalog.
     """
 
     name: str
     table: TableName
     at: TableVersion | None = None
     changes: ChangeRange | None = None
+    connection: str | None = None
+    catalog: CatalogSpec | None = None
     kind: ClassVar[str] = "table"
 
     def __post_init__(self) -> None:
         require(self.at is None or self.changes is None, "at", "changes are between two states", "")
+        is_named = self.catalog is None or self.connection is not None
+        require(is_named, "catalog", "has no connection")
+        require(self.connection is None or bool(self.connection.strip()), "connection", "is empty")
 
     @property
     def is_incremental(self) -> bool:
         """Whether what is read of it depends on a mark of the target."""
         return self.changes is not None and self.changes.start is not None
+
+    @property
+    def placed_table(self) -> str:
+        """The table's name, behind that of its connection if it is in another catalog."""
+        return f"{self.connection}:{self.table}" if self.connection else str(self.table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,4 +108,29 @@ class SqlSource:
     is_incremental: ClassVar[bool] = False
 
 
-Source = FileSource | TableSource | SqlSource | DeduplicatedSource | Scd2Source
+# What is evaluated once, before anything reads it, and kept as files.
+OutsideSource = JdbcSource | SparkSource | PythonSource
+# Sources that read the source whose name they have, which stands before them.
+DerivedSource = DeduplicatedSource | CdcSource | Scd2Source
+Source = (
+    FileSource
+    | TableSource
+    | SqlSource
+    | DeduplicatedSource
+    | CdcSource
+    | Scd2Source
+    | JdbcSource
+    | SparkSource
+    | PythonSource
+)
+
+
+def connections_of(sources: Iterable[Source]) -> list[str]:
+    """The connections that sources name, each once."""
+    found: list[str] = []
+    for source in sources:
+        if isinstance(source, SparkSource):
+            found += source.connections
+        elif isinstance(source, TableSource | JdbcSource) and source.connection:
+            found.append(source.connection)
+    return list(dict.fromkeys(found))

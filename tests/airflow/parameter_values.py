@@ -15,7 +15,7 @@ from airflow_provider_merge.operators.drop_partitions import DropPartitionsOpera
 from airflow_provider_merge.operators.insert_into import InsertIntoOperator
 from airflow_provider_merge.operators.insert_overwrite import InsertOverwriteOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
-from airflow_provider_merge.operators.sources import table_source
+from airflow_provider_merge.operators.sources import new_files_source, table_source
 from airflow_provider_merge.operators.table_changes import add_column, drop_column
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from airflow_provider_merge.operators.update import UpdateOperator
@@ -107,6 +107,7 @@ _TEXTS = {
 _READS = {name for name, text in _TEXTS.items() if " x" in text}
 # What else a parameter needs.
 _BESIDE: dict[str, dict[str, Any]] = {
+    "dry_run_of": {"dry_run": True},
     "outside_partitions": {"expected_partitions": [{"day": "1"}]},
     "quarantine_table": {
         "expected_partitions": [{"day": "1"}],
@@ -116,6 +117,14 @@ _BESIDE: dict[str, dict[str, Any]] = {
     "type_widening": {"schema_evolution": True},
     "source_alias": {"on": "t.id = src.id"},
     "target_alias": {"on": "tgt.id = s.id"},
+}
+_NEW_SOURCE = {"source": new_files_source("/landing", "csv", start="all", schema="id INT")}
+_NEW_SOURCES = {"sources": {"x": _NEW_SOURCE["source"]}, "where": "id IN (SELECT id FROM x)"}
+_BESIDE_OF_CLASS: dict[tuple[str, str], dict[str, Any]] = {
+    ("DeleteFromOperator", "dry_run_of"): _NEW_SOURCES,
+    ("InsertIntoOperator", "dry_run_of"): _NEW_SOURCE,
+    ("MergeIntoOperator", "dry_run_of"): _NEW_SOURCE,
+    ("UpdateOperator", "dry_run_of"): _NEW_SOURCES,
 }
 # Of these only one can be given.
 _INSTEAD = {
@@ -163,6 +172,7 @@ _VALUES: dict[str, Any] = {
     "driver_cores": 2,
     "driver_memory": "2g",
     "dry_run": True,
+    "dry_run_of": "foretold",
     "emit_partition_keys": True,
     "effective": "at",
     "exclude": "a.tmp_*",
@@ -326,6 +336,6 @@ def base_of(kind: type, name: str) -> dict[str, Any]:
         base |= {"mode": "dynamic"} if own == "InsertOverwriteOperator" else {}
     else:
         base = dict(_PARTS.get(own, {"target": "a.b"}))
-    base |= _BESIDE.get(name, {})
+    base |= _BESIDE.get(name, {}) | _BESIDE_OF_CLASS.get((own, name), {})
     base.pop(_INSTEAD.get((own, name), ""), None)
     return {each: value for each, value in base.items() if each != name}

@@ -36,6 +36,7 @@ def test_each_strategy_is_one_statement(
     kinds = {name: type(each.statement) for name, each in asked.items()}
     assert kinds == {
         "merge": MergeSpec,
+        "apply_events": MergeSpec,
         "append": InsertIntoSpec,
         "insert_only": MergeSpec,
         "insert_overwrite": InsertOverwriteSpec,

@@ -71,6 +71,8 @@ ORDERS = SeedTable(
     _order_files(),
     bucket_key="k",
 )
+# In a table with a primary key, no partition may be NULL.
+ORDERS_WITHOUT_NULL = SeedTable("orders_without_null", ORDERS.columns, ORDERS.files[:-1])
 
 EMPTY = SeedTable("empty", ORDERS.columns, bucket_key="k")
 

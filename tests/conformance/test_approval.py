@@ -32,14 +32,13 @@ from tests.conformance.behaviour import (
 from tests.conformance.check import readable, request_of
 from tests.conformance.conftest import MakeTable
 from tests.conformance.harness import TARGET, Harness
-from tests.conformance.tables import ORDERS, SeedTable
+from tests.conformance.tables import ORDERS_WITHOUT_NULL
 
 _ALL = "s(id, k, v, n, req, p)"
 _ROWS = f"VALUES (100, 1, 'x', 9, 'r', 'a'), (500, 1, 'x', 1, 'r', 'a') AS {_ALL}"
 _MERGE = Behaviour("merge", _ROWS, (matched(update(v="s.v")), not_matched(insert_all())))
 _OTHERS = delete_from("others", "id = 120")
 _SAME_FILE = delete_from("same file", "id = 100")
-_TABLE = SeedTable("orders_without_null", ORDERS.columns, ORDERS.files[:-1])
 KINDS = ("append-cow", "append-dv", "primary-key", "iceberg-cow", "iceberg-mor")
 
 
@@ -56,7 +55,7 @@ KINDS = ("append-cow", "append-dv", "primary-key", "iceberg-cow", "iceberg-mor")
 def test_the_approved_work_is_done_beside_commits_that_it_does_not_read(
     kind: str, make_table: MakeTable
 ) -> None:
-    harness = make_table(kind, _TABLE, partitioned=True)
+    harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
     request = request_of(_MERGE, harness)
     preview = _preview(request, harness)
     _commit(_OTHERS, harness, "others")
@@ -78,7 +77,7 @@ def test_the_approved_work_is_done_beside_commits_that_it_does_not_read(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["iceberg-mor", "append-dv"])
 def test_a_commit_on_what_it_reads_makes_it_stale(kind: str, make_table: MakeTable) -> None:
-    harness = make_table(kind, _TABLE, partitioned=True)
+    harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
     request = request_of(_MERGE, harness)
     preview = _preview(request, harness)
     _commit(_SAME_FILE, harness, "others")
@@ -94,12 +93,12 @@ def test_a_commit_on_what_it_reads_makes_it_stale(kind: str, make_table: MakeTab
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["iceberg-mor", "append-dv"])
 def test_a_table_that_was_made_anew_is_another_one(kind: str, make_table: MakeTable) -> None:
-    request = request_of(_MERGE, make_table(kind, _TABLE, partitioned=True))
-    preview = _preview(request, make_table(kind, _TABLE, partitioned=True))
+    request = request_of(_MERGE, make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True))
+    preview = _preview(request, make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True))
     assert preview.ticket is not None
     # Its snapshots have the same ids.
     anew = replace(preview.ticket, base_digest="0" * 64)
-    harness = make_table(kind, _TABLE, partitioned=True)
+    harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
     before = harness.state()
 
     failed = _approved(request, replace(preview, ticket=anew), harness)
@@ -110,7 +109,7 @@ def test_a_table_that_was_made_anew_is_another_one(kind: str, make_table: MakeTa
 
 @pytest.mark.slow
 def test_what_the_request_says_may_not_change(make_table: MakeTable) -> None:
-    harness = make_table("append-cow", _TABLE, partitioned=True)
+    harness = make_table("append-cow", ORDERS_WITHOUT_NULL, partitioned=True)
     request = request_of(_MERGE, harness)
     preview = _preview(request, harness)
     before = harness.state()
@@ -138,7 +137,7 @@ def test_what_the_request_says_may_not_change(make_table: MakeTable) -> None:
 
 @pytest.mark.slow
 def test_a_source_may_not_change(make_table: MakeTable, tmp_path: Path) -> None:
-    harness = make_table("iceberg-cow", _TABLE, partitioned=True)
+    harness = make_table("iceberg-cow", ORDERS_WITHOUT_NULL, partitioned=True)
     folder = tmp_path / "files"
     folder.mkdir()
     file = folder / "one.csv"
@@ -165,7 +164,7 @@ def test_a_source_may_not_change(make_table: MakeTable, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["append-cow", "iceberg-mor"])
 def test_columns_of_a_source_may_not_change(kind: str, make_table: MakeTable) -> None:
-    harness = make_table(kind, _TABLE, partitioned=True)
+    harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
     source, base = TableName("db", "source"), request_of(_MERGE, harness)
     columns = (ColumnSpec("id", "BIGINT"), ColumnSpec("v", "STRING"), ColumnSpec("w", "STRING"))
     harness.connector.metadata.create_table(source, CreateTableSpec(columns))
@@ -189,7 +188,7 @@ def test_columns_of_a_source_may_not_change(kind: str, make_table: MakeTable) ->
 def test_a_column_that_was_dropped_and_added_again_is_another_one(
     kind: str, make_table: MakeTable
 ) -> None:
-    harness = make_table(kind, _TABLE, partitioned=True)
+    harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
     request = request_of(update_set("", {"k": "n"}, "id = 105"), harness)
     preview = _preview(request, harness)
     for changes in ((DropColumn("n"),), (AddColumn("n", "INT", after="v"),)):
@@ -200,7 +199,7 @@ def test_a_column_that_was_dropped_and_added_again_is_another_one(
 
 @pytest.mark.slow
 def test_a_stale_run_that_changes_no_row_adds_no_column(make_table: MakeTable) -> None:
-    harness = make_table("iceberg-mor", _TABLE, partitioned=True)
+    harness = make_table("iceberg-mor", ORDERS_WITHOUT_NULL, partitioned=True)
     none = SqlSource("s", "SELECT -1L AS id, 'new' AS v, 1 AS added")
     statement = MergeSpec("s", "t.id = s.id", (matched(update_all()),), "t", "s")
     base = replace(request_of(_MERGE, harness), sources=(none,))
@@ -215,7 +214,7 @@ def test_a_stale_run_that_changes_no_row_adds_no_column(make_table: MakeTable) -
 
 @pytest.mark.slow
 def test_files_that_are_no_source_cannot_be_approved(make_table: MakeTable, tmp_path: Path) -> None:
-    harness = make_table("append-cow", _TABLE, partitioned=True)
+    harness = make_table("append-cow", ORDERS_WITHOUT_NULL, partitioned=True)
     path = tmp_path / "one.parquet"
     pq.write_table(pa.table({"id": [100], "v": ["right"]}), path)
     statement = MergeSpec("s", "t.id = s.id", (matched(update(v="s.v")),), "t", "s")
@@ -234,7 +233,7 @@ def test_files_that_are_no_source_cannot_be_approved(make_table: MakeTable, tmp_
 
 @pytest.mark.slow
 def test_other_counts_are_other_work(make_table: MakeTable) -> None:
-    harness = make_table("iceberg-mor", _TABLE, partitioned=True)
+    harness = make_table("iceberg-mor", ORDERS_WITHOUT_NULL, partitioned=True)
     overwrite = Behaviour("", _ROWS, (), statement=InsertOverwriteSpec("s", "dynamic"))
     request = request_of(overwrite, harness)
     preview = _preview(request, harness)

@@ -3,54 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from spark_jobs.contract.guards import Guards
-from spark_jobs.contract.inserts import InsertIntoSpec
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.job.statement_job import Job
 from tests.conformance.behaviour import Behaviour
+from tests.conformance.changing import changing_cases
 from tests.conformance.check import request_of
 from tests.conformance.conftest import MakeTable
-from tests.conformance.connectors import PLANS
 from tests.conformance.harness import Harness
-from tests.conformance.tables import ORDERS, SeedTable
-from tests.conformance.test_guards import STATEMENTS
+from tests.conformance.tables import ORDERS_WITHOUT_NULL
 from tests.support.audits import AUDIT, make_audit_table, replayed, table_rows
-from tests.support.forced_plans import forced_plan
-
-_TABLE = SeedTable("orders_without_null", ORDERS.columns, ORDERS.files[:-1])
-_KINDS = ("append-cow", "append-dv", "row-tracking", "primary-key", "iceberg-cow", "iceberg-mor")
-_PLANNED = ("append-cow-join", "append-dv-located", "append-cow-prepared")
-
-
-def _cases() -> Iterator[object]:
-    for behaviour in STATEMENTS:
-        for place, kind in enumerate(_KINDS):
-            if kind == "primary-key" and isinstance(behaviour.statement, InsertIntoSpec):
-                continue
-            marks = pytest.mark.by_turns(27)
-            yield pytest.param(behaviour, kind, marks=marks, id=f"{behaviour}-{kind}-{place}")
-    for plan in _PLANNED:
-        yield pytest.param(STATEMENTS[0], plan, marks=pytest.mark.by_turns(3), id=f"merge-{plan}")
+from tests.support.forced_plans import Forced, forced_plan
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("behaviour", "kind"), list(_cases()))
+@pytest.mark.parametrize(("behaviour", "kind", "plan"), list(changing_cases(27)))
 def test_the_audit_has_each_changed_row_once(
-    behaviour: Behaviour, kind: str, make_table: MakeTable
+    behaviour: Behaviour, kind: str, plan: Forced, make_table: MakeTable
 ) -> None:
-    harness = make_table(kind, _TABLE, partitioned=True)
+    harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
     make_audit_table(harness.connector)
     before = harness.read()
 
     told = _run(behaviour, harness, dry_run=True)
     assert (told.status, told.error) == ("dry_run", None)
     assert table_rows(harness.spark, harness.connector) == []
-    with forced_plan(PLANS.get(kind, "auto")):
+    with forced_plan(plan):
         done = _run(behaviour, harness)
 
     assert (done.status, done.error) == ("committed", None)

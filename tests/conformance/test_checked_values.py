@@ -18,12 +18,12 @@ from spark_jobs.contract.statements import DeleteSpec, MergeSpec, Statement
 from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.job.statement_job import Job
 from tests.conformance.behaviour import delete, insert_all, matched, not_matched, update
+from tests.conformance.changing import STATEMENTS
 from tests.conformance.check import request_of
 from tests.conformance.conftest import MakeTable
 from tests.conformance.connectors import PLANS
 from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import DEEP, EVENTS, NAMES, NESTED, VALUES, SeedTable
-from tests.conformance.test_guards import STATEMENTS
 from tests.support.forced_plans import forced_plan
 
 _SEEDS = {seed.name: seed for seed in (NAMES, NESTED, DEEP, VALUES, EVENTS)}

@@ -28,7 +28,7 @@ from tests.conformance.check import check, request_of
 from tests.conformance.conftest import MakeTable
 from tests.conformance.connectors import PLANS
 from tests.conformance.harness import Harness
-from tests.conformance.tables import ORDERS, SeedTable
+from tests.conformance.tables import ORDERS, ORDERS_WITHOUT_NULL
 from tests.support.forced_plans import forced_plan
 
 _ALL = "s(id, k, v, n, req, p)"
@@ -153,8 +153,6 @@ def test_a_dry_run_names_the_partitions(make_table: MakeTable) -> None:
     check_partitions(dry)
 
 
-# In a table with a primary key, no partition may be NULL.
-_WITHOUT_NULL = SeedTable("orders_without_null", ORDERS.columns, ORDERS.files[:-1])
 _BY_CLAUSE = Behaviour(
     "by clause",
     f"""VALUES (100, 1, 'x', 9, 'r', 'a'), (101, 1, 'x', 1, 'r', 'a'), (102, 1, 'x', 1, 'r', 'a'),
@@ -175,7 +173,7 @@ _BY_CLAUSE = Behaviour(
     ["append-cow-join", "append-dv-located", "append-cow-prepared", "iceberg-mor", "primary-key"],
 )
 def test_a_dry_run_counts_by_clause_and_partition(connector: str, make_table: MakeTable) -> None:
-    harness = make_table(connector, _WITHOUT_NULL, partitioned=True)
+    harness = make_table(connector, ORDERS_WITHOUT_NULL, partitioned=True)
 
     with forced_plan(PLANS.get(connector, "auto")) as tally:
         dry = run(_BY_CLAUSE, harness, dry_run=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -20,10 +23,11 @@ from tests.conformance.behaviour import (
     update_all,
     update_set,
 )
+from tests.conformance.changing import KINDS
 from tests.conformance.check import readable, request_of
 from tests.conformance.conftest import MakeTable
 from tests.conformance.harness import Harness
-from tests.conformance.tables import ORDERS, SeedTable
+from tests.conformance.tables import ORDERS_WITHOUT_NULL
 
 _ALL = "s(id, k, v, n, req, p)"
 _ROWS = f"VALUES (100, 1, 'x', 9, 'r', 'a'), (500, 1, 'x', 1, 'r', 'late') AS {_ALL}"
@@ -34,33 +38,38 @@ STATEMENTS = [
     delete_from("delete", "id IN (100, 120)"),
     Behaviour("insert", _ROWS.replace("100", "700"), (), statement=InsertIntoSpec("s")),
 ]
-_TABLE = SeedTable("orders_without_null", ORDERS.columns, ORDERS.files[:-1])
 _EXPECTED = ({"p": "'a'"},)
 
 
+_ALWAYS = ("merge-iceberg-cow", "update-append-dv", "delete-iceberg-mor", "insert-append-cow")
+
+
+def _cases() -> Iterator[object]:
+    for behaviour, kind in itertools.product(STATEMENTS, KINDS):
+        name = f"{behaviour}-{kind}"
+        yield pytest.param(
+            behaviour,
+            kind,
+            marks=() if name in _ALWAYS else pytest.mark.by_turns(20),
+            id=name,
+        )
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("behaviour", "kind"),
-    [
-        (STATEMENTS[0], "iceberg-cow"),
-        (STATEMENTS[1], "append-dv"),
-        (STATEMENTS[2], "iceberg-mor"),
-        (STATEMENTS[3], "append-cow"),
-        pytest.param(STATEMENTS[0], "primary-key", marks=pytest.mark.by_turns(2)),
-        pytest.param(STATEMENTS[2], "append-cow", marks=pytest.mark.by_turns(2)),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("behaviour", "kind"), list(_cases()))
 def test_a_partition_that_is_not_expected(
     behaviour: Behaviour, kind: str, make_table: MakeTable
 ) -> None:
-    harness = make_table(kind, _TABLE, partitioned=True)
+    harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
     before = harness.state()
 
     failed = _run(behaviour, harness, None)
 
     assert failed.error is not None
     assert (failed.error.code, failed.error.retryable) == ("PARTITION_NOT_EXPECTED", False)
+    wider = (*_EXPECTED, {"p": "'late'"}, {"p": "'b'"})
+    held = _run(behaviour, harness, None, expected=wider, dry_run=True)
+    assert [each.held for each in held.metrics.guards] == [True]
     after = harness.state()
     assert (after.snapshot_id, after.on_disk) == (before.snapshot_id, before.on_disk)
     kept = _run(behaviour, harness, "keep")
@@ -72,7 +81,7 @@ def test_a_partition_that_is_not_expected(
 
 @pytest.mark.slow
 def test_a_table_without_partitions_has_none_to_expect(make_table: MakeTable) -> None:
-    harness = make_table("append-cow", _TABLE, partitioned=False)
+    harness = make_table("append-cow", ORDERS_WITHOUT_NULL, partitioned=False)
 
     failed = _run(STATEMENTS[2], harness, None)
 
@@ -88,7 +97,7 @@ def test_a_table_without_partitions_has_none_to_expect(make_table: MakeTable) ->
     ids=str,
 )
 def test_columns_that_the_table_does_not_have(behaviour: Behaviour, make_table: MakeTable) -> None:
-    harness = make_table("iceberg-cow", _TABLE, partitioned=True)
+    harness = make_table("iceberg-cow", ORDERS_WITHOUT_NULL, partitioned=True)
     rows = readable(harness.state().rows)
     wider = f"SELECT *, 1 AS extra FROM {_ROWS}"
 
@@ -113,7 +122,13 @@ def _columns(behaviour: Behaviour, harness: Harness, query: str) -> JobResult:
     return Job(guarded, harness.spark, harness.open()).run()
 
 
-def _run(behaviour: Behaviour, harness: Harness, outside: OutsidePartitions | None) -> JobResult:
-    guards = Guards(expected_partitions=_EXPECTED, outside_partitions=outside)
-    request = replace(request_of(behaviour, harness), guards=guards)
+def _run(
+    behaviour: Behaviour,
+    harness: Harness,
+    outside: OutsidePartitions | None,
+    expected: tuple[Mapping[str, str], ...] = _EXPECTED,
+    **more: Any,
+) -> JobResult:
+    guards = Guards(expected_partitions=expected, outside_partitions=outside)
+    request = replace(request_of(behaviour, harness), guards=guards, **more)
     return Job(request, harness.spark, harness.open()).run()

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.guards import MEANT_FOR, Guards, Limit
 from spark_jobs.contract.inserts import (
-    DropPartitionsSpec,
     InsertIntoSpec,
     InsertOverwriteSpec,
-    TruncateTableSpec,
 )
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.run import run_all
 from tests.conformance.behaviour import (
     Behaviour,
-    delete,
     delete_from,
     insert_all,
     matched,
@@ -29,60 +27,30 @@ from tests.conformance.behaviour import (
     update,
     update_set,
 )
+from tests.conformance.changing import MIXED, changing_cases, files_of
 from tests.conformance.check import request_of
 from tests.conformance.conftest import MakeTable
-from tests.conformance.connectors import PLANS
 from tests.conformance.harness import Harness
-from tests.conformance.tables import ORDERS, SeedTable
-from tests.support.forced_plans import forced_plan
+from tests.conformance.tables import ORDERS, ORDERS_WITHOUT_NULL
+from tests.support.forced_plans import Forced, forced_plan
 
-_ALL = "s(id, k, v, n, req, p)"
-_MIXED = f"""VALUES (100, 1, 'x', 9, 'r', 'a'), (101, 1, 'x', 1, 'r', 'a'),
-    (120, 1, 'x', 9, 'r', 'b'), (140, 1, 'x', 1, 'r', 'c'), (500, 1, 'x', 1, 'r', 'a') AS {_ALL}"""
-STATEMENTS = [
-    Behaviour(
-        "merge",
-        _MIXED,
-        (matched(delete(), "s.n = 9"), matched(update(v="s.v")), not_matched(insert_all())),
-    ),
-    update_set("update", {"v": "'y'"}, "p = 'a'"),
-    delete_from("delete", "n = 1"),
-    delete_from("delete of partitions", "p = 'a'"),
-    Behaviour("insert", _MIXED.replace("100", "700"), (), statement=InsertIntoSpec("s")),
-    Behaviour("dynamic", _MIXED, (), statement=InsertOverwriteSpec("s", "dynamic")),
-    Behaviour("table", _MIXED, (), statement=InsertOverwriteSpec("s", "table")),
-    Behaviour("drop", _MIXED, (), statement=DropPartitionsSpec(({"p": "'a'"},))),
-    Behaviour("truncate", _MIXED, (), statement=TruncateTableSpec()),
-]
-# In a table with a primary key, no partition may be NULL.
-_TABLE = SeedTable("orders_without_null", ORDERS.columns, ORDERS.files[:-1])
-_KINDS = ("append-cow", "append-dv", "row-tracking", "primary-key", "iceberg-cow", "iceberg-mor")
-_PLANNED = ("append-cow-join", "append-dv-located", "append-cow-prepared")
 _ALWAYS = ("merge-iceberg-mor", "delete-append-dv")
 _COUNTS = {"deleted_rows": "deleted", "updated_rows": "updated", "inserted_rows": "inserted"}
 
 
-def _cases() -> Iterator[object]:
-    for behaviour in STATEMENTS:
-        for kind in _KINDS:
-            marks = () if f"{behaviour}-{kind}" in _ALWAYS else pytest.mark.by_turns(25)
-            yield pytest.param(behaviour, kind, marks=marks, id=f"{behaviour}-{kind}")
-    for plan in _PLANNED:
-        yield pytest.param(STATEMENTS[0], plan, marks=pytest.mark.by_turns(8), id=f"merge-{plan}")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("behaviour", "kind"), list(_cases()))
+@pytest.mark.parametrize(
+    ("behaviour", "kind", "plan"), list(changing_cases(25, _ALWAYS, rows_are_known=False))
+)
 def test_guards_that_just_hold_and_just_do_not(
-    behaviour: Behaviour, kind: str, make_table: MakeTable
+    behaviour: Behaviour, kind: str, plan: Forced, make_table: MakeTable
 ) -> None:
-    harness = make_table(kind, _TABLE, partitioned=True)
-    plan = PLANS.get(kind, "auto")
+    harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
     with forced_plan(plan):
         told = _run(behaviour, harness, None, dry_run=True)
     assert told.error is None
     kept, tripped = _limits(behaviour, told, len(_rows(harness)))
-    before = _files(harness.warehouse)
+    before = files_of(harness.warehouse)
 
     for name in tripped:
         with forced_plan(plan):
@@ -90,15 +58,16 @@ def test_guards_that_just_hold_and_just_do_not(
         assert failed.error is not None, name
         assert (failed.error.code, failed.error.retryable) == ("GUARD_FAILED", False)
         assert name in failed.error.message
-        assert _files(harness.warehouse) == before, name
+        assert files_of(harness.warehouse) == before, name
     with forced_plan(plan):
         foreseen = _run(behaviour, harness, Guards(**tripped), dry_run=True)
     assert {each.name for each in foreseen.metrics.guards if not each.held} == set(tripped)
-    assert _files(harness.warehouse) == before
-    with forced_plan(plan):
+    assert files_of(harness.warehouse) == before
+    with forced_plan(plan) as tally:
         done = _run(behaviour, harness, Guards(**kept))
 
     assert (done.status, done.error) == ("committed", None)
+    assert plan == "auto" or tally.ran == 1
     assert {each.name for each in done.metrics.guards} == set(kept)
     assert all(each.held for each in done.metrics.guards)
     counted = (told.metrics.deleted, told.metrics.updated, told.metrics.inserted)
@@ -106,17 +75,46 @@ def test_guards_that_just_hold_and_just_do_not(
 
 
 @pytest.mark.slow
+@pytest.mark.by_turns(2)
+@pytest.mark.parametrize("kind", ["append-dv", "iceberg-mor"])
+def test_a_statement_of_a_list_is_guarded_alone(kind: str, make_table: MakeTable) -> None:
+    harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
+    first, second = (
+        replace(request_of(delete_from("", where), harness), operation_id=name)
+        for name, where in (("first", "id = 100"), ("second", "p = 'b'"))
+    )
+    second = replace(second, guards=Guards(max_deleted_rows=Limit(0)))
+    told = replace(second, operation_id="told", dry_run=True)
+    (foreseen,) = run_all(JobBatch("told", (told,)), harness.spark).values()
+    assert [each.held for each in foreseen.metrics.guards] == [False]
+    ids = {row["id"] for row in harness.read()}
+
+    done, failed = run_all(JobBatch("batch", (first, second), 1), harness.spark).values()
+
+    assert (done.status, done.error) == ("committed", None)
+    assert failed.error is not None
+    assert failed.error.code == "GUARD_FAILED"
+    assert {row["id"] for row in harness.read()} == ids - {100}
+    before = files_of(harness.warehouse)
+    tripped = replace(first, operation_id="third", guards=Guards(min_deleted_rows=Limit(1)))
+    (again,) = run_all(JobBatch("again", (tripped,)), harness.spark).values()
+    assert again.error is not None
+    assert again.error.code == "GUARD_FAILED"
+    assert files_of(harness.warehouse) == before
+
+
+@pytest.mark.slow
 def test_a_statement_without_rows_needs_them_if_a_guard_does(make_table: MakeTable) -> None:
-    harness = make_table("append-cow", _TABLE, partitioned=True)
-    nothing = Behaviour("nothing", f"{_MIXED} WHERE id < 0", (matched(update(v="s.v")),))
-    before = _files(harness.warehouse)
+    harness = make_table("append-cow", ORDERS_WITHOUT_NULL, partitioned=True)
+    nothing = Behaviour("nothing", f"{MIXED} WHERE id < 0", (matched(update(v="s.v")),))
+    before = files_of(harness.warehouse)
 
     for guards in (Guards(min_source_rows=Limit(1)), Guards(min_updated_rows=Limit(1))):
         failed = _run(nothing, harness, guards)
         assert failed.error is not None
         assert failed.error.code == "GUARD_FAILED"
     assert _run(nothing, harness, Guards(max_updated_rows=Limit(0))).status == "unchanged"
-    assert _files(harness.warehouse) == before
+    assert files_of(harness.warehouse) == before
 
 
 @pytest.mark.slow
@@ -134,7 +132,7 @@ def test_a_share_of_a_partition_names_the_partition(make_table: MakeTable) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["append-dv", "iceberg-mor"])
 def test_a_partition_that_an_update_empties_has_changed(kind: str, make_table: MakeTable) -> None:
-    harness = make_table(kind, _TABLE, partitioned=True)
+    harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
     moved = update_set("", {"p": "'b'"}, "p = 'a'")
 
     failed = _run(moved, harness, Guards(max_partition_changed_share=0.9))
@@ -145,8 +143,8 @@ def test_a_partition_that_an_update_empties_has_changed(kind: str, make_table: M
 
 @pytest.mark.slow
 def test_files_that_are_only_read_are_not_rewritten(make_table: MakeTable) -> None:
-    harness = make_table("iceberg-cow", _TABLE, partitioned=True)
-    merge = Behaviour("insert only", _MIXED, (not_matched(insert_all()),))
+    harness = make_table("iceberg-cow", ORDERS_WITHOUT_NULL, partitioned=True)
+    merge = Behaviour("insert only", MIXED, (not_matched(insert_all()),))
     guards = Guards(max_files_rewritten=Limit(0), max_bytes_rewritten=0)
 
     assert _run(merge, harness, guards).status == "committed"
@@ -157,10 +155,10 @@ def test_files_that_are_only_read_are_not_rewritten(make_table: MakeTable) -> No
 def test_the_last_writer_is_guarded_by_what_is_there_by_then(
     kind: str, make_table: MakeTable
 ) -> None:
-    harness = make_table(kind, _TABLE, partitioned=True)
+    harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
     statement = InsertOverwriteSpec("s", "dynamic", last_writer_wins=True)
-    overwrite = Behaviour("", _MIXED, (), statement=statement)
-    others = Behaviour("", _MIXED.replace("(1", "(7"), (), statement=InsertIntoSpec("s"))
+    overwrite = Behaviour("", MIXED, (), statement=statement)
+    others = Behaviour("", MIXED.replace("(1", "(7"), (), statement=InsertIntoSpec("s"))
     request = replace(
         request_of(overwrite, harness), guards=Guards(max_partition_deleted_share=1.0)
     )
@@ -248,12 +246,3 @@ def _run(
 
 def _rows(harness: Harness) -> list[Any]:
     return list(harness.state().rows)
-
-
-def _files(warehouse: Path) -> dict[str, bytes]:
-    """The content of every file of the table, not of the workspace beside it."""
-    return {
-        str(path.relative_to(warehouse)): path.read_bytes()
-        for path in sorted(warehouse.rglob("*"))
-        if path.is_file() and "_operations" not in path.parts
-    }

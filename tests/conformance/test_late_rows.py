@@ -26,7 +26,7 @@ from tests.conformance.behaviour import (
 from tests.conformance.check import readable, request_of
 from tests.conformance.conftest import MakeTable
 from tests.conformance.harness import Harness
-from tests.conformance.tables import ORDERS, SeedTable
+from tests.conformance.tables import ORDERS_WITHOUT_NULL
 from tests.support.audits import AUDIT, make_audit_table, table_rows
 from tests.support.killed_jobs import Steps, dying
 
@@ -36,7 +36,6 @@ _LATE = "(500, 1, 'x', 1, 'r', 'late'), (120, 1, 'x', 1, 'r', 'b')"
 _ROWS = f"VALUES {_ON_TIME}, {_LATE} AS {_ALL}"
 _MERGE = Behaviour("merge", _ROWS, (matched(update_all()), not_matched(insert_all())))
 _INSERT = Behaviour("insert", _ROWS.replace("100", "700"), (), statement=InsertIntoSpec("s"))
-_TABLE = SeedTable("orders_without_null", ORDERS.columns, ORDERS.files[:-1])
 _TABLE_OF_LATE = TableName("db", "late")
 _GUARDS = Guards(
     expected_partitions=({"p": "'a'"},),
@@ -52,7 +51,7 @@ _STEPS = 22
 
 
 def _harness(make_table: MakeTable, kind: str) -> Harness:
-    harness = make_table(kind, _TABLE, partitioned=True)
+    harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
     harness.connector.metadata.create_table(_TABLE_OF_LATE, CreateTableSpec(_COLUMNS))
     return harness
 
@@ -185,7 +184,7 @@ def test_a_merge_that_does_not_tell_the_partition(
 
 @pytest.mark.slow
 def test_the_table_of_late_rows_has_to_fit(make_table: MakeTable) -> None:
-    harness = make_table("append-cow", _TABLE, partitioned=True)
+    harness = make_table("append-cow", ORDERS_WITHOUT_NULL, partitioned=True)
 
     def refused() -> tuple[str, str]:
         error = _run(_MERGE, harness).error

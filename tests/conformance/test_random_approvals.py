@@ -27,15 +27,13 @@ from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec, MergeSpe
 from spark_jobs.engine.job.alter_table_job import AlterTableJob
 from spark_jobs.engine.job.statement_job import Job
 from tests.conformance.behaviour import delete, insert_all, matched, not_matched, update
+from tests.conformance.changing import KINDS, STATEMENTS
 from tests.conformance.check import request_of
 from tests.conformance.conftest import MakeTable
 from tests.conformance.harness import TARGET, Harness
-from tests.conformance.tables import ORDERS, SeedTable
-from tests.conformance.test_guards import STATEMENTS
+from tests.conformance.tables import ORDERS_WITHOUT_NULL
 from tests.support.turns import EVERYTHING
 
-_TABLE = SeedTable("orders_without_null", ORDERS.columns, ORDERS.files[:-1])
-KINDS = ("append-cow", "append-dv", "row-tracking", "primary-key", "iceberg-cow", "iceberg-mor")
 _SEEDS = range(60 if EVERYTHING else 12)
 _SOURCE = TableName("db", "source")
 _MERGE = MergeSpec(
@@ -84,7 +82,7 @@ class Play:
             return (FileSource("s", str(self.folder), "parquet"),)
         if kind == "query":
             return (SqlSource("s", f"SELECT * FROM {_values(self._rows())}"),)
-        columns = tuple(ColumnSpec(each.name, each.type) for each in _TABLE.columns)
+        columns = tuple(ColumnSpec(each.name, each.type) for each in ORDERS_WITHOUT_NULL.columns)
         self.harness.connector.metadata.create_table(_SOURCE, CreateTableSpec(columns))
         self._fill(base)
         return (TableSource("s", _SOURCE),)
@@ -223,7 +221,7 @@ def test_what_was_previewed_or_nothing(seed: int, make_table: MakeTable, tmp_pat
     chance, kind = random.Random(seed), KINDS[seed % len(KINDS)]
     folder = tmp_path / "source"
     folder.mkdir()
-    play = Play(make_table(kind, _TABLE, partitioned=True), chance, folder, kind)
+    play = Play(make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True), chance, folder, kind)
     request = play.request()
     options = replace(request.options, preview_rows=100)
     told = play.run(replace(request, dry_run=True, options=options), "preview")

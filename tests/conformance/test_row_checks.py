@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 from unittest import mock
@@ -25,20 +24,13 @@ from tests.conformance.behaviour import (
     not_matched,
     update,
 )
+from tests.conformance.changing import MERGE, STATEMENTS, changing_cases, files_of
 from tests.conformance.check import request_of
 from tests.conformance.conftest import MakeTable
-from tests.conformance.connectors import PLANS
 from tests.conformance.harness import Harness
-from tests.conformance.tables import ORDERS, SeedTable
-from tests.conformance.test_guards import STATEMENTS
-from tests.conformance.test_guards import _files as files_of
-from tests.support.forced_plans import forced_plan
+from tests.conformance.tables import ORDERS_WITHOUT_NULL
+from tests.support.forced_plans import Forced, forced_plan
 
-# In a table with a primary key, no partition may be NULL.
-_TABLE = SeedTable("orders_without_null", ORDERS.columns, ORDERS.files[:-1])
-_KINDS = ("append-cow", "append-dv", "row-tracking", "primary-key", "iceberg-cow", "iceberg-mor")
-_PLANNED = ("append-cow-join", "append-dv-located", "append-cow-prepared")
-_MERGE = STATEMENTS[0]
 # Of a row that each of the statements changes, by operation.
 _FINDS = {
     "insert": "SELECT new.id FROM changes WHERE operation = 'insert'",
@@ -56,24 +48,13 @@ _HOLDS = (
 )
 
 
-def _cases() -> Iterator[object]:
-    for behaviour in STATEMENTS:
-        for place, kind in enumerate(_KINDS):
-            if kind == "primary-key" and isinstance(behaviour.statement, InsertIntoSpec):
-                continue
-            marks = pytest.mark.by_turns(27)
-            yield pytest.param(behaviour, kind, marks=marks, id=f"{behaviour}-{kind}-{place}")
-    for plan in _PLANNED:
-        yield pytest.param(_MERGE, plan, marks=pytest.mark.by_turns(3), id=f"merge-{plan}")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(("behaviour", "kind"), list(_cases()))
+@pytest.mark.parametrize(("behaviour", "kind", "plan"), list(changing_cases(27)))
 def test_a_check_that_finds_a_row_and_those_that_find_none(
-    behaviour: Behaviour, kind: str, make_table: MakeTable
+    behaviour: Behaviour, kind: str, plan: Forced, make_table: MakeTable
 ) -> None:
-    harness = make_table(kind, _TABLE, partitioned=True)
-    before, plan = _files(harness), PLANS.get(kind, "auto")
+    harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
+    before = files_of(harness.warehouse)
     finding = [RowCheck(name, sql) for name, sql in _FINDS.items()]
     with forced_plan(plan):
         told = _run(behaviour, harness, *finding, *_HOLDS, dry_run=True)
@@ -83,7 +64,7 @@ def test_a_check_that_finds_a_row_and_those_that_find_none(
     numbers = {"insert": metrics.inserted, "update": metrics.updated, "delete": metrics.deleted}
     texts = {name: f"{n} row{'s' if n > 1 else ''}" for name, n in numbers.items() if n}
     assert counts == texts
-    assert _files(harness) == before
+    assert files_of(harness.warehouse) == before
 
     name = next(iter(counts))
     with forced_plan(plan):
@@ -93,7 +74,7 @@ def test_a_check_that_finds_a_row_and_those_that_find_none(
     assert f"check {name}: expected no rows, found {texts[name]}; the first: {{" in (
         failed.error.message
     )
-    assert _files(harness) == before
+    assert files_of(harness.warehouse) == before
     with forced_plan(plan):
         done = _run(behaviour, harness, *_HOLDS)
     assert (done.status, done.error) == ("committed", None)
@@ -104,8 +85,8 @@ def test_a_check_that_finds_a_row_and_those_that_find_none(
 
 @pytest.mark.slow
 def test_a_check_that_fails_to_compute_is_a_failed_check(make_table: MakeTable) -> None:
-    harness = make_table("append-cow", _TABLE, partitioned=True)
-    before = _files(harness)
+    harness = make_table("append-cow", ORDERS_WITHOUT_NULL, partitioned=True)
+    before = files_of(harness.warehouse)
     raising = RowCheck("share", "SELECT 1 FROM changes WHERE 1 / (old.n - old.n) > 1")
 
     failed = _run(STATEMENTS[2], harness, raising)
@@ -116,7 +97,7 @@ def test_a_check_that_fails_to_compute_is_a_failed_check(make_table: MakeTable) 
     assert "check share: it could not be evaluated: " in failed.error.message
     assert "DIVIDE_BY_ZERO" in failed.error.message
     assert [each.held for each in told.metrics.guards] == [False]
-    assert _files(harness) == before
+    assert files_of(harness.warehouse) == before
 
 
 WRONG = {
@@ -137,7 +118,7 @@ WRONG = {
 
 @pytest.mark.slow
 def test_wrong_checks_are_found_before_data_is_read(make_table: MakeTable) -> None:
-    harness = make_table("append-cow", _TABLE, partitioned=True)
+    harness = make_table("append-cow", ORDERS_WITHOUT_NULL, partitioned=True)
     unread = Behaviour(
         "",
         "(SELECT raise_error('read') AS id)",
@@ -155,7 +136,7 @@ def test_wrong_checks_are_found_before_data_is_read(make_table: MakeTable) -> No
 
 @pytest.mark.slow
 def test_checks_read_the_rows_of_the_source_that_the_statement_read(make_table: MakeTable) -> None:
-    harness = make_table("append-cow", _TABLE, partitioned=True)
+    harness = make_table("append-cow", ORDERS_WITHOUT_NULL, partitioned=True)
     source = "(SELECT *, rand() AS r FROM VALUES (101, 'x'), (900, 'y') AS s(id, v))"
     merge = Behaviour("", source, (matched(update(v="s.v || CAST(s.r AS STRING)")),))
     joined = "FROM changes c JOIN s ON c.new.id = s.id"
@@ -174,21 +155,21 @@ def test_checks_read_the_rows_of_the_source_that_the_statement_read(make_table: 
 
 @pytest.mark.slow
 def test_an_insert_into_a_keyed_table_has_no_checks(make_table: MakeTable) -> None:
-    harness = make_table("primary-key", _TABLE, partitioned=True)
-    before = _files(harness)
+    harness = make_table("primary-key", ORDERS_WITHOUT_NULL, partitioned=True)
+    before = files_of(harness.warehouse)
 
     refused = _run(STATEMENTS[4], harness, *_HOLDS)
 
     assert refused.error is not None
     assert refused.error.code == "NOT_SUPPORTED"
     assert "INSERT INTO" in refused.error.message
-    assert _files(harness) == before
+    assert files_of(harness.warehouse) == before
 
 
 @pytest.mark.slow
 def test_only_what_checks_read_is_recorded_and_nothing_without_them(make_table: MakeTable) -> None:
-    harness = make_table("append-cow", _TABLE, partitioned=True)
-    statement = replace(_MERGE, clauses=(matched(update(v="s.v")), not_matched(insert_all())))
+    harness = make_table("append-cow", ORDERS_WITHOUT_NULL, partitioned=True)
+    statement = replace(MERGE, clauses=(matched(update(v="s.v")), not_matched(insert_all())))
     made: list[Recording] = []
 
     def noted(*parts: Any, **more: Any) -> Recording:
@@ -207,10 +188,6 @@ def test_only_what_checks_read_is_recorded_and_nothing_without_them(make_table: 
 
     with mock.patch.object(Recorder, "__init__", side_effect=AssertionError):
         _run(delete_from("", "id = 101"), harness)
-
-
-def _files(harness: Harness) -> dict[str, bytes]:
-    return files_of(harness.warehouse)
 
 
 def _request(behaviour: Behaviour, harness: Harness, *checks: RowCheck, **more: Any) -> JobRequest:

@@ -10,7 +10,6 @@ from unittest import mock
 import pytest
 
 from spark_jobs.contract.guards import Guards
-from spark_jobs.contract.inserts import InsertIntoSpec
 from spark_jobs.contract.operation_files import preview_path
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.result import JobResult
@@ -20,42 +19,24 @@ from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.write.recorder import Recorder
 from spark_jobs.errors import RequestError
 from tests.conformance.behaviour import Behaviour, update_set
+from tests.conformance.changing import MERGE, STATEMENTS, changing_cases, files_of
 from tests.conformance.check import request_of
 from tests.conformance.conftest import MakeTable
-from tests.conformance.connectors import PLANS
 from tests.conformance.harness import Harness
-from tests.conformance.tables import NAMES, ORDERS, VALUES, SeedTable
-from tests.conformance.test_guards import STATEMENTS
-from tests.conformance.test_guards import _files as files_of
-from tests.support.forced_plans import forced_plan
+from tests.conformance.tables import NAMES, ORDERS_WITHOUT_NULL, VALUES, SeedTable
+from tests.support.forced_plans import Forced, forced_plan
 from tests.support.recorded_changes import READING_ALL, seen_by_checks
-
-# In a table with a primary key, no partition may be NULL.
-_TABLE = SeedTable("orders_without_null", ORDERS.columns, ORDERS.files[:-1])
-_KINDS = ("append-cow", "append-dv", "row-tracking", "primary-key", "iceberg-cow", "iceberg-mor")
-_PLANNED = ("append-cow-join", "append-dv-located", "append-cow-prepared")
-_MERGE = STATEMENTS[0]
-_ALWAYS = "merge-iceberg-mor"
-
-
-def _cases() -> Iterator[object]:
-    for behaviour in STATEMENTS:
-        for kind in _KINDS:
-            if kind == "primary-key" and isinstance(behaviour.statement, InsertIntoSpec):
-                continue
-            marks = () if f"{behaviour}-{kind}" == _ALWAYS else pytest.mark.by_turns(27)
-            yield pytest.param(behaviour, kind, marks=marks, id=f"{behaviour}-{kind}")
-    for plan in _PLANNED:
-        yield pytest.param(_MERGE, plan, marks=pytest.mark.by_turns(3), id=f"merge-{plan}")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("behaviour", "kind"), list(_cases()))
+@pytest.mark.parametrize(
+    ("behaviour", "kind", "plan"), list(changing_cases(27, ("merge-iceberg-mor",)))
+)
 def test_the_first_rows_of_each_operation(
-    behaviour: Behaviour, kind: str, make_table: MakeTable
+    behaviour: Behaviour, kind: str, plan: Forced, make_table: MakeTable
 ) -> None:
-    harness = make_table(kind, _TABLE, partitioned=True)
-    before, plan = files_of(harness.warehouse), PLANS.get(kind, "auto")
+    harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
+    before = files_of(harness.warehouse)
     with forced_plan(plan):
         told = _run(behaviour, harness, 3, dry_run=True)
     assert (told.status, told.error, told.row_preview) == ("dry_run", None, True)
@@ -84,7 +65,7 @@ def test_the_first_rows_of_each_operation(
 
 @pytest.mark.slow
 def test_long_values_are_cut_and_still_differ(make_table: MakeTable) -> None:
-    harness = make_table("append-cow", _TABLE, partitioned=True)
+    harness = make_table("append-cow", ORDERS_WITHOUT_NULL, partitioned=True)
     assert _run(update_set("", {"v": "repeat('x', 300)"}, "id = 101"), harness, None).error is None
     longer = update_set("", {"v": "repeat('x', 301)", "n": "NULL"}, "id = 101")
 
@@ -118,11 +99,11 @@ def test_odd_names_and_values_of_all_types(
 @pytest.mark.slow
 @pytest.mark.by_turns(4)
 def test_nothing_is_kept_unless_a_dry_run_asks(make_table: MakeTable) -> None:
-    harness = make_table("append-cow", _TABLE, partitioned=True)
+    harness = make_table("append-cow", ORDERS_WITHOUT_NULL, partitioned=True)
     with mock.patch.object(Recorder, "__init__", side_effect=AssertionError):
-        dry = _run(_MERGE, harness, None, dry_run=True)
-        plan = _run(_MERGE, harness, 3, dry_run=True, plan_only=True)
-        real = _run(_MERGE, harness, 3, operation_id="operation-real")
+        dry = _run(MERGE, harness, None, dry_run=True)
+        plan = _run(MERGE, harness, 3, dry_run=True, plan_only=True)
+        real = _run(MERGE, harness, 3, operation_id="operation-real")
     assert [each.error for each in (dry, plan, real)] == [None] * 3
     assert not any(each.row_preview for each in (dry, plan, real))
     assert not list(harness.warehouse.rglob("*.preview"))
@@ -131,16 +112,16 @@ def test_nothing_is_kept_unless_a_dry_run_asks(make_table: MakeTable) -> None:
 @pytest.mark.slow
 @pytest.mark.by_turns(4)
 def test_an_approval_does_not_ask_what_was_shown(make_table: MakeTable) -> None:
-    harness = make_table("append-cow", _TABLE, partitioned=True)
-    told = _run(_MERGE, harness, 3, dry_run=True)
-    done = _run(_MERGE, harness, None, operation_id="operation-real", approved=told.ticket)
+    harness = make_table("append-cow", ORDERS_WITHOUT_NULL, partitioned=True)
+    told = _run(MERGE, harness, 3, dry_run=True)
+    done = _run(MERGE, harness, None, operation_id="operation-real", approved=told.ticket)
     assert (done.status, done.error) == ("committed", None)
 
 
 @pytest.mark.slow
 @pytest.mark.by_turns(4)
 def test_an_insert_into_a_keyed_table_has_no_preview(make_table: MakeTable) -> None:
-    harness = make_table("primary-key", _TABLE, partitioned=True)
+    harness = make_table("primary-key", ORDERS_WITHOUT_NULL, partitioned=True)
     refused = _run(STATEMENTS[4], harness, 3, dry_run=True)
     assert refused.error is not None
     assert refused.error.code == "NOT_SUPPORTED"

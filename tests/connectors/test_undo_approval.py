@@ -9,15 +9,13 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, TableName
+from spark_jobs.contract.request import CatalogSpec, JobRequest, TableName
 from spark_jobs.contract.result import JobResult
-from spark_jobs.contract.undo import UndoRunSpec
 from spark_jobs.run import run
 from spark_jobs.spi.connector import Connector
-from tests.support.direct_merges import merge_rows
-from tests.support.paimon_tables import append_with_pypaimon, create, read
-from tests.support.undone_runs import of_run, undone
+from tests.connectors.undone_tables import changed_tables, ids, undo_request, write
+from tests.support.paimon_tables import append_with_pypaimon
+from tests.support.undone_runs import undone
 
 NAMES = [TableName("shop", name) for name in ("one", "two")]
 BEFORE = {"one": [1, 2], "two": [1, 2]}
@@ -32,38 +30,18 @@ def catalog(tmp_path: Path) -> CatalogSpec:
 @pytest.fixture
 def connector(catalog: CatalogSpec) -> Connector:
     """Two tables, to which the run ``r`` has committed."""
-    found = open_connector(catalog, {})
-    for name in NAMES:
-        create(found, {"id": "int", "s": "string"}, name=name)
-        write(found, name, "base", "base", {1: "a", 2: "a"})
-        write(found, name, f"r-{name.table}", "r", {1: None, 2: "b", 3: "b"})
-    return found
-
-
-def write(
-    connector: Connector, name: TableName, operation_id: str, run_id: str, rows: dict[int, Any]
-) -> None:
-    source = [{"id": id_, "s": s} for id_, s in rows.items()]
-    told = {"operation_id": operation_id, "properties": of_run(run_id, operation_id)}
-    merge_rows(connector, name, ["id"], source, ["s"], lambda row: row["s"] is None, **told)
+    return changed_tables(catalog, NAMES)
 
 
 def request(catalog: CatalogSpec, operation_id: str = "u", **more: Any) -> JobRequest:
-    tables = more.pop("tables", NAMES)
-    run_id = more.pop("run_id", "r")
-    spec = UndoRunSpec("d", run_id, tuple(map(str, tables)), more.pop("on_refused", "fail"))
-    own = Origin("care", f"{operation_id}-run", "t", try_number=more.pop("number", 1), retries=1)
-    return JobRequest(operation_id, NAMES[0], catalog, spec, origin=own, **more)
+    names = more.pop("tables", NAMES)
+    return undo_request(catalog, names, operation_id, more.pop("number", 1), **more)
 
 
 def previewed(catalog: CatalogSpec, **more: Any) -> JobResult:
     found = run(request(catalog, "p", dry_run=True, **more), None)
     assert (found.error, found.ticket is None) == (None, False)
     return found
-
-
-def ids(connector: Connector) -> dict[str, list[int]]:
-    return {name.table: sorted(row["id"] for row in read(connector, name)) for name in NAMES}
 
 
 def test_what_was_approved_is_taken_back(catalog: CatalogSpec, connector: Connector) -> None:
@@ -75,7 +53,7 @@ def test_what_was_approved_is_taken_back(catalog: CatalogSpec, connector: Connec
     done = run(request(catalog, approved=ticket), None)
 
     assert (done.status, done.error) == ("committed", None)
-    assert ids(connector) == {**BEFORE, "one": [1, 2, 100]}
+    assert ids(connector, NAMES) == {**BEFORE, "one": [1, 2, 100]}
     again = run(request(catalog, approved=ticket, number=2), None)
     assert (again.status, again.error) == ("committed", None)
 
@@ -106,14 +84,14 @@ def test_what_is_not_the_same_is_named_and_nothing_is_done(
     ticket = previewed(catalog, on_refused=on_refused).ticket
     work, told = CHANGES[change]
     work(connector)
-    before = ids(connector)
+    before = ids(connector, NAMES)
 
     done = run(request(catalog, approved=ticket, on_refused=on_refused), None)
 
     assert done.error is not None
     assert (done.error.code, done.error.retryable) == ("APPROVAL_STALE", False)
     assert told in done.error.message
-    assert ids(connector) == before
+    assert ids(connector, NAMES) == before
 
 
 def test_another_run_or_other_tables_are_named(catalog: CatalogSpec, connector: Connector) -> None:
@@ -128,7 +106,7 @@ def test_another_run_or_other_tables_are_named(catalog: CatalogSpec, connector: 
         assert done.error is not None
         assert done.error.code == "APPROVAL_STALE"
         assert told in done.error.message
-    assert ids(connector) == AFTER
+    assert ids(connector, NAMES) == AFTER
 
 
 def test_what_the_run_commits_meanwhile_is_not_taken_back(
@@ -153,7 +131,7 @@ def test_what_the_run_commits_meanwhile_is_not_taken_back(
     assert done.error.message.endswith(
         "Nothing was done to shop.one. Undone before that: shop.two."
     )
-    assert ids(connector) == {"one": [2, 3, 9], "two": [1, 2]}
+    assert ids(connector, NAMES) == {"one": [2, 3, 9], "two": [1, 2]}
 
 
 def test_a_retry_does_the_rest(
@@ -178,7 +156,7 @@ def test_a_retry_does_the_rest(
     done = run(request(catalog, approved=ticket, number=2), None)
 
     assert (done.status, done.error) == ("committed", None)
-    assert ids(connector) == BEFORE
+    assert ids(connector, NAMES) == BEFORE
 
 
 def test_a_ticket_of_a_statement_is_refused(catalog: CatalogSpec, connector: Connector) -> None:
@@ -188,4 +166,4 @@ def test_a_ticket_of_a_statement_is_refused(catalog: CatalogSpec, connector: Con
     done = run(request(catalog, approved=other), None)
     assert done.error is not None
     assert done.error.code == "APPROVAL_STALE"
-    assert ids(connector) == AFTER
+    assert ids(connector, NAMES) == AFTER

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pytest
 
-from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, TableName
+from spark_jobs.contract.request import CatalogSpec, JobRequest, TableName
 from spark_jobs.contract.result import JobResult
-from spark_jobs.contract.undo import UndoRunSpec
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.run import run
 from spark_jobs.spi.connector import Connector
-from tests.support.direct_merges import merge_rows
-from tests.support.paimon_tables import create, read, snapshot_ids
-from tests.support.undone_runs import of_run
+from tests.connectors.undone_tables import changed_tables, ids, undo_request, write
+from tests.support.paimon_tables import snapshot_ids
 
 NAMES = [TableName("shop", name) for name in ("one", "two", "three")]
 
@@ -32,33 +28,11 @@ def catalog(tmp_path: Path) -> CatalogSpec:
 @pytest.fixture
 def connector(catalog: CatalogSpec) -> Connector:
     """Three tables, to which the run ``r`` has committed in turn."""
-    found = open_connector(catalog, {})
-    for name in NAMES:
-        create(found, {"id": "int", "s": "string"}, name=name)
-        write(found, name, "base", "base", {1: "a", 2: "a"})
-    for name in NAMES:
-        write(found, name, f"r-{name.table}", "r", {1: None, 2: "b", 3: "b"})
-    return found
-
-
-def write(
-    connector: Connector,
-    name: TableName,
-    operation_id: str,
-    run_id: str,
-    rows: dict[int, Any],
-    marks: Mapping[str, str] = MappingProxyType({}),
-) -> None:
-    source = [{"id": id_, "s": s} for id_, s in rows.items()]
-    properties = {**of_run(run_id, operation_id), **marks}
-    told: dict[str, Any] = {"operation_id": operation_id, "properties": properties}
-    merge_rows(connector, name, ["id"], source, ["s"], lambda row: row["s"] is None, **told)
+    return changed_tables(catalog, NAMES)
 
 
 def undo(catalog: CatalogSpec, operation_id: str = "u", try_number: int = 1, **more: Any) -> Any:
-    spec = UndoRunSpec("d", "r", tuple(map(str, NAMES)), more.pop("on_refused", "fail"))
-    own = Origin("care", f"{operation_id}-run", "t", try_number=try_number, retries=1)
-    return JobRequest(operation_id, NAMES[0], catalog, spec, origin=own, **more)
+    return undo_request(catalog, NAMES, operation_id, try_number, **more)
 
 
 def done(request: JobRequest) -> JobResult:
@@ -71,10 +45,6 @@ def outcomes(result: JobResult) -> dict[str, str]:
     return {each.table: each.outcome for each in result.undo.tables}
 
 
-def ids(connector: Connector) -> dict[str, list[int]]:
-    return {name.table: [row["id"] for row in read(connector, name)] for name in NAMES}
-
-
 BEFORE = {name.table: [1, 2] for name in NAMES}
 AFTER = {name.table: [2, 3] for name in NAMES}
 
@@ -84,14 +54,14 @@ def test_all_tables_are_undone_the_newest_commit_first(
 ) -> None:
     preview = done(undo(catalog, "p", dry_run=True))
     assert outcomes(preview) == {f"shop.{each.table}": "planned" for each in NAMES}
-    assert ids(connector) == AFTER
+    assert ids(connector, NAMES) == AFTER
 
     result = done(undo(catalog))
 
     assert list(outcomes(result)) == ["shop.three", "shop.two", "shop.one"]
     assert (result.status, set(outcomes(result).values())) == ("committed", {"undone"})
     assert (result.metrics.inserted, result.metrics.updated, result.metrics.deleted) == (0, 0, 0)
-    assert ids(connector) == BEFORE
+    assert ids(connector, NAMES) == BEFORE
     assert set(outcomes(done(undo(catalog, "u2"))).values()) == {"unchanged"}
     assert done(undo(catalog, "u2", 2)).status == "unchanged"
 
@@ -107,7 +77,7 @@ def test_none_is_changed_if_one_cannot_be_undone(
     assert result.error.code == "COMMITS_OF_OTHERS"
     assert "shop.two" in result.error.message
     assert "operation x of DAG d, run other, task t" in result.error.message
-    assert ids(connector) == AFTER
+    assert ids(connector, NAMES) == AFTER
     preview = outcomes(done(undo(catalog, "p", dry_run=True)))
     assert preview == {"shop.three": "planned", "shop.one": "planned", "shop.two": "refused"}
 
@@ -118,7 +88,7 @@ def test_none_is_changed_if_one_cannot_be_undone(
         "shop.one": "undone",
         "shop.two": "refused",
     }
-    assert ids(connector) == {**BEFORE, "two": AFTER["two"]}
+    assert ids(connector, NAMES) == {**BEFORE, "two": AFTER["two"]}
 
 
 class KilledError(BaseException):
@@ -149,13 +119,13 @@ def test_a_killed_undo_is_finished_by_a_retry(
     with pytest.raises(KilledError):
         done(undo(catalog))
     monkeypatch.undo()
-    some = ids(connector)
+    some = ids(connector, NAMES)
     assert sum(some[each] == [1, 2] for each in some) == publications
 
     result = done(undo(catalog, try_number=2))
 
     assert set(outcomes(result).values()) == {"undone"}
-    assert ids(connector) == BEFORE
+    assert ids(connector, NAMES) == BEFORE
     assert all(len(snapshot_ids(connector, name)) == 3 for name in NAMES)
 
 
@@ -170,7 +140,7 @@ def test_a_try_that_was_given_up_publishes_nothing(
 
     assert result.error is not None
     assert result.error.code == "RUN_GIVEN_UP"
-    assert ids(connector) == AFTER
+    assert ids(connector, NAMES) == AFTER
 
 
 def test_what_others_change_meanwhile_is_told_with_what_is_done(
@@ -194,7 +164,7 @@ def test_what_others_change_meanwhile_is_told_with_what_is_done(
     assert result.error.code == "COMMITS_OF_OTHERS"
     assert "Undone before that: shop.three." in result.error.message
     monkeypatch.undo()
-    assert ids(connector) == {**AFTER, "three": [1, 2]}
+    assert ids(connector, NAMES) == {**AFTER, "three": [1, 2]}
     again = outcomes(done(undo(catalog, "s", on_refused="skip")))
     assert again == {"shop.one": "undone", "shop.two": "refused", "shop.three": "unchanged"}
 
@@ -217,4 +187,4 @@ def test_a_mark_that_is_moved_behind_the_plan_is_in_the_way(
     result = done(undo(catalog, on_refused="skip"))
 
     assert outcomes(result)["shop.one"] == "refused"
-    assert ids(connector)["one"] == [2, 3, 7, 8]
+    assert ids(connector, NAMES)["one"] == [2, 3, 7, 8]

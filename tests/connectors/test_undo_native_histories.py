@@ -102,9 +102,15 @@ class SparkIcebergTables(IcebergTables):
             "insert": f"INSERT INTO {table} VALUES ({new}, 'spark')",
             "rewrite": f"CALL {CATALOG}.system.rewrite_data_files(table => '{name}', "
             f"options => map('rewrite-all', 'true'))",
+            "rewrite some": f"CALL {CATALOG}.system.rewrite_data_files(table => '{name}', "
+            f"strategy => 'sort', sort_order => 'id DESC', where => 'id < {chance.randrange(60)}', "
+            f"options => map('rewrite-all', 'true'))",
+            "rewrite deletes": f"CALL {CATALOG}.system.rewrite_position_delete_files("
+            f"table => '{name}', options => map('rewrite-all', 'true'))",
+            "rewrite manifests": f"CALL {CATALOG}.system.rewrite_manifests('{name}')",
             "expire": "",
         }
-        what = chance.choice([*statements, "rewrite", "insert"])
+        what = chance.choice([*statements, "merge", "update", "delete", "insert"])
         if what == "expire":
             self.judge.expire(str(name))
         else:

@@ -21,9 +21,11 @@ from spark_jobs.contract.side_outputs import AUDIT_COLUMNS
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.engine.job import side_job
 from spark_jobs.engine.job.side_job import SideJob
+from spark_jobs.engine.write import new_partitions
 from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.run import run
 from tests.support.audited_tables import TARGET, AuditedTable
+from tests.support.audits import table_rows
 from tests.support.killed_jobs import Steps
 from tests.support.turns import has_turn
 
@@ -178,12 +180,33 @@ def test_a_statement_that_changes_nothing_leaves_nothing(table: AuditedTable) ->
     assert _folders(table) == []
 
 
+@pytest.mark.slow
+@pytest.mark.by_turns(5, 0)
+def test_an_audit_has_any_number_of_new_partitions(
+    table: AuditedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The target is published by then: a limit would keep its audit away for good."""
+    monkeypatch.setattr(new_partitions, "MAX_NEW_PARTITIONS", 1)
+    columns = tuple(ColumnSpec(name, kind) for name, kind in AUDIT_COLUMNS.items())
+    by_key = TableName("db", "by_key")
+    table.open().metadata.create_table(by_key, CreateTableSpec(columns, ("row_key",)))
+    request = replace(table.merge("op", _ROWS), guards=Guards(audit_table=str(by_key)))
+
+    done = table.tried(request, 1)
+
+    assert done is not None
+    assert done.error is None
+    rows = table_rows(table.spark, table.open(), by_key)
+    assert sorted(row["row_key"] for row in rows) == ['{"id":1}', '{"id":2}']
+
+
 @pytest.mark.parametrize(
     ("columns", "key", "code", "says"),
     [
         (None, (), "TABLE_NOT_FOUND", "CREATE TABLE db.other (`operation_id` STRING, "),
         ({**AUDIT_COLUMNS, "clause": None}, (), "COLUMN_NOT_FOUND", "no column clause"),
         ({**AUDIT_COLUMNS, "clause": "BIGINT"}, (), "TYPE_MISMATCH", "has to be INT"),
+        ({**AUDIT_COLUMNS, "row_key": "STRING NOT NULL"}, (), "TYPE_MISMATCH", "has to take NULL"),
         ({**AUDIT_COLUMNS, "why": "STRING NOT NULL"}, (), "EXPRESSION_INVALID", "column why"),
         (dict(AUDIT_COLUMNS), ("operation_id",), "NOT_SUPPORTED", "has a primary key"),
     ],

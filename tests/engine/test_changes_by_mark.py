@@ -85,6 +85,24 @@ def task(spark: SparkSession, folder: Path, kind: str, asked: ChangeRange | None
 
 
 @pytest.mark.slow
+@pytest.mark.by_turns(2)
+@pytest.mark.parametrize("kind", ["vectors", "iceberg-cow"])
+def test_a_preview_of_another_task_is_approved_in_each_run(
+    spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    """Its dry run goes by the mark of the task that it foretells, and moves none."""
+    loaded = task(spark, tmp_path, kind)
+    foretold = Origin("d", "preview", "preview", dry_run_of=loaded.name)
+    for number, news in enumerate((2, 1, 1)):
+        preview = loaded.done(dry_run=True, origin=foretold)
+        done = loaded.done(approved=preview.ticket)
+
+        assert preview.metrics.inserted == done.metrics.inserted == news
+        loaded.table.do(f"INSERT INTO db.t VALUES ({number + 5}L, 'z', 1.5D, NULL, 0)")
+    assert loaded.done(dry_run=True, origin=replace(foretold, dry_run_of="")).metrics.inserted == 5
+
+
+@pytest.mark.slow
 @pytest.mark.by_turns(3)
 @pytest.mark.parametrize("kind", ["vectors", "iceberg-cow", "iceberg-mor"])
 def test_each_change_is_applied_once(spark: SparkSession, tmp_path: Path, kind: str) -> None:

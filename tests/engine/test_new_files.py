@@ -121,6 +121,29 @@ def test_a_source_that_is_deduplicated_later_keeps_its_mark(task: Task) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["append-cow", "iceberg-cow"])
+@pytest.mark.parametrize("statement", [APPEND, MERGE], ids=["insert", "merge"])
+def test_a_preview_of_another_task_is_approved_in_each_run(
+    task: Task, statement: Statement
+) -> None:
+    """Its dry run goes by the mark of the task that it foretells, and moves none."""
+    task.statement = statement
+    for number in range(3):
+        task.land(f"{number}.csv", number)
+        origin = Origin("dag", f"run-{number}", "preview", dry_run_of="load")
+
+        preview = task.run(dry_run=True, origin=origin, operation_id=f"preview-{number}")
+        done = task.run(approved=preview.ticket)
+
+        assert (task.read_of(preview), preview.metrics.inserted) == ((1, 0), 1)
+        assert (done.status, task.ids()) == ("committed", [*range(number + 1)])
+    own = task.run(dry_run=True, origin=replace(origin, dry_run_of=""), operation_id="own")
+    assert task.read_of(own) == (3, 0)
+    plan = task.run(dry_run=True, plan_only=True, origin=origin, operation_id="plan")
+    assert task.read_of(plan) == (0, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["append-cow", "iceberg-cow"])
 def test_each_file_is_applied_once_the_oldest_first(task: Task) -> None:
     task.new_files = NewFiles("all", max_files=2)
     for number in range(5):

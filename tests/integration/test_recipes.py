@@ -204,7 +204,7 @@ def test_files_as_they_land_each_once(kitchen: Kitchen) -> None:
 
 def test_every_version_of_a_customer(kitchen: Kitchen) -> None:
     def land(name: str, *rows: str) -> None:
-        folder = kitchen.landing / "customers"
+        folder = kitchen.landing / "crm"
         folder.mkdir(parents=True, exist_ok=True)
         head = "customer,city,plan,is_deleted,changed_at"
         (folder / name).write_text("\n".join((head, *rows)) + "\n")
@@ -230,6 +230,43 @@ def test_every_version_of_a_customer(kitchen: Kitchen) -> None:
     done = kitchen.run_anyhow("scd2", "2026-03-09", {})
     assert "SOURCE_KEY_NOT_UNIQUE" in done.stdout
     assert kitchen.rows("crm.customer_versions") == rows
+
+
+def test_a_table_of_a_database_is_followed(kitchen: Kitchen) -> None:
+    def land(name: str, *events: tuple[str, int, Any, Any]) -> None:
+        folder = kitchen.landing / "customers"
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = [
+            json.dumps({"op": op, "before": before, "after": after, "source": {"lsn": lsn}})
+            for op, lsn, before, after in events
+        ]
+        (folder / name).write_text("\n".join(lines) + "\n")
+
+    def row(id_: int, name: str, balance: str, text: str = "long") -> dict[str, Any]:
+        at = "2026-03-01T08:00:00.5Z"
+        return {"id": id_, "name": name, "balance": balance, "biography": text, "changed_at": at}
+
+    # Decimals in base64: 1.00, 2.56.
+    unchanged = "__debezium_unavailable_value"
+    first = ("c", 10, None, row(1, "ann", "ZA=="))
+    land("b.json", first, ("r", 10, None, row(2, "bob", "AQA=")), first)
+    kitchen.run("cdc", "2026-03-01")
+    land("a.json", ("u", 30, None, row(1, "anna", "AQA=", unchanged)), first)
+    land("c.json", ("d", 40, {"id": 2}, None), ("d", 41, {"id": 3}, None))
+    kitchen.run("cdc", "2026-03-02")
+    land("late.json", ("c", 20, None, row(3, "gone", "ZA==")))
+    kitchen.run("cdc", "2026-03-03")
+
+    rows = [(*each[:4], *each[5:]) for each in kitchen.rows("shop.customers")]
+    assert rows == [
+        (1, "anna", "2.56", "long", 30, False),
+        (2, "bob", "2.56", "long", 40, True),
+        (3, None, None, None, 41, True),
+    ]
+    land("emptied.json", ("t", 50, None, None))
+    done = kitchen.run_anyhow("cdc", "2026-03-04", {})
+    assert "CHANGE_EVENT_INVALID" in done.stdout
+    assert "0 new files" not in done.stdout
 
 
 def test_a_day_that_is_wrong_is_never_seen(kitchen: Kitchen) -> None:

@@ -37,6 +37,7 @@ with DAG({dag_id!r}, schedule=None, start_date=datetime(2024, 1, 1), max_active_
         retries={retries},
         retry_delay=timedelta(seconds=1),
         after_ended_try={then!r},
+        **{guards!r},
     )
 """
 SOURCE = "SELECT id, n FROM VALUES (2, 20), (3, 30) AS v(id, n)"
@@ -66,14 +67,15 @@ class Orders(Table):
         sources: Mapping[str, Any] | None = None,
         value: str = "t.n + s.n",
         then: str = "fail",
+        **guards: Any,
     ) -> None:
         """Make or change the DAG: each run adds the source's numbers to the table's.
 
         ``sources`` are those that the query ``source`` reads; ``then`` is the task's
-        ``after_ended_try``.
+        ``after_ended_try``; ``guards`` are other parameters of it.
         """
         parts = {"source": source, "sources": dict(sources or {}), "value": value, "then": then}
-        text = _DAG.format(dag_id=self.dag_id, retries=retries, **parts)
+        text = _DAG.format(dag_id=self.dag_id, retries=retries, guards=guards, **parts)
         self.server.add_dag(self.dag_id, text)
 
     @property

@@ -37,11 +37,11 @@ class IcebergPartitionFilter:
         for name, value in values.items():
             index = positions.get(str(name).lower())
             if index is None:
-                known = ", ".join(field.name for field in fields) or "none"
+                known = ", ".join(field.name for field in fields)
                 raise invalid(
                     "partition",
                     f"{name!r} is not a partition field of the table",
-                    f"Its partition fields: {known}.",
+                    f"Its partition fields: {known}." if known else "It is not partitioned.",
                 )
             try:
                 wanted[index] = fields[index].parsed(value)

@@ -38,11 +38,11 @@ class PaimonPartitionFilter:
         for name, value in values.items():
             index = keys.get(str(name).lower())
             if index is None:
-                known = ", ".join(schema.partition_keys) or "none"
+                known = ", ".join(schema.partition_keys)
                 raise invalid(
                     "partition",
                     f"{name!r} is not a partition column of the table",
-                    f"Its partition columns: {known}.",
+                    f"Its partition columns: {known}." if known else "It is not partitioned.",
                 )
             try:
                 wanted[index] = typed_value(value, types[index])

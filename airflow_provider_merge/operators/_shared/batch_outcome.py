@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from airflow_provider_merge.exceptions import airflow_exception
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.metadata.operations import require_open
+from airflow_provider_merge.operators._shared.asset_events import TableChange
 from airflow_provider_merge.operators._shared.outcome import (
     Left,
     no_result,
@@ -20,6 +22,9 @@ from spark_jobs.contract.operation_files import FOLDER
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
 from spark_jobs.errors import JobError
+
+if TYPE_CHECKING:
+    from airflow_provider_merge.operators._shared.table_operator import TableOperator
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,13 @@ class BatchOutcome:
         if self.missing:
             missing = f"No result: {', '.join(self.missing)}. {self._done()}"
             raise airflow_exception(no_result(self.location, self.failure, missing), where)
+
+    def changes(self, operators: Mapping[str, TableOperator]) -> Iterator[TableChange]:
+        """What consumers of the tables' assets learn."""
+        for name, operator in operators.items():
+            if operator.emits_asset_event:
+                kind = operator.statement().kind
+                yield TableChange(operator.target_table(), kind, self.results[name])
 
     def _told(self) -> str:
         total = len(self.results) + len(self.errors) + len(self.missing)

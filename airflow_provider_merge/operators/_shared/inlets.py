@@ -9,7 +9,7 @@ from airflow.sdk import Asset
 
 from airflow_provider_merge.assets import same_asset, table_asset
 from airflow_provider_merge.table_names import quoted_name
-from airflow_provider_merge.templates import is_known_name, is_template
+from airflow_provider_merge.templates import PLACEHOLDER, is_known_name, is_template
 from spark_jobs.contract.request import Source, TableSource
 
 
@@ -22,10 +22,11 @@ class Reader(Protocol):
 
 def announce_sources(operator: Reader, sources: Iterable[Source]) -> None:
     """Make the tables among the sources inlets of the task, if the catalog is known by now."""
-    if is_template(operator.catalog_conn_id):
-        return
     for source in sources:
-        if isinstance(source, TableSource) and is_known_name(source.table):
-            asset = table_asset(operator.catalog_conn_id, quoted_name(source.table))
+        if not isinstance(source, TableSource) or not is_known_name(source.table):
+            continue
+        connection = source.connection or operator.catalog_conn_id
+        if not is_template(connection) and PLACEHOLDER not in connection:
+            asset = table_asset(connection, quoted_name(source.table))
             if same_asset(operator.inlets, asset) is None:
                 operator.inlets = [*operator.inlets, asset]

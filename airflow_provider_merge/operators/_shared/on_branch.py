@@ -41,7 +41,9 @@ class OnBranch:
     def read(self, sources: Sequence[Source]) -> tuple[Source, ...]:
         """The sources, with branches in place of tables."""
         return tuple(
-            replace(each, table=self.table(each.table)) if isinstance(each, TableSource) else each
+            replace(each, table=self.table(each.table))
+            if isinstance(each, TableSource) and each.connection is None
+            else each
             for each in sources
         )
 

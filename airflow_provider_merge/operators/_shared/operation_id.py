@@ -43,8 +43,13 @@ def operation_id(
     return str(uuid.uuid5(_NAMESPACE, name))
 
 
-def task_origin(context: Context, retries: int, statement: str = "") -> Origin:
-    """The running task as a request names it, or its ``statement`` of that name."""
+def task_origin(
+    context: Context, retries: int, statement: str = "", dry_run_of: str = ""
+) -> Origin:
+    """The running task as a request names it, or its ``statement`` of that name.
+
+    ``dry_run_of``: the task that it foretells.
+    """
     ti = context["ti"]
     return Origin(
         dag_id=ti.dag_id,
@@ -54,6 +59,7 @@ def task_origin(context: Context, retries: int, statement: str = "") -> Origin:
         try_number=ti.try_number,
         retries=retries,
         statement=statement,
+        dry_run_of=dry_run_of,
     )
 
 

@@ -239,7 +239,8 @@ def _source_lines(metrics: Metrics) -> list[str]:
     """What was read of each file source and, where there is any, what the table did not get."""
     lines = []
     for name, source in metrics.sources.items():
-        read = (*_READ, *_LEFT) if source.left_files else _READ
+        read = [each for each in _READ if getattr(source, each) is not None]
+        read += _LEFT if source.left_files else ()
         lines.append(f"  {called(name)}: {_cells(source, read)}")
         not_stored = [each for each in _NOT_STORED if getattr(source, each)]
         if not_stored:

@@ -8,6 +8,8 @@ from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import require_no_none
+from airflow_provider_merge.operators._shared.cdc_parameters import column_list, with_events
+from airflow_provider_merge.operators._shared.outside_sources import OUTSIDE, to_outside_source
 from airflow_provider_merge.operators._shared.table_sources import (
     to_changes_source,
     to_table_source,
@@ -16,8 +18,8 @@ from airflow_provider_merge.operators._shared.values import conf_text, number, t
 from airflow_provider_merge.secret_names import refuse_secrets
 from airflow_provider_merge.templates import PLACEHOLDER
 from spark_jobs.contract import codec
+from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.deduplication import ALL_ROWS, DeduplicatedSource
-from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.new_files import ALL, NewFiles
 from spark_jobs.contract.request import FileSource, Source, SqlSource
 from spark_jobs.contract.source_names import MERGE_SOURCE
@@ -25,6 +27,24 @@ from spark_jobs.errors import RequestError
 
 _KINDS = {"file": FileSource, "new_files": FileSource, "sql": SqlSource}
 _OF_NEW_FILES = ("start", "replaced", "max_files", "max_bytes")
+# By kind: what has no default; the changes of a table begin at start or from_snapshot.
+_REQUIRED: Mapping[str, tuple[str, ...]] = {
+    "file": ("path", "format"),
+    "new_files": ("path", "format", "start"),
+    "table": ("table",),
+    "changes": ("table", "start", "from_snapshot"),
+    "sql": ("query", "sources"),
+    "deduplicated": ("source", "by"),
+    "jdbc": ("conn_id", "query", "table"),
+    "spark": ("format",),
+    "python": ("function",),
+}
+_INSTEAD = {
+    "start": "from_snapshot",
+    "from_snapshot": "start",
+    "query": "table",
+    "table": "query",
+}
 _COLUMNS = ("by", "order_by")
 _ACCESS = "Give Spark access to the files through its cluster's configuration or role."
 # Beside a template: a value with which the other parameters can be checked.
@@ -42,18 +62,24 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
             field,
             f"expected a source, found {type(value).__name__}",
             "Use file_source(...), new_files_source(...), table_source(...), changes_source(...), "
-            "sql_source(...) or deduplicate(...).",
+            "sql_source(...), jdbc_source(...), spark_source(...), python_source(...), "
+            "deduplicate(...) or cdc_source(...).",
         )
-    require_no_none(value, field)
     kind = value.get("kind")
+    require_no_none(value, field, required_of(value))
     if kind == "table":
         return (to_table_source(value, field, name),)
     if kind == "changes":
         return (to_changes_source(value, field, name),)
     if kind == DeduplicatedSource.kind:
         return _deduplicated(value, field, name)
+    if kind in OUTSIDE:
+        return (to_outside_source(value, field, name),)
+    if kind == CdcSource.kind:
+        inner = to_sources(value.get("source"), f"{field}.source", f"{name}{ALL_ROWS}")
+        return with_events(value, field, name, inner)
     if kind not in _KINDS:
-        known = "changes, deduplicated, file, new_files, sql, table"
+        known = "cdc, changes, deduplicated, file, jdbc, new_files, python, spark, sql, table"
         raise invalid(f"{field}.kind", f"{kind!r} is not one of: {known}")
     document = {**value, "name": name}
     named = document.pop("sources", {}) if kind == "sql" else {}
@@ -67,10 +93,16 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
     return (*inner, source)
 
 
+def required_of(source: Mapping[str, Any]) -> tuple[str, ...]:
+    """The fields of a source, as a plain dict, that have no default."""
+    found = _REQUIRED.get(str(source.get("kind")), ())
+    return tuple(each for each in found if _INSTEAD.get(each) not in source)
+
+
 def _deduplicated(value: dict[str, Any], field: str, name: str) -> tuple[Source, ...]:
     """What is deduplicated, by a name of its own, then the source itself."""
     inner = to_sources(value.get("source"), f"{field}.source", f"{name}{ALL_ROWS}")
-    columns = {each: column_names(value.get(each, []), f"{field}.{each}") for each in _COLUMNS}
+    columns = {each: column_list(value.get(each, []), f"{field}.{each}") for each in _COLUMNS}
     tie = value.get("tie", "fail")
     document = {**value, **columns, "name": name, "source": inner[-1].name}
     document["tie"] = "fail" if tie == PLACEHOLDER else tie
@@ -83,20 +115,6 @@ def reads_changes(value: Any) -> bool:
         return False
     is_narrowed = value.get("kind") == DeduplicatedSource.kind
     return reads_changes(value.get("source")) if is_narrowed else value.get("kind") == "changes"
-
-
-def column_names(value: Any, field: str) -> list[str]:
-    """Names of columns, which may be in backticks.
-
-    Raises:
-        RequestError: REQUEST_INVALID, naming ``field``.
-    """
-    if value == PLACEHOLDER:
-        return [f"{PLACEHOLDER}_{field.rpartition('.')[2]}"]
-    is_list = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
-    if not is_list:
-        raise invalid(field, f"expected a list of columns, found {value!r}", "Write ['a', 'b'].")
-    return [unquoted(each) for each in value]
 
 
 def _file_document(written: dict[str, Any], field: str) -> dict[str, Any]:

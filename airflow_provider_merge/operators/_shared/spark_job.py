@@ -12,6 +12,7 @@ from airflow.providers.common.compat.sdk import AirflowException
 
 from airflow_provider_merge import job_package
 from airflow_provider_merge.hooks.catalog import CatalogHook
+from airflow_provider_merge.hooks.source_connections import source_credentials
 from airflow_provider_merge.links import (
     SPARK_PAGE,
     QuarantineLink,
@@ -248,10 +249,13 @@ class SparkJobOperator(ParameterOperator):
 def _credentials(
     work: JobRequest | JobBatch, asked: Sequence[tuple[JobRequest, CatalogHook]]
 ) -> Mapping[str, str]:
-    """The secrets of all catalogs of the job."""
+    """The secrets of all catalogs of the job, and of the connections of its sources."""
+    of_sources: dict[str, str] = {}
+    for request, _ in asked:
+        of_sources |= source_credentials(request)
     if not isinstance(work, JobBatch):
-        return asked[0][1].credentials()
+        return {**asked[0][1].credentials(), **of_sources}
     hooks = [
         next(hook for request, hook in asked if request.catalog == each) for each in work.catalogs
     ]
-    return work.all_credentials(each.credentials() for each in hooks)
+    return {**work.all_credentials(each.credentials() for each in hooks), **of_sources}

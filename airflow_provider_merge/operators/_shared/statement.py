@@ -92,6 +92,10 @@ class StatementOperator(SqlOperator, RowOperator):
         Returns the known sources, with a placeholder for each template.
         """
 
+    def needed_parts(self) -> tuple[str, ...]:
+        """The parameters that must be given in place of ``sql``."""
+        return self.required_parts
+
     def texts(self) -> list[str]:
         """The texts that may name sources."""
         return [self.sql] if isinstance(self.sql, str) else []
@@ -191,7 +195,7 @@ class StatementOperator(SqlOperator, RowOperator):
     def _require_one_way(self) -> None:
         self.drop_default_text(self.parts)
         if self.sql is None:
-            for name in self.required_parts:
+            for name in self.needed_parts():
                 if getattr(self, name) is None:
                     raise invalid(name, "missing", "Give it, or the whole statement as sql.")
             return

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow_provider_merge.hooks.catalog import CatalogHook
+from airflow_provider_merge.hooks.source_connections import of_connection
 from airflow_provider_merge.operators._shared.configured_limits import configured_limits, limited
-from airflow_provider_merge.operators._shared.named_catalogs import of_connection
 from airflow_provider_merge.operators._shared.on_branch import OnBranch
 from airflow_provider_merge.operators._shared.operation_id import task_operation_id, task_origin
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
@@ -17,7 +17,14 @@ from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.approval import Ticket
 from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.options import JobOptions
-from spark_jobs.contract.request import AfterEndedTry, CatalogSpec, JobRequest, Source, TableName
+from spark_jobs.contract.request import (
+    AfterEndedTry,
+    CatalogSpec,
+    JobRequest,
+    Origin,
+    Source,
+    TableName,
+)
 from spark_jobs.contract.statements import Statement, created_table
 
 if TYPE_CHECKING:
@@ -69,6 +76,10 @@ class TableRequestOperator(SparkJobOperator):
         """Whether the dry run ends with a plan, from rendered parameters."""
         return False
 
+    def foretold_task(self) -> str:
+        """The task whose marks a dry run goes by, from rendered parameters; empty: its own."""
+        return ""
+
     def check_request(self) -> None:
         """Check the request that would be sent, without the catalog and the run.
 
@@ -85,6 +96,7 @@ class TableRequestOperator(SparkJobOperator):
             statement=statement,
             sources=self.request_sources(),
             options=self.job_options(),
+            origin=Origin(dry_run_of=self.foretold_task()),
             dry_run=self.is_dry_run(),
             plan_only=self.plans_only(),
             after_ended_try=cast("AfterEndedTry", self.after_ended_try),
@@ -98,7 +110,7 @@ class TableRequestOperator(SparkJobOperator):
         Raises:
             RequestError: REQUEST_INVALID, naming the parameter.
         """
-        dry_run = self.is_dry_run()
+        dry_run, foretold = self.is_dry_run(), self.foretold_task()
         request = JobRequest(
             operation_id=task_operation_id(context, statement=statement, dry_run=dry_run),
             target=self.target_table(),
@@ -106,7 +118,7 @@ class TableRequestOperator(SparkJobOperator):
             statement=self.statement(),
             sources=self.request_sources(),
             options=limited(self.job_options()),
-            origin=task_origin(context, self.retries or 0, statement),
+            origin=task_origin(context, self.retries or 0, statement, foretold),
             dry_run=dry_run,
             plan_only=self.plans_only(),
             after_ended_try=cast("AfterEndedTry", self.after_ended_try),

@@ -17,6 +17,7 @@ from spark_jobs.errors import RequestError
 _STATES: Final = ("snapshot", "tag", "as_of")
 # What SQL text gives, whose meaning the table format decides.
 _VERSION: Final = "version"
+_CONNECTION: Final = "conn_id"
 _RANGE: Final = ("start", "from_snapshot", "to_snapshot", "net", "on_gap")
 # Beside a template: a value with which the other parameters can be checked.
 _FITTING_TIME: Final = "2000-01-01"
@@ -29,14 +30,15 @@ def to_table_source(value: dict[str, Any], field: str, name: str) -> TableSource
     Raises:
         RequestError: REQUEST_INVALID, naming the place below ``field``.
     """
-    _require_known(value, field, _STATES, (_VERSION,))
+    _require_known(value, field, (*_STATES, _CONNECTION), (_VERSION,))
     table = parse_table_name(value.get("table"), f"{field}.table")
-    return TableSource(name, table, _version(value, field))
+    version = _version(value, field)
+    return TableSource(name, table, version, connection=_connection(value, field))
 
 
 def to_changes_source(value: dict[str, Any], field: str, name: str) -> TableSource:
     """The changes of a table; raises as ``to_table_source``."""
-    _require_known(value, field, _RANGE)
+    _require_known(value, field, (*_RANGE, _CONNECTION))
     table = parse_table_name(value.get("table"), f"{field}.table")
     document: dict[str, Any] = {}
     if "start" in value:
@@ -48,10 +50,21 @@ def to_changes_source(value: dict[str, Any], field: str, name: str) -> TableSour
         document["net"] = value["net"] != PLACEHOLDER and flag(f"{field}.net", value["net"])
     if "on_gap" in value and value["on_gap"] != PLACEHOLDER:
         document["on_gap"] = text(f"{field}.on_gap", value["on_gap"])
+    connection = _connection(value, field)
     try:
-        return TableSource(name, table, changes=ChangeRange(**document))
+        return TableSource(name, table, changes=ChangeRange(**document), connection=connection)
     except RequestError as error:
         raise _placed(error, field) from None
+
+
+def _connection(value: dict[str, Any], field: str) -> str | None:
+    """The connection to another catalog; None: the table is in the operator's."""
+    if _CONNECTION not in value:
+        return None
+    told = text(f"{field}.{_CONNECTION}", value[_CONNECTION])
+    if told is None or not told.strip():
+        raise invalid(f"{field}.{_CONNECTION}", "is empty", "Name a connection, or leave it out.")
+    return told
 
 
 def _start(value: Any, field: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, Final, cast
 
+from airflow_provider_merge.operators._shared.dry_run_of import DRY_RUN_OF, IncrementalOperator
 from airflow_provider_merge.operators._shared.guards import (
     PARTITIONS,
     REWRITES,
@@ -29,7 +30,7 @@ from spark_jobs.errors import JobError
 _READS: Final = re.compile(r"\b(?:FROM|TABLE)\b", re.IGNORECASE)
 
 
-class WhereOperator(RewriteGuards, PartitionGuards, StatementOperator):
+class WhereOperator(RewriteGuards, PartitionGuards, IncrementalOperator, StatementOperator):
     """A statement with ``where`` and ``alias``.
 
     :param where: which rows to change, as Spark SQL text; every row: ``ALL_ROWS``, as by default
@@ -40,6 +41,7 @@ class WhereOperator(RewriteGuards, PartitionGuards, StatementOperator):
         *StatementOperator.template_fields,
         *REWRITES,
         *PARTITIONS,
+        DRY_RUN_OF,
         "where",
         "alias",
     )

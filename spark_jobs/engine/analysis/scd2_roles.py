@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.types import (
-    ArrayType,
     BooleanType,
     DataType,
     DateType,
-    MapType,
     StringType,
     StructField,
     StructType,
@@ -23,6 +21,7 @@ from spark_jobs.contract.change_ranges import SNAPSHOT_ID
 from spark_jobs.contract.scd2 import ACTION, Scd2Source
 from spark_jobs.contract.source_names import called
 from spark_jobs.engine.analysis.analyzer import declared_types
+from spark_jobs.engine.analysis.compared_types import is_comparable
 from spark_jobs.engine.analysis.store_assignment import (
     ErrorLocation,
     frame_type,
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from spark_jobs.spi.tables import TableHandle
 
 _TIMES: Final = (DateType, TimestampType, TimestampNTZType)
-# Types that Spark does not compare, by name: PySpark 3.5 lacks some.
-_NOT_COMPARED: Final = ("VariantType", "CalendarIntervalType", "GeometryType", "GeographyType")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,24 +190,6 @@ class _Source:
                 "Name a BOOLEAN column of the source; make one in a query (sql_source).",
             )
         return found
-
-
-def is_comparable(kind: DataType) -> bool:
-    """Whether Spark compares values of a type."""
-    return not any(
-        isinstance(each, MapType) or type(each).__name__ in _NOT_COMPARED for each in _parts(kind)
-    )
-
-
-def _parts(kind: DataType) -> Iterator[DataType]:
-    yield kind
-    inner: list[DataType] = []
-    if isinstance(kind, ArrayType):
-        inner = [kind.elementType]
-    elif isinstance(kind, StructType):
-        inner = [each.dataType for each in kind]
-    for each in inner:
-        yield from _parts(each)
 
 
 def _require_fitting(spec: Scd2Source, table: TableHandle, roles: Roles) -> None:

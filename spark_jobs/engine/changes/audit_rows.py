@@ -12,7 +12,7 @@ from pyspark.sql.types import DataType
 from spark_jobs.contract import properties as recorded
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.row_checks import CLAUSE, NEW, OLD, OPERATION
-from spark_jobs.contract.side_outputs import AUDIT_COLUMNS, table_text
+from spark_jobs.contract.side_outputs import AUDIT_COLUMNS, require_audit_columns, table_text
 from spark_jobs.engine.query.json_values import json_text
 from spark_jobs.errors import AnalysisError, CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.spi.connector import find_table
@@ -110,28 +110,16 @@ def require_audit_table(connector: Connector, name: TableName) -> TableHandle:
             "other.",
             f"Name a table without one: {text}",
         )
-    columns = {column.name.lower(): column for column in table.columns}
-    for wanted, kind in AUDIT_COLUMNS.items():
-        found = columns.pop(wanted, None)
-        if found is None:
-            raise AnalysisError(
-                ErrorCode.COLUMN_NOT_FOUND,
-                f"{_PLACE}: {name} has no column {wanted}.",
-                f"An audit table is one of: {text}",
-            )
-        if found.type.upper() != kind:
-            raise AnalysisError(
-                ErrorCode.TYPE_MISMATCH,
-                f"{_PLACE}: column {wanted} of {name} is {found.type}, and has to be {kind}.",
-                f"An audit table is one of: {text}",
-            )
-    for each in columns.values():
-        if not each.nullable and each.default is None:
+    columns = {each.name: (each.type, each.nullable) for each in table.columns}
+    require_audit_columns(str(name), columns)
+    for each in table.columns:
+        is_other = each.name.lower() not in AUDIT_COLUMNS
+        if is_other and not each.nullable and each.default is None:
             raise AnalysisError(
                 ErrorCode.EXPRESSION_INVALID,
                 f"{_PLACE}: column {each.name} of {name} is NOT NULL, and no audit has a value for "
                 "it.",
-                "Give it a default, or drop it.",
+                f"Give it a default, or drop it. An audit table is one of: {text}",
             )
     return table
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
+    from spark_jobs.engine.write.change_writer import TaskReport
     from spark_jobs.spi.connector import Connector
     from spark_jobs.spi.tables import PlannedFile, TableHandle
 
@@ -140,27 +141,44 @@ class ChangeShape:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedRows:
-    """The changes of one run, none of which are published.
+class Unpublished:
+    """What a run has done to the ``planned`` files of ``table``, none of which is published.
 
-    ``folder``, relative to the workspace, has the recorded ``files``. ``removed`` files of
-    ``planned`` ones lose every row without being read.
+    ``reports`` tell what tasks have changed; ``removed`` files lose every row without being read.
     """
+
+    table: TableHandle
+    planned: Sequence[PlannedFile]
+    removed: Sequence[PlannedFile] = ()
+    reports: Sequence[TaskReport] = ()
+
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        """The names of the files with what tasks have recorded."""
+        return tuple(name for report in self.reports for name in report.recorded)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRows:
+    """The rows of ``work``; ``folder``, relative to the workspace, has the recorded files."""
 
     spark: SparkSession
     connector: Connector
     shape: ChangeShape
     folder: str
-    files: Sequence[str]
-    planned: Sequence[PlannedFile]
-    removed: Sequence[PlannedFile]
+    work: Unpublished
+
+    @property
+    def has_any(self) -> bool:
+        """Whether any row may have changed."""
+        return bool(self.work.recorded or self.work.removed)
 
     def changes(self) -> DataFrame:
         """A row for each changed row; see ``RowCheck``."""
         found = self.shape.changes(self._recorded())
-        if not self.removed:
+        if not self.work.removed:
             return found
-        return found.unionAll(self.shape.deleted(self._read(self.removed)))
+        return found.unionAll(self.shape.deleted(self._read(self.work.removed)))
 
     def new_rows(self) -> DataFrame:
         """The rows that are stored."""
@@ -172,8 +190,8 @@ class ChangedRows:
         return self.shape.as_table(kept.unionAll(self.shape.stored(self._recorded())))
 
     def _kept(self) -> DataFrame:
-        removed = {file.ordinal for file in self.removed}
-        files = [file for file in self.planned if file.ordinal not in removed]
+        removed = {file.ordinal for file in self.work.removed}
+        files = [file for file in self.work.planned if file.ordinal not in removed]
         read = self._read(files)
         row_id = read.schema[rows.ROW_ID].dataType
         assert isinstance(row_id, StructType)  # noqa: S101 - see ConnectorScan.read
@@ -185,7 +203,7 @@ class ChangedRows:
     def _recorded(self, row_id: StructType | None = None) -> DataFrame:
         fields = self.shape.recorded_fields(row_id)
         names = {each.name: each.name for each in fields}
-        files = [f"{self.folder}/{name}" for name in self.files]
+        files = [f"{self.folder}/{name}" for name in self.work.recorded]
         return spilled_frame(self.spark, self.connector.storage, files, fields, names)
 
     def _read(self, files: Sequence[PlannedFile]) -> DataFrame:

@@ -47,6 +47,7 @@ _LONGEST: Final = 2_000
 _PATTERNS: Final = "org.apache.spark.sql.catalyst.trees.TreePattern"
 # Nodes that return a row for each row of their child.
 _SAME_COUNT: Final = ("Project", "Sort", "SubqueryAlias")
+_PASSING: Final = ("Project", "Filter", "SubqueryAlias")
 _NOT_FOUND: Final = ("UNRESOLVED_COLUMN", "FIELD_NOT_FOUND", "UNRESOLVED_USING_COLUMN")
 
 
@@ -90,7 +91,7 @@ def analyzed_checks(
         JobError: a check is wrong, is not deterministic, or reads what it cannot; names it.
     """
     analysis = _Analysis(spark, shape, sources)
-    with empty_views(spark, sources), _empty_changes(spark, shape):
+    with empty_views(spark, sources), _empty_changes(spark, shape, views_named(checks)):
         for check in checks:
             analysis.add(check)
     return analysis.reads()
@@ -108,13 +109,38 @@ def checked_views(spark: SparkSession, frames: Mapping[str, DataFrame]) -> Itera
             spark.catalog.dropTempView(name)
 
 
+def views_named(checks: Sequence[RowCheck]) -> frozenset[str]:
+    """The views of changes that checks may read: a text has the name of each that it reads.
+
+    To make one costs as much as to analyse a statement.
+    """
+    texts = [check.sql.lower() for check in checks]
+    return frozenset(view for view in CHECKED_VIEWS if any(view in text for text in texts))
+
+
 @contextmanager
-def _empty_changes(spark: SparkSession, shape: ChangeShape) -> Iterator[None]:
+def _empty_changes(
+    spark: SparkSession, shape: ChangeShape, named: Collection[str]
+) -> Iterator[None]:
     recorded = spark.createDataFrame([], StructType(shape.recorded_fields()))
-    stored = shape.as_table(shape.stored(recorded))
-    frames = {CHANGES: shape.changes(recorded), NEW_ROWS: stored, TARGET: stored}
+    frames = {CHANGES: shape.changes(recorded)} if CHANGES in named else {}
+    if not {NEW_ROWS, TARGET}.isdisjoint(named):
+        stored = shape.as_table(shape.stored(recorded))
+        frames |= {view: stored for view in (NEW_ROWS, TARGET) if view in named}
     with checked_views(spark, frames):
         yield
+
+
+def passes_rows_on(spark: SparkSession, plan: Any) -> bool:
+    """Whether an analysed query returns a row for each row of a view that its conditions select.
+
+    Then it has rows if and only if the conditions select any: no other expression decides that.
+    """
+    if plan.containsPattern(java_class(spark, _PATTERNS).PLAN_EXPRESSION()):
+        return False
+    while (name := class_name(plan)) in _PASSING:
+        plan = plan.child()
+    return name == "View"
 
 
 class _Analysis:

@@ -9,21 +9,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
 
 from spark_jobs.contract.operation_files import new_changes_folder
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import GuardReport
 from spark_jobs.contract.row_checks import CHANGES, NEW_ROWS, TARGET, RowCheck
-from spark_jobs.contract.row_preview import PreviewPlace
 from spark_jobs.contract.side_outputs import SideOutput
 from spark_jobs.engine.changes.audit_rows import audit_rows, require_audit_table
-from spark_jobs.engine.changes.changed_rows import ChangedRows, ChangeShape
+from spark_jobs.engine.changes.changed_rows import ChangedRows, ChangeShape, Unpublished
 from spark_jobs.engine.changes.check_analysis import (
     NOTHING_READ,
     CheckedReads,
     analyzed_checks,
     checked_views,
+    passes_rows_on,
     reading_changes,
+    views_named,
 )
 from spark_jobs.engine.changes.kept_rows import keep
 from spark_jobs.engine.changes.row_previews import RowPreviews
@@ -36,13 +38,11 @@ from spark_jobs.errors import ErrorCode, NotSupportedError, excerpt
 from spark_jobs.storage.files import make_folder
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
     from pyspark.sql.types import StructType
 
     from spark_jobs.engine.source.open_source import OpenSource
-    from spark_jobs.engine.write.change_writer import TaskReport
     from spark_jobs.engine.write.statement_run import StatementRun
-    from spark_jobs.spi.tables import PlannedFile, TableHandle
 
 _SHOWN_ROWS: Final = 10
 _COUNTED_ROWS: Final = 10_000
@@ -98,7 +98,7 @@ class RowChecking:
         reads = analyzed_checks(found.session, checks, shape, sources)
         for name in set(reads.sources) - set(evaluated):
             opened = sources[name]
-            if not (opened.is_pinned or opened.landing or opened.files):
+            if not (opened.is_pinned or opened.landing or opened.files or opened.is_outside):
                 raise NotSupportedError(
                     f"A check reads the source {name}, a query, which could have other rows when "
                     "it is evaluated again.",
@@ -142,29 +142,50 @@ class RowChecking:
         }
         return {**merged, **read}
 
-    def found(
-        self,
-        table: TableHandle,
-        planned: Sequence[PlannedFile],
-        removed: Sequence[PlannedFile] = (),
-        reports: Sequence[TaskReport] = (),
-    ) -> CheckReports:
-        """Evaluate the checks on the changes that ``reports`` tell, of the ``planned`` files.
-
-        ``removed`` files lose all rows unread.
+    def found(self, work: Unpublished) -> CheckReports:
+        """Evaluate the checks on what the run has done, and keep rows of it for a preview.
 
         Raises:
             CatalogError: SOURCE_UNREADABLE: files of a source that they read have changed.
         """
-        if not self.checks and self.run.preview is None:
+        preview = self.run.preview
+        if not self.checks and preview is None:
             return NO_CHECKS
-        changed = self._changed(table, planned, removed, reports)
-        if self.run.preview is not None:
-            self._keep_rows(self.run.preview, changed)
+        changed = self._changed(work)
+        if preview is not None:
+            with self.run.progress.phase("check"):
+                previews = RowPreviews(self.run.connector.storage, preview, changed.shape)
+                previews.store(changed.changes() if changed.has_any else None)
         return _reports(self._all_evaluated(changed)) if self.checks else NO_CHECKS
 
+    def kept(self, work: Unpublished) -> tuple[SideOutput, ...]:
+        """What is kept for other tables, with the changes of the run for the audit.
+
+        Raises:
+            CommitError: RUN_GIVEN_UP.
+            InternalError: STORAGE_UNAVAILABLE.
+        """
+        audit, run = self.run.guards.audit_table, self.run
+        if audit is None or not self.audits:
+            return self.late
+        keys = work.table.key_columns or self.shape.matched_by
+        with run.progress.phase("audit"):
+            frame = audit_rows(
+                self._changed(work).changes(),
+                self.shape.types,
+                keys,
+                are_unique=bool(work.table.key_columns),
+            )
+            return (*self.late, keep(run, self.session, "audit", audit, frame))
+
+    def _changed(self, work: Unpublished) -> ChangedRows:
+        shape = replace(self.shape, table=work.table)
+        return ChangedRows(self.session, self.run.connector, shape, self.folder, work)
+
     def _all_evaluated(self, changed: ChangedRows) -> list[_Found]:
-        frames = {CHANGES: changed.changes(), NEW_ROWS: changed.new_rows()}
+        named = views_named(self.checks)
+        views = {CHANGES: changed.changes, NEW_ROWS: changed.new_rows}
+        frames = {name: view() for name, view in views.items() if name in named}
         if self.reads.target:
             frames[TARGET] = changed.target()
         found: list[_Found] = []
@@ -178,57 +199,10 @@ class RowChecking:
                     listed.require_unchanged()
         return found
 
-    def kept(
-        self,
-        table: TableHandle,
-        planned: Sequence[PlannedFile],
-        removed: Sequence[PlannedFile],
-        reports: Sequence[TaskReport],
-    ) -> tuple[SideOutput, ...]:
-        """What is kept for other tables, with the changes for the audit; arguments as of ``found``.
-
-        Raises:
-            CommitError: RUN_GIVEN_UP.
-            InternalError: STORAGE_UNAVAILABLE.
-        """
-        audit, run = self.run.guards.audit_table, self.run
-        if audit is None or not self.audits:
-            return self.late
-        shape = self.shape
-        keys = table.key_columns or shape.matched_by
-        changes = self._changed(table, planned, removed, reports).changes()
-        with run.progress.phase("audit"):
-            frame = audit_rows(changes, shape.types, keys, are_unique=bool(table.key_columns))
-            return (*self.late, keep(run, self.session, "audit", audit, frame))
-
-    def _changed(
-        self,
-        table: TableHandle,
-        planned: Sequence[PlannedFile],
-        removed: Sequence[PlannedFile],
-        reports: Sequence[TaskReport],
-    ) -> ChangedRows:
-        return ChangedRows(
-            self.session,
-            self.run.connector,
-            replace(self.shape, table=table),
-            self.folder,
-            tuple(name for report in reports for name in report.recorded),
-            planned,
-            removed,
-        )
-
-    def _keep_rows(self, place: PreviewPlace, changed: ChangedRows) -> None:
-        """Store some of the changed rows for the page of the dry run."""
-        previews = RowPreviews(self.run.connector.storage, place, changed.shape)
-        with self.run.progress.phase("check"):
-            has_any = changed.files or changed.removed
-            previews.store(changed.changes() if has_any else None)
-
     def _evaluated(self, check: RowCheck) -> _Found:
         try:
             frame = self.session.sql(check.sql)
-            rows = json_frame(frame).limit(_SHOWN_ROWS + 1).collect()
+            rows = self._first_rows(frame)
             count = len(rows)
             if count > _SHOWN_ROWS:
                 count = frame.limit(_COUNTED_ROWS + 1).count()
@@ -244,6 +218,13 @@ class RowChecking:
         noun = "row" if count == 1 else "rows"
         report = GuardReport(check.name, "no rows", f"{seen} {noun}", held=False)
         return _Found(report, _shown(frame, rows))
+
+    def _first_rows(self, frame: DataFrame) -> list[Row]:
+        """The first rows; a query that holds is not asked for the values of its columns."""
+        plan = frame._jdf.queryExecution().analyzed()
+        if passes_rows_on(self.session, plan) and not frame.select(F.lit(1)).limit(1).collect():
+            return []
+        return json_frame(frame).limit(_SHOWN_ROWS + 1).collect()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.contract.inserts import ClearingStatement
 from spark_jobs.contract.result import Metrics
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
-from spark_jobs.engine.changes.changed_rows import ChangeShape
+from spark_jobs.engine.changes.changed_rows import ChangeShape, Unpublished
 from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.insert.overwrite_commit import OverwriteCommit, begin_overwrite
 from spark_jobs.engine.insert.replaced_files import rows_replaced
@@ -61,7 +61,7 @@ class ClearingRun(StatementRun[ClearingStatement]):
             return StatementOutcome(None, metrics, plan=replaced.plan(0))
         guarding = self.guarding(planned)
         if not replaced.all:
-            checks = checking.found(self.table, planned)
+            checks = checking.found(Unpublished(self.table, planned))
             return StatementOutcome(None, guarding.before_publishing(metrics, checks))
         reads_all = checking.reads.target
         handle = begin_overwrite(self, replacement, (), replaced, reads_all=reads_all)

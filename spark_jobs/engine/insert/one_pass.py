@@ -50,7 +50,7 @@ class OnePass:
         if columns is None or noted_lengths(source.frame.schema) or not self._is_possible:
             return None
         if source.table is not None:
-            return self._of_table(source.table, columns)
+            return self._of_table(source, source.table, columns)
         if source.landed is not None:
             names = source.frame.columns
             stored = [names[index] for index in columns.values()]
@@ -78,8 +78,10 @@ class OnePass:
         row_bytes = row_bytes_of(self.planned) or size / max(source.row_count, 1)
         return self._accepted(rows, found, row_bytes)
 
-    def _of_table(self, table: TableHandle, columns: Mapping[str, int]) -> NewRows | None:
-        connector, spark = self.run.connector, self.run.spark
+    def _of_table(
+        self, source: OpenSource, table: TableHandle, columns: Mapping[str, int]
+    ) -> NewRows | None:
+        connector, spark = source.connector or self.run.connector, self.run.spark
         files = connector.metadata.plan_files(table)
         names = {name: table.column_names[index] for name, index in columns.items()}
         keys = [names[name] for name in self.layout.cluster_by]

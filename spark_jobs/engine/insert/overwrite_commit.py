@@ -8,12 +8,13 @@ from typing import Final
 
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.result import Metrics, PartitionMetrics
+from spark_jobs.engine.changes.changed_rows import Unpublished
 from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.insert.partition_shares import Partition
 from spark_jobs.engine.insert.replacement import ReplacedFiles, Replacement
 from spark_jobs.engine.write.change_writer import TaskReport
 from spark_jobs.engine.write.changed_partitions import changed_partitions
-from spark_jobs.engine.write.guarding import CheckReports, Guarding
+from spark_jobs.engine.write.guarding import Guarding
 from spark_jobs.engine.write.partition_counts import partition_changes, partition_metrics
 from spark_jobs.engine.write.row_counts import row_count
 from spark_jobs.engine.write.statement_run import (
@@ -32,7 +33,7 @@ _LAST_WRITER_ATTEMPTS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    reports: Sequence[TaskReport]
+    work: Unpublished
     fragments: Sequence[Fragment]
     metrics: Metrics
     partitions: tuple[str, ...]
@@ -97,15 +98,15 @@ class OverwriteCommit:
         """
         if self.run.dry_run:
             change = self._change(guarding, replaced)
-            by_partition = self._by_partition(self.run, change.reports, replaced)
+            by_partition = self._by_partition(self.run, change.work.reports, replaced)
             return StatementOutcome(None, change.metrics, change.partitions, by_partition)
         is_empty = not replaced.whole and not any(report.fragments for report in self.reports)
         if is_empty and self.run.publishes_nothing:
             with self.run.cleaning_up():
                 self.run.abort(self.handle)
             metrics = counted(self.metrics, self.reports)
-            checks = self._checks(guarding, ())
-            metrics = guarding.before_publishing(metrics, checks)
+            work = Unpublished(guarding.table, guarding.planned, reports=self.reports)
+            metrics = guarding.before_publishing(metrics, self.checking.found(work))
             return StatementOutcome(None, metrics, side=self.checking.late)
         with self.run.progress.phase("commit"):
             try:
@@ -146,12 +147,9 @@ class OverwriteCommit:
         run = replace(self.run, table=table)
         by_partition = self._by_partition(run, reports, replaced)
         changes = partition_changes(run, self.handle, metrics, by_partition, guarding.planned)
-        checks = self._checks(guarding, replaced.whole)
-        metrics = guarding.before_publishing(metrics, checks, changes)
-        return _Change(reports, fragments, metrics, partitions)
-
-    def _checks(self, guarding: Guarding, removed: Sequence[PlannedFile]) -> CheckReports:
-        return self.checking.found(guarding.table, guarding.planned, removed, self.reports)
+        work = Unpublished(table, guarding.planned, replaced.whole, reports)
+        metrics = guarding.before_publishing(metrics, self.checking.found(work), changes)
+        return _Change(work, fragments, metrics, partitions)
 
     def _by_partition(
         self,
@@ -166,8 +164,7 @@ class OverwriteCommit:
     def _attempted(self, guarding: Guarding, replaced: ReplacedFiles) -> StatementOutcome:
         with self.run.writing(self.handle):
             change = self._change(guarding, replaced)
-            files = guarding.planned
-            side = self.checking.kept(guarding.table, files, replaced.whole, self.reports)
+            side = self.checking.kept(change.work)
         snapshot = self.run.publish(
             guarding.table, self.handle, change.fragments, change.metrics, side
         )

@@ -9,7 +9,7 @@ from spark_jobs.contract.inserts import InsertOverwriteSpec, InsertStatement
 from spark_jobs.contract.result import Metrics
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
 from spark_jobs.engine.analysis.spark_constants import SparkConstants
-from spark_jobs.engine.changes.changed_rows import ChangeShape
+from spark_jobs.engine.changes.changed_rows import ChangeShape, Unpublished
 from spark_jobs.engine.changes.late_rows import LateRows, Placing, require_quarantine, set_aside
 from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.insert.insert_pass import CopiedRows, InsertPass, written
@@ -104,7 +104,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
             return StatementOutcome(None, metrics, plan=replaced.plan(new.source_rows))
         is_empty = not partitions and not replaced.all
         if is_empty and (self.dry_run or self.publishes_nothing):
-            checks = checking.found(self.table, planned)
+            checks = checking.found(Unpublished(self.table, planned))
             metrics = guarding.before_publishing(metrics, checks)
             return StatementOutcome(None, metrics, side=checking.late)
         return self._write(insert, new, replacement, guarding, replaced, metrics, checking)

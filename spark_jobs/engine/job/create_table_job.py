@@ -75,7 +75,9 @@ class CreateTableJob(RequestJob):
         if self.spark is None:
             problem, remedy = "needs a Spark session", "Start the job with one."
             raise RequestError(ErrorCode.REQUEST_INVALID, problem, remedy, ("source",))
-        found = source_columns(self.request, self.spark, self.connector, self.progress, source)
+        found = source_columns(
+            self.request, self.spark, self.connector, self.progress, source, self.access
+        )
         keys = {each.lower() for each in spec.primary_key}
         columns = (replace(each, nullable=each.name.lower() not in keys) for each in found)
         return replace(spec, columns=tuple(columns), source=None)

@@ -7,7 +7,7 @@ By it, a try that was killed between the table and its rows is told from a table
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
@@ -18,6 +18,7 @@ from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.engine.job.source_columns import source_columns
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.source.source_access import SourceAccess
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.spi.connector import Connector, find_table
 from spark_jobs.spi.tables import TableHandle
@@ -33,6 +34,7 @@ class NewTarget:
     spark: SparkSession
     connector: Connector
     progress: Progress
+    access: SourceAccess = field(default_factory=SourceAccess)
 
     def is_wanted(self, ended: Collection[str] = ()) -> bool:
         """Whether rows are to be inserted: False if there is a table of others, which is kept.
@@ -94,9 +96,10 @@ class NewTarget:
         self.progress.say(f"{self.request.table} {'created' if created else 'exists'}")
 
     def _columns(self) -> tuple[ColumnSpec, ...]:
+        name = self.statement.source
         with self.progress.phase("analyze"):
             return source_columns(
-                self.request, self.spark, self.connector, self.progress, self.statement.source
+                self.request, self.spark, self.connector, self.progress, name, self.access
             )
 
     def _existing(self) -> TableHandle | None:

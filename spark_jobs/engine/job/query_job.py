@@ -52,6 +52,7 @@ class QueryJob(RequestJob):
             scratch,
             self.progress,
             StatementTime(self.session),
+            access=self.access,
         )
         try:
             with self.progress.phase("analyze"):

@@ -18,6 +18,7 @@ from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.runtime.redaction import Redaction
 from spark_jobs.engine.runtime.session import fixed_meaning
 from spark_jobs.engine.runtime.watch import Watched, watching
+from spark_jobs.engine.source.source_access import SourceAccess
 
 if TYPE_CHECKING:
     from spark_jobs.spi.connector import Connector
@@ -29,7 +30,7 @@ class RequestJob(ABC):
 
     ``statements``: the kinds of statement that it runs; ``without_session``: those of them for
     which ``spark`` may be None. ``answers`` is as in ``LastLook``. ``dropped_by`` is a later
-    request of the same batch that drops the table.
+    request of the same batch that drops the table. ``access`` is that of its sources.
     """
 
     statements: ClassVar[tuple[type, ...]]
@@ -42,6 +43,7 @@ class RequestJob(ABC):
     redaction: Redaction = field(default_factory=Redaction)
     answers: Path | None = None
     dropped_by: JobRequest | None = None
+    access: SourceAccess = field(default_factory=SourceAccess)
 
     @property
     def log(self) -> OperationLog:

@@ -181,7 +181,11 @@ class SideJob:
             catalog=catalog,
             statement=InsertIntoSpec(_SOURCE, by_name=True),
             sources=(FileSource(_SOURCE, folder, "parquet"),),
-            options=JobOptions(session_time_zone=self.request.options.session_time_zone),
+            # The target is published: no number of partitions is too high for what it leaves.
+            options=JobOptions(
+                session_time_zone=self.request.options.session_time_zone,
+                max_new_partitions=max(1, output.rows),
+            ),
             origin=self.request.origin,
         )
 

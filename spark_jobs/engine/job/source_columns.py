@@ -14,6 +14,7 @@ from spark_jobs.engine.analysis.opaque_columns import opaque_types, refuse_opaqu
 from spark_jobs.engine.analysis.schema_evolution import ddl_of
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.source.source_access import SourceAccess
 from spark_jobs.engine.source.sources import Sources
 from spark_jobs.errors import NotSupportedError, RequestError
 
@@ -27,6 +28,7 @@ def source_columns(
     connector: Connector,
     progress: Progress,
     source: str,
+    access: SourceAccess,
 ) -> tuple[ColumnSpec, ...]:
     """The columns of the request's ``source``, which all may be NULL.
 
@@ -34,7 +36,8 @@ def source_columns(
         JobError: as ``open_source``.
         NotSupportedError: no table has the type of a column.
     """
-    sources = Sources(spark, connector, request, None, "", progress, StatementTime(spark))
+    moment = StatementTime(spark)
+    sources = Sources(spark, connector, request, None, "", progress, moment, access=access)
     try:
         sources.open()
         schema = sources[source].frame.schema

@@ -102,7 +102,13 @@ class Job(RequestJob):
 
     def _runs(self) -> StatementRuns:
         return StatementRuns(
-            self.request, self.spark, self.connector, self.progress, self.answers, self.limits
+            self.request,
+            self.spark,
+            self.connector,
+            self.progress,
+            self.answers,
+            self.limits,
+            self.access,
         )
 
     def _attempted(
@@ -186,6 +192,7 @@ class Job(RequestJob):
             self.session,
             self.connector,
             self.progress,
+            self.access,
         )
 
     def _tried(self, log: OperationLog, runs: StatementRuns, table: TableHandle) -> JobResult:

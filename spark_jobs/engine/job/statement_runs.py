@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, cast
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.approval import Ticket
+from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.inserts import ClearingStatement, InsertIntoSpec, InsertStatement
 from spark_jobs.contract.marks import mark_names
@@ -20,11 +21,12 @@ from spark_jobs.contract.progress_note import catalog_mark
 from spark_jobs.contract.properties import operation_properties
 from spark_jobs.contract.request import JobRequest, Source, TableName, TableSource
 from spark_jobs.contract.row_preview import PreviewPlace
-from spark_jobs.contract.statements import MergeSpec, RowStatement
+from spark_jobs.contract.statements import MergeSpec, RowStatement, Statement
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
 from spark_jobs.engine.analysis.schema_evolution import require_same_columns, schema_changes
 from spark_jobs.engine.analysis.spark_constants import SparkConstants
 from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.events.plain_clauses import plain_clauses
 from spark_jobs.engine.insert.clearing_run import ClearingRun
 from spark_jobs.engine.insert.overwrite_run import OverwriteRun
 from spark_jobs.engine.merge.merge_run import MergeRun
@@ -34,6 +36,7 @@ from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.source.open_source import OpenSource
 from spark_jobs.engine.source.pinned_tables import FormerStates
+from spark_jobs.engine.source.source_access import SourceAccess
 from spark_jobs.engine.source.sources import Sources
 from spark_jobs.engine.write.idle_run import IdleRun
 from spark_jobs.spi.tables import TableHandle
@@ -87,6 +90,7 @@ class StatementRuns:
     progress: Progress
     answers: Path | None
     limits: PlanLimits
+    access: SourceAccess = field(default_factory=SourceAccess)
 
     @contextmanager
     def opened(
@@ -119,6 +123,7 @@ class StatementRuns:
             progress,
             moment,
             former=self._former,
+            access=self.access,
         )
         try:
             reading = _Reading(
@@ -134,7 +139,8 @@ class StatementRuns:
                 return
             with progress.phase("analyze"):
                 sources.open()
-                common["table"] = self._evolved(table, sources)
+                statement = self._plain(statement, table, sources)
+                common["table"] = self._evolved(statement, table, sources)
             with sources.explaining():
                 if isinstance(statement, InsertStatement):
                     yield OverwriteRun(spec=statement, **reading, **common)
@@ -169,9 +175,18 @@ class StatementRuns:
             spec=spec, spark=self.spark, sources=sources, moment=self._moment, **common
         )
 
-    def _evolved(self, table: TableHandle, sources: Sources) -> TableHandle:
+    def _plain(self, spec: Statement, table: TableHandle, sources: Sources) -> Statement:
+        """The statement; one that applies change events has assignments in place of ``*``."""
+        if not isinstance(spec, MergeSpec):
+            return spec
+        source = next(each for each in self.request.sources if each.name == spec.source)
+        if not isinstance(source, CdcSource):
+            return spec
+        return plain_clauses(spec, source, table, sources[spec.source].frame.schema)
+
+    def _evolved(self, spec: Statement, table: TableHandle, sources: Sources) -> TableHandle:
         """The table with the columns that schema evolution gives it."""
-        spec, guards = self.request.statement, self.request.guards
+        guards = self.request.guards
         if not isinstance(spec, MergeSpec | InsertStatement):
             return table
         schema = sources[spec.source].frame.schema
@@ -243,4 +258,5 @@ def preview_place(request: JobRequest) -> PreviewPlace | None:
 
 def _is_among(target: TableName, sources: Sequence[Source]) -> bool:
     """Whether a source may read the target itself, under any name."""
-    return any(target.may_be(each.table) for each in sources if isinstance(each, TableSource))
+    tables = (each for each in sources if isinstance(each, TableSource))
+    return any(target.may_be(each.table) for each in tables if each.connection is None)

@@ -15,7 +15,7 @@ from spark_jobs.contract.statements import DeleteSpec, MergeSpec, UpdateSpec
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.analyzer import analyze_filtered, analyze_merge
 from spark_jobs.engine.analysis.key_columns import inserted_keys
-from spark_jobs.engine.changes.changed_rows import ChangeShape
+from spark_jobs.engine.changes.changed_rows import ChangeShape, Unpublished
 from spark_jobs.engine.changes.late_rows import LateRows, set_aside
 from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
@@ -135,7 +135,7 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                 None, metrics, plan=plan_report(merge, processor, files, source_rows)
             )
         if nothing_to_do(merge, files, source) and (self.dry_run or self.publishes_nothing):
-            checks = checking.found(self.table, planned)
+            checks = checking.found(Unpublished(self.table, planned))
             metrics = guarding.before_publishing(metrics, checks)
             return StatementOutcome(None, metrics, side=checking.late)
         reads_all = self.reads_itself or checking.reads.target
@@ -275,15 +275,15 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                     self, handle, reports, files.scanned, files.dropped
                 )
             changes = partition_changes(self, handle, metrics, by_partition, planned)
-            checks = checking.found(self.table, planned, files.dropped, reports)
-            metrics = guarding.before_publishing(metrics, checks, changes)
+            work = Unpublished(self.table, planned, files.dropped, reports)
+            metrics = guarding.before_publishing(metrics, checking.found(work), changes)
             if self.dry_run:
                 self.abort(handle)
                 return StatementOutcome(None, metrics, partitions, by_partition)
             if not fragments and self.publishes_nothing:
                 self.abort(handle)
                 return StatementOutcome(None, metrics, partitions, side=checking.late)
-            side = checking.kept(self.table, planned, files.dropped, reports)
+            side = checking.kept(work)
         with self.progress.phase("commit"):
             snapshot = self._published(handle, fragments, metrics, side)
         metrics = with_publication(metrics, snapshot)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
 from spark_jobs.contract.source_names import source_text
 from spark_jobs.engine.analysis.catalyst import view_columns
+from spark_jobs.engine.analysis.compared_types import is_comparable
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads
 from spark_jobs.engine.analysis.store_assignment import raised
 from spark_jobs.engine.runtime.sql_text import named, text_literal
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _RANK, _NUMBER, _FIRST = (f"{RESERVED_PREFIX}{name}_of_key" for name in ("rank", "number", "first"))
-# Types that Spark neither compares nor sorts, by name: PySpark 3.5 lacks some.
-_NOT_COMPARED = ("VariantType", "CalendarIntervalType", "GeometryType", "GeographyType")
 
 
 def deduplicated(spark: SparkSession, source: DeduplicatedSource) -> DataFrame:
@@ -58,7 +56,7 @@ def _any_of(
     others: list[StructField],
 ) -> DataFrame:
     """The last row by ``order``, then by all other columns, so that it is always the same one."""
-    sorted_by = [*order, *(each for each in others if _is_comparable(each.dataType))]
+    sorted_by = [*order, *(each for each in others if is_comparable(each.dataType))]
     number = named(f"row_number() OVER ({_window(keys, sorted_by)})", _NUMBER)
     return rows.selectExpr("*", number).where(f"{_NUMBER} = 1")
 
@@ -74,7 +72,7 @@ def _the_only(
     window = f"OVER ({_window(keys, order)})"
     values = ", ".join(quote(each.name) for each in others)
     row = f"struct({values})"
-    has_first = bool(others) and all(_is_comparable(each.dataType) for each in others)
+    has_first = bool(others) and all(is_comparable(each.dataType) for each in others)
     ranked = rows.selectExpr(
         "*",
         named(f"rank() {window}", _RANK),
@@ -110,7 +108,7 @@ def _column(source: DeduplicatedSource, schema: StructType, name: str, field: st
             f"{where}: it has several columns {name}",
             "Give them different names in a query (sql_source).",
         )
-    if not _is_comparable(found[0].dataType):
+    if not is_comparable(found[0].dataType):
         kind = found[0].dataType.simpleString()
         raise AnalysisError(
             ErrorCode.TYPE_MISMATCH,
@@ -118,24 +116,6 @@ def _column(source: DeduplicatedSource, schema: StructType, name: str, field: st
             "Use a column of another type, or a value of it in a query (sql_source).",
         )
     return found[0]
-
-
-def _is_comparable(kind: DataType) -> bool:
-    """Whether Spark compares values of a type."""
-    return not any(
-        isinstance(each, MapType) or type(each).__name__ in _NOT_COMPARED for each in _parts(kind)
-    )
-
-
-def _parts(kind: DataType) -> Iterator[DataType]:
-    yield kind
-    inner: list[DataType] = []
-    if isinstance(kind, ArrayType):
-        inner = [kind.elementType]
-    elif isinstance(kind, StructType):
-        inner = [each.dataType for each in kind]
-    for each in inner:
-        yield from _parts(each)
 
 
 def _null(source: DeduplicatedSource, column: StructField) -> str:

@@ -30,7 +30,7 @@ def evidence_of(sources: Mapping[str, OpenSource]) -> dict[str, SourceEvidence]:
             found[name] = of_changes(opened.changes)
         elif opened.table is not None:
             found[name] = of_table(opened.table)
-        elif opened.files is not None or reads_beside_views(opened.frame):
+        elif opened.is_outside or opened.files is not None or reads_beside_views(opened.frame):
             found[name] = SourceEvidence(is_known=False)
     return found
 

@@ -48,7 +48,7 @@ def in_place(
         return None
     try:
         if source.table is not None:
-            return _table(spark, source.table, frame, connector)
+            return _table(spark, source.table, frame, source.connector or connector)
         if source.files is None or listed is None:
             return None
         files = copied_files(spark, source.files, frame, source.location)

@@ -217,6 +217,8 @@ def _require_seen(landing: Landing, reports: Sequence[LandingReport]) -> None:
     if not seen:
         return
     source, files = landing.source, landing.files
+    if source.missing == "null" and seen.intersection(map(str.lower, landing.schema.names)):
+        return
     more = seen.difference(name.lower() for name in landing.schema.names)
     more = more.difference(name.lower() for name in files.partition_types)
     if more and source.schema is None and source.format.lower() == "csv":
@@ -241,7 +243,7 @@ def _require_few(source: FileSource, metrics: SourceMetrics) -> None:
     limit = source.max_bad_rows
     if limit is None or not metrics.quarantined:
         return
-    allowed = limit if limit >= 1 else limit * metrics.records
+    allowed = limit if limit >= 1 else limit * (metrics.records or 0)
     if metrics.quarantined > allowed:
         of_all = f"{limit:.0f}" if limit >= 1 else f"{limit:.2%} of them"
         raise DataError(

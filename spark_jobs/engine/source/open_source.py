@@ -16,16 +16,20 @@ from pyspark.errors import (
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, StructField, StructType
 
+from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableSource
 from spark_jobs.contract.source_names import placed_source, source_text
+from spark_jobs.contract.sources import DerivedSource, OutsideSource
 from spark_jobs.contract.text_limits import DEFAULT_LIMITS, TextLimits
 from spark_jobs.engine.analysis.analyzer import declared_types
 from spark_jobs.engine.analysis.catalyst import reads_beside_views, view_columns
 from spark_jobs.engine.analysis.char_columns import char_lengths, padded
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads, with_opaque_columns
 from spark_jobs.engine.analysis.text_rules import require_read_files
+from spark_jobs.engine.events.event_rows import event_rows
+from spark_jobs.engine.events.last_events import last_events
 from spark_jobs.engine.runtime.failures import shortened
 from spark_jobs.engine.runtime.older_spark import error_condition, is_spark_4
 from spark_jobs.engine.source.arrow_source import read_source, refuse_unsupported, spark_knows
@@ -38,7 +42,9 @@ from spark_jobs.engine.source.file_types import NANOSECONDS
 from spark_jobs.engine.source.footer_schema import footer_schema
 from spark_jobs.engine.source.landing import Landing, is_landed, landing_of
 from spark_jobs.engine.source.nanoseconds import as_stored, with_timestamps
+from spark_jobs.engine.source.outside_rows import outside_rows
 from spark_jobs.engine.source.pinned_tables import PinnedTables
+from spark_jobs.engine.source.source_access import SourceAccess
 from spark_jobs.engine.source.source_files import (
     SourceFiles,
     files_of_frame,
@@ -78,7 +84,8 @@ class OpenSource:
     landed, with ``location`` if Spark has no file system for them; ``listed`` are these files,
     ``footers`` their Parquet or ORC footers. ``landing`` is set for landed files: their rows are
     read later, once, and are then ``landed``. ``changes`` is set for changes of a table. All are
-    None for any other source.
+    None for any other source. ``connector`` is that of a table of another catalog. ``is_outside``:
+    its rows are evaluated once, before anything reads them, and are then ``landed``.
     """
 
     frame: DataFrame
@@ -91,6 +98,8 @@ class OpenSource:
     landing: Landing | None = None
     landed: MaterializedSource | None = None
     changes: ChosenChanges | None = None
+    connector: Connector | None = None
+    is_outside: bool = False
 
 
 def open_source(
@@ -101,11 +110,12 @@ def open_source(
     limits: TextLimits = DEFAULT_LIMITS,
     chosen: SourceFiles | None = None,
     changes: ChosenChanges | None = None,
+    access: SourceAccess | None = None,
 ) -> OpenSource:
     """Open ``source`` and create a temporary view with its name; ``pinned`` holds each table once.
 
     ``chosen`` are the files of an incremental source that are read. The view of landed files has no
-    rows yet.
+    rows yet. ``access`` has the secrets of connections.
 
     Raises:
         CatalogError: SOURCE_NOT_FOUND, TABLE_NOT_FOUND or SOURCE_UNREADABLE, naming the source.
@@ -114,7 +124,11 @@ def open_source(
         NotSupportedError: a query uses a column of a type that Spark does not have.
     """
     try:
-        opened = _open(spark, source, connector, pinned, limits, chosen, changes)
+        if isinstance(source, OutsideSource):
+            frame = outside_rows(spark, source, limits, access or SourceAccess())
+            opened = OpenSource(frame, is_pinned=False, is_outside=True)
+        else:
+            opened = _open(spark, source, connector, pinned, limits, chosen, changes)
     except (*_REFUSED, *_OTHER) as error:
         raise _unreadable(source, error) from None
     opened.frame.createOrReplaceTempView(source.name)
@@ -135,7 +149,7 @@ def listed_source(spark: SparkSession, source: FileSource, connector: Connector)
 
 def _open(
     spark: SparkSession,
-    source: Source,
+    source: FileSource | TableSource | SqlSource | DerivedSource,
     connector: Connector,
     pinned: PinnedTables,
     limits: TextLimits,
@@ -158,6 +172,9 @@ def _open(
         return OpenSource(frame, is_pinned=False)
     if isinstance(source, DeduplicatedSource):
         return OpenSource(deduplicated(spark, source), is_pinned=False)
+    if isinstance(source, CdcSource):
+        rows = event_rows(spark, source)
+        return OpenSource(last_events(source, rows) if source.net else rows, is_pinned=False)
     assert isinstance(source, TableSource)  # noqa: S101 - versions are not opened here
     table = pinned.table(spark, connector.metadata, source)
     files = connector.metadata.plan_files(table)

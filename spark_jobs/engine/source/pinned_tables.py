@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
-# The former states that a statement reads, by the table and how the request names them.
-FormerStates = dict[tuple[TableName, TableVersion | None], "TableHandle"]
+# The former states that a statement reads, by the connection (empty: the statement's own), the
+# table and how the request names them.
+FormerStates = dict[tuple[str, TableName, TableVersion | None], "TableHandle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +44,18 @@ class PinnedTables:
         Raises:
             JobError: as ``load_table`` and ``load_version``.
         """
-        name, at = source.table, source.at
-        if (name, at) not in self.tables:
+        at = source.at
+        key = source.connection or "", source.table, at
+        if key not in self.tables:
             if at is None:
-                self.tables[name, at] = metadata.load_table(name)
+                self.tables[key] = metadata.load_table(source.table)
             else:
-                self.tables[name, at] = self._former(spark, metadata, source, at)
-        return self.tables[name, at]
+                self.tables[key] = self._former(spark, metadata, source, at)
+        return self.tables[key]
+
+    def keep(self, table: TableHandle) -> None:
+        """Let ``table`` of the statement's own catalog be as it is pinned already."""
+        self.tables["", table.name, None] = table
 
     def _former(
         self,
@@ -58,7 +64,7 @@ class PinnedTables:
         source: TableSource,
         at: TableVersion,
     ) -> TableHandle:
-        key = source.table, at
+        key = source.connection or "", source.table, at
         if key not in self.former:
             try:
                 millis = asked_millis(spark, at)
@@ -85,12 +91,15 @@ def asked_millis(spark: SparkSession, at: TableVersion) -> int | None:
 
 
 def read_snapshots(
-    tables: Sequence[TableHandle], target: TableHandle
+    tables: Sequence[tuple[str, TableHandle]], target: TableHandle
 ) -> dict[str, tuple[int, ...]]:
-    """Which snapshots of which tables were read; the target at its base is none of them."""
+    """Which snapshots of which tables were read, by name; the target at its base is none of them.
+
+    The name has that of the connection in front, if the table is in another catalog.
+    """
     found: dict[str, set[int]] = {}
-    for each in tables:
-        is_base = each.name == target.name and each.snapshot_id == target.snapshot_id
+    for name, each in tables:
+        is_base = name == str(target.name) and each.snapshot_id == target.snapshot_id
         if each.snapshot_id is not None and not is_base:
-            found.setdefault(str(each.name), set()).add(each.snapshot_id)
+            found.setdefault(name, set()).add(each.snapshot_id)
     return {name: tuple(sorted(ids)) for name, ids in found.items()}

@@ -10,12 +10,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.marks import mark_name
 from spark_jobs.contract.operation_files import new_source_folder
 from spark_jobs.contract.request import FileSource, JobRequest, Source, SqlSource, TableSource
 from spark_jobs.contract.result import SourceMetrics
 from spark_jobs.contract.scd2 import Scd2Source
+from spark_jobs.contract.sources import DerivedSource
 from spark_jobs.engine.analysis.char_columns import padded
 from spark_jobs.engine.analysis.scd2_roles import roles_of
 from spark_jobs.engine.analysis.statement_time import StatementTime
@@ -29,8 +29,10 @@ from spark_jobs.engine.source.materialized import MaterializedSource, spilled_fr
 from spark_jobs.engine.source.new_files import ChosenFiles, new_files_of
 from spark_jobs.engine.source.open_source import OpenSource, open_source
 from spark_jobs.engine.source.orc_times import refuse_old_times
+from spark_jobs.engine.source.outside_rows import kept_rows
 from spark_jobs.engine.source.pinned_tables import FormerStates, PinnedTables
 from spark_jobs.engine.source.quarantine import quarantine_of
+from spark_jobs.engine.source.source_access import SourceAccess
 from spark_jobs.engine.source.source_files import SourceFiles
 from spark_jobs.engine.source.table_changes import ChosenChanges, chosen_changes
 from spark_jobs.errors import ErrorCode
@@ -42,12 +44,12 @@ from spark_jobs.spi.tables import TableHandle
 class Sources(Mapping[str, OpenSource]):
     """The sources of ``request`` by name, with a temporary view of each.
 
-    A query, or a source that is deduplicated, sees the sources before it. Each table is pinned
+    A query, or a source made of another one, sees the sources before it. Each table is pinned
     once, however many sources name it; ``target``, of a statement that has one, is pinned already.
     ``scratch`` is a folder for temporary files, relative to the workspace; ``moment`` is the
     statement's current time. ``metrics`` describe the file sources, once ``land`` has run.
-    ``former`` keeps which former states the statement reads, over its attempts. ``new_marks`` are
-    those of incremental sources.
+    ``former`` keeps which former states the statement reads, over its attempts. ``access`` opens
+    other catalogs. ``new_marks`` are those of incremental sources.
     """
 
     spark: SparkSession
@@ -59,6 +61,7 @@ class Sources(Mapping[str, OpenSource]):
     moment: StatementTime
     metrics: dict[str, SourceMetrics] = field(default_factory=dict)
     former: FormerStates = field(default_factory=dict)
+    access: SourceAccess = field(default_factory=SourceAccess)
     new_marks: list[NewMark] = field(default_factory=list)
     _opened: dict[str, OpenSource] = field(default_factory=dict)
     _pinned: PinnedTables = field(default_factory=PinnedTables)
@@ -73,6 +76,17 @@ class Sources(Mapping[str, OpenSource]):
 
     def __len__(self) -> int:
         return len(self._opened)
+
+    @property
+    def read_tables(self) -> list[tuple[str, TableHandle]]:
+        """The tables that are read, pinned, each with its name and that of its connection."""
+        found = []
+        for source in self.request.sources:
+            opened, changes = self._opened.get(source.name), self._changes.get(source.name)
+            table = changes.table if changes else opened and opened.table
+            if isinstance(source, TableSource) and table:
+                found.append((source.placed_table, table))
+        return found
 
     @property
     def has_nothing_new(self) -> bool:
@@ -108,7 +122,8 @@ class Sources(Mapping[str, OpenSource]):
                 self._chosen[source.name] = chosen
             elif isinstance(source, TableSource) and source.changes is not None:
                 own = marks if source.is_incremental else None
-                chosen = chosen_changes(self.spark, source, self.connector, own, name)
+                other = self.access.connector(source, self.connector)
+                chosen = chosen_changes(self.spark, source, other, own, name)
                 self._changes[source.name] = chosen
             else:
                 continue
@@ -128,7 +143,7 @@ class Sources(Mapping[str, OpenSource]):
             self.choose()
         self._pinned = PinnedTables(former=self.former)
         if self.target is not None:
-            self._pinned.tables[self.target.name, None] = self.target
+            self._pinned.keep(self.target)
         for source in self.request.sources:
             self._opened[source.name] = self._open(source)
 
@@ -142,7 +157,7 @@ class Sources(Mapping[str, OpenSource]):
             self.spark.catalog.dropTempView(source.name)
 
     def land(self) -> None:
-        """Read the landed files, and let the queries after them see their rows.
+        """Read landed files and outside sources, and let the queries after them see their rows.
 
         Raises:
             JobError: as ``landing.land``.
@@ -160,7 +175,9 @@ class Sources(Mapping[str, OpenSource]):
                         records=opened.footers.row_count if opened.footers else 0,
                     )
                     self.metrics[source.name] = self._with_rest(source.name, read)
-            elif isinstance(source, SqlSource | DeduplicatedSource) and has_landed:
+            elif opened.is_outside:
+                opened, has_landed = self._kept(source.name, opened), True
+            elif isinstance(source, SqlSource | DerivedSource) and has_landed:
                 opened = self._open(source)
             self._opened[source.name] = opened
 
@@ -196,13 +213,22 @@ class Sources(Mapping[str, OpenSource]):
         limits = self.request.text_limits
         chosen = self.chosen.get(source.name)
         changes = self._changes.get(source.name)
+        connector = self.access.connector(source, self.connector)
         opened = open_source(
-            self.spark, source, self.connector, self._pinned, limits, chosen, changes
+            self.spark,
+            source,
+            connector,
+            self._pinned,
+            limits,
+            chosen,
+            changes,
+            self.access,
         )
         frame = self.moment.fixed(opened.frame)
         if frame is not opened.frame:
             frame.createOrReplaceTempView(source.name)
-        return replace(opened, frame=frame)
+        other = None if connector is self.connector else connector
+        return replace(opened, frame=frame, connector=other)
 
     def _open_versions(self, source: Scd2Source) -> OpenSource:
         """The columns of versions; their rows are found when the rows of their source are read."""
@@ -219,6 +245,13 @@ class Sources(Mapping[str, OpenSource]):
         if chosen is None:
             return read
         return replace(read, left_files=chosen.left_files, left_bytes=chosen.left_bytes)
+
+    def _kept(self, name: str, opened: OpenSource) -> OpenSource:
+        """An outside source, whose rows are read now and never again."""
+        rows = kept_rows(self.spark, opened.frame, self.connector.storage, self.scratch)
+        self.metrics[name] = SourceMetrics(records=rows.row_count)
+        rows.frame.createOrReplaceTempView(name)
+        return replace(opened, frame=rows.frame, is_pinned=True, landed=rows)
 
     def _landed(self, opened: OpenSource, landing: Landing) -> OpenSource:
         source, storage = landing.source, self.connector.storage

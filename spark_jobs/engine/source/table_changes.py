@@ -56,9 +56,9 @@ class ChosenChanges:
     def metrics(self) -> SourceMetrics:
         """The files in which the snapshots differ."""
         if self.changes is None:
-            return SourceMetrics(files=0, bytes=0)
+            return SourceMetrics(files=0, bytes=0, records=None)
         sizes = {each.path: each.size for each in self.changes.files}
-        return SourceMetrics(files=len(sizes), bytes=sum(sizes.values()))
+        return SourceMetrics(files=len(sizes), bytes=sum(sizes.values()), records=None)
 
     def frame(self, spark: SparkSession, connector: Connector) -> DataFrame:
         """The rows; as ``changed_rows`` has them."""
@@ -120,7 +120,7 @@ class _Choice:
     def since_mark(self, marks: Marks) -> ChosenChanges:
         """The changes since the mark, or those of the first run."""
         table = self._table()
-        if table.name == marks.table.name:
+        if self.source.connection is None and table.name == marks.table.name:
             raise NotSupportedError(
                 f"changes of {table.name}, which the statement changes itself, never end.",
                 "Read the changes of another table.",
@@ -131,7 +131,7 @@ class _Choice:
         chosen = self._first(table) if found is None else self._next(table, found)
         snapshot = table.snapshot_id or 0
         document = {
-            "table": str(table.name),
+            "table": self.source.placed_table,
             "snapshot": snapshot,
             "seen": snapshot_digest(table)[:16],
         }
@@ -192,7 +192,7 @@ class _Choice:
         Raises:
             CatalogError: SNAPSHOT_NOT_FOUND.
         """
-        if mark["table"] != str(table.name):
+        if mark["table"] != self.source.placed_table:
             raise _gap(table, f"the mark is one of {mark['table']}")
         if since == 0:
             return

@@ -39,9 +39,7 @@ class SparkRun(StatementRun[Spec_co]):
 
     def read_tables(self) -> Mapping[str, Sequence[int]]:
         """The snapshots of the tables that sources read, by name; the base is none of them."""
-        tables = [each.table for each in self.sources.values() if each.table is not None]
-        tables += [each.table for each in self.sources.changes.values()]
-        return read_snapshots(tables, self.table)
+        return read_snapshots(self.sources.read_tables, self.table)
 
     def new_marks(self) -> Sequence[NewMark]:
         """The marks of incremental sources that the snapshot is to record."""

@@ -128,8 +128,7 @@ def _named(table: PinnedTable, kind: str) -> list[str]:
 
 
 def _no_branch(name: TableName, branch: str, known: list[str]) -> CatalogError:
-    return CatalogError(
-        ErrorCode.BRANCH_NOT_FOUND,
-        f"{name} has no branch {branch}.",
-        f"Use one of: {', '.join(known[:_NAMES]) or 'none'}.",
+    remedy = (
+        f"Use one of: {', '.join(known[:_NAMES])}." if known else "It has none: make one first."
     )
+    return CatalogError(ErrorCode.BRANCH_NOT_FOUND, f"{name} has no branch {branch}.", remedy)

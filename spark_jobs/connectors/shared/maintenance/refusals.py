@@ -25,10 +25,9 @@ def no_snapshot(name: TableName, snapshot_id: int | None) -> CatalogError:
 
 def no_tag(name: TableName, tag: str, tags: Iterable[str]) -> CatalogError:
     """The error for a tag that is not one of ``tags``."""
-    known = ", ".join(sorted(tags)[:_TAGS]) or "none"
-    return CatalogError(
-        ErrorCode.TAG_NOT_FOUND, f"{name} has no tag {tag}.", f"Use one of its tags: {known}."
-    )
+    known = ", ".join(sorted(tags)[:_TAGS])
+    remedy = f"Use one of its tags: {known}." if known else "It has none: make one first."
+    return CatalogError(ErrorCode.TAG_NOT_FOUND, f"{name} has no tag {tag}.", remedy)
 
 
 def tag_exists(name: TableName, kind: str, tag: str) -> CatalogError:

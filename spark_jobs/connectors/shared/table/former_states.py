@@ -25,12 +25,13 @@ def no_such_snapshot(name: TableName, snapshot_id: int, field: str) -> CatalogEr
 
 def no_such_name(name: TableName, version: TableVersion, names: list[str]) -> CatalogError:
     """The error for a tag, or another name, that is not among ``names``."""
-    known = ", ".join(sorted(names)[:_NAMES]) or "none"
+    known = ", ".join(sorted(names)[:_NAMES])
     what = "tag" if version.tag is not None else "snapshot, tag or branch"
+    remedy = f"Use one of its names: {known}." if known else "It has none: make a tag first."
     return CatalogError(
         ErrorCode.TAG_NOT_FOUND,
         f"{name} has no {what} {version.tag or version.version}",
-        f"Use one of its names: {known}.",
+        remedy,
         (version.field,),
     )
 

@@ -1,0 +1,41 @@
+"""A catalog of tables: what opens it, and where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from spark_jobs.contract.checks import require
+from spark_jobs.contract.locations import require_absolute
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSpec:
+    """Which connector opens the catalog, and its options (``warehouse``, ``metastore``, ``uri`` …).
+
+    ``warehouse``: an absolute path or URI; empty where only the catalog knows the places of tables.
+    ``workspace``: where jobs leave results and temporary files, an absolute path or URI; None: the
+    warehouse. Credentials are not among the options: they are passed in their own document.
+    """
+
+    connector: str
+    warehouse: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    workspace: str | None = None
+
+    def __post_init__(self) -> None:
+        require(bool(self.connector.strip()), "connector", "is empty")
+        if self.warehouse or self.workspace is None:
+            require_absolute("warehouse", self.warehouse)
+        if self.workspace is not None:
+            require_absolute("workspace", self.workspace)
+
+    @property
+    def workspace_location(self) -> str:
+        """Where jobs leave results and temporary files, without a trailing slash."""
+        return (self.workspace or self.warehouse).rstrip("/")
+
+    def is_same_catalog(self, other: CatalogSpec) -> bool:
+        """Whether both have the same tables; their workspaces may differ."""
+        names = ("connector", "warehouse", "options")
+        return all(getattr(self, each) == getattr(other, each) for each in names)
