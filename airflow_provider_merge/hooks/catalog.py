@@ -168,13 +168,12 @@ def _found(conn_id: str) -> tuple[Callable[..., CatalogHook], Connection]:
     return _HOOKS[require_type(conn_id, connection, _HOOKS)], connection
 
 
-def placed_table(hook: CatalogHook, placed: str) -> TableReader:
-    """A table that a mark names: of the catalog of ``hook``, or behind the id of a connection.
+def other_table(hook: CatalogHook, connection: str | None, name: str) -> TableReader:
+    """A table of the catalog of ``hook``, or of that of another connection.
 
     Raises: as ``CatalogHook.table`` and ``catalog_hook``.
     """
-    connection, _, name = placed.rpartition(":")
-    return (catalog_hook(connection) if connection else hook).table(name)
+    return (hook if connection is None else catalog_hook(connection)).table(name)
 
 
 def catalog_types() -> frozenset[str]:

@@ -21,7 +21,8 @@ from spark_jobs.contract.undone import Undone
 class AppliedChanges:
     """The newest snapshot of ``table`` whose changes a task applied; 0: the table had none.
 
-    ``statement`` is the name of the statement in a list, else empty.
+    ``statement`` is the name of the statement in a list, else empty. ``connection``: the table is
+    in its catalog; None: in that of the target.
     """
 
     dag_id: str
@@ -29,6 +30,12 @@ class AppliedChanges:
     statement: str
     table: str
     snapshot_id: int
+    connection: str | None
+
+    @property
+    def source(self) -> str:
+        """The table, behind its connection if it has one."""
+        return self.table if self.connection is None else f"{self.connection}:{self.table}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +60,16 @@ def applied_changes(newest_first: Iterable[Snapshot]) -> Iterator[AppliedChanges
         found = snapshot.properties
         if not undone.counts(found):
             continue
-        for name, (table, applied) in marked_tables(found).items():
+        for name, mark in marked_tables(found).items():
             if name not in known:
                 known.add(name)
                 yield AppliedChanges(
                     dag_id=found.get(properties.DAG_ID, ""),
                     task_id=found.get(properties.TASK_ID, ""),
                     statement=found.get(properties.STATEMENT_NAME, ""),
-                    table=table,
-                    snapshot_id=applied,
+                    table=mark.table,
+                    snapshot_id=mark.snapshot_id,
+                    connection=mark.connection,
                 )
 
 

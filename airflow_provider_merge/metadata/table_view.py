@@ -45,7 +45,7 @@ class TableView:
         self,
         table: TableReader,
         cache: SnapshotCache | None = None,
-        others: Callable[[str], TableReader] | None = None,
+        others: Callable[[str | None, str], TableReader] | None = None,
     ) -> None:
         self.table = table
         self._cache = cache or SnapshotCache()
@@ -82,10 +82,10 @@ class TableView:
         """The tag of this name."""
         return self.table.tag(name)
 
-    def other(self, name: str) -> TableView:
-        """Another table, by its name in a mark."""
+    def other(self, connection: str | None, name: str) -> TableView:
+        """Another table, of this catalog or of that of a connection."""
         assert self._others is not None  # noqa: S101 - who asks for others opened the view with them
-        return TableView(self._others(name))
+        return TableView(self._others(connection, name))
 
     def partition_filter(self, values: Mapping[str, Any]) -> PartitionFilter:
         """The filter for values of partition columns of the newest schema."""

@@ -23,7 +23,7 @@ from airflow.providers.common.compat.sdk import (
 from airflow_provider_merge import metrics
 from airflow_provider_merge.durations import seconds_of
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.hooks.catalog import catalog_hook, placed_table
+from airflow_provider_merge.hooks.catalog import catalog_hook, other_table
 from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
 from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.metrics import Sample
@@ -177,7 +177,7 @@ class TableSensor(ParameterOperator, BaseSensorOperator):
         hook = catalog_hook(self.catalog_conn_id)
         table = hook.table(self.table)
         with reaching(table.location):
-            return gate.observe(TableView(table, self._cache, partial(placed_table, hook)))
+            return gate.observe(TableView(table, self._cache, partial(other_table, hook)))
 
     def _count(self, end: str, code: str = "", facts: Mapping[str, Any] | None = None) -> None:
         """Send the metrics of how the wait ended; ``facts`` are those of what was found."""

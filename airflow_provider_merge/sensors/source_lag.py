@@ -23,7 +23,8 @@ class SourceLagSensor(TableSensor):
     It looks at tasks that read a table by ``changes_source``. The XCom has the lag of each source:
     ``snapshots``, ``seconds`` and ``records``.
 
-    :param source: ``database.table``: only this source; default: each that has a mark in the table
+    :param source: only this source: ``database.table``, or ``conn_id:database.table`` of another
+        catalog; default: each that has a mark in the table
     :param max_snapshots: how many snapshots of a source may be left; default: 0
     :param max_lag: instead: how old the oldest snapshot that is left may be: a ``timedelta``, or
         seconds
@@ -74,10 +75,18 @@ class SourceLagSensor(TableSensor):
         return SourceLagGate(
             left,
             None if self.max_lag is None else seconds_of("max_lag", self.max_lag),
-            "" if self.source is None else str(parse_table_name(self.source, "source")),
+            "" if self.source is None else _source(self.source),
             _text("consumer_dag_id", self.consumer_dag_id),
             _text("consumer_task_id", self.consumer_task_id),
         )
+
+
+def _source(value: Any) -> str:
+    if not isinstance(value, str):
+        raise invalid("source", f"{value!r} is not the name of a table")
+    connection, _, name = value.rpartition(":")
+    table = parse_table_name(name, "source")
+    return f"{connection}:{table}" if connection else str(table)
 
 
 def _text(name: str, value: Any) -> str:

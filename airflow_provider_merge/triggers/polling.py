@@ -16,7 +16,7 @@ from functools import cache, partial
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook_async, placed_table
+from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook_async, other_table
 from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
 from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.storage.failures import reaching
@@ -110,7 +110,7 @@ class _Poller:
 
     def _ask(self, hook: CatalogHook, questions: dict[int, Question]) -> dict[int, Any]:
         """The answers by key; runs in a thread."""
-        others = partial(placed_table, hook)
+        others = partial(other_table, hook)
         view = TableView(hook.table(self.poll.table), self.cache, others)
         found: dict[int, Any] = {}
         for key, question in questions.items():

@@ -22,8 +22,9 @@ from spark_jobs.contract.durations import duration_text
 class SourceLagGate:
     """Open once no source is behind by more than so many snapshots, or by more than a time.
 
-    ``source``: only that table; empty: each table whose changes a task applies. ``task_id`` and
-    ``dag_id``, if they are not empty: only the marks of this task.
+    ``source``: only that table, behind ``connection:`` in another catalog; empty: each table whose
+    changes a task applies. ``task_id`` and ``dag_id``, if they are not empty: only the marks of
+    this task.
     """
 
     kind: ClassVar[str] = "source-lag"
@@ -38,7 +39,7 @@ class SourceLagGate:
         chosen = [each for each in applied_changes(view.newest_first()) if self._is_meant(each)]
         if not chosen:
             return Observation(f"no retained snapshot tells of {self._wanted}; {newest(view)}")
-        lags = [source_lag(each, view.other(each.table)) for each in chosen]
+        lags = [source_lag(each, view.other(each.connection, each.table)) for each in chosen]
         seen = "; ".join(map(_told, lags))
         latest = view.latest
         if latest is None or not all(map(self._is_near, lags)):
@@ -58,7 +59,7 @@ class SourceLagGate:
 
     def _is_meant(self, applied: AppliedChanges) -> bool:
         return (
-            self.source in ("", applied.table)
+            self.source in ("", applied.source)
             and self.dag_id in ("", applied.dag_id)
             and self.task_id in ("", applied.task_id)
         )
@@ -75,7 +76,7 @@ def lag_facts(lags: Sequence[SourceLag]) -> list[dict[str, object]]:
     """The lags as XCom: whose task, which table, and what is left."""
     return [
         {
-            "table": each.applied.table,
+            "table": each.applied.source,
             "dag_id": each.applied.dag_id,
             "task_id": each.applied.task_id,
             "applied_snapshot_id": each.applied.snapshot_id,
@@ -91,8 +92,8 @@ def _told(lag: SourceLag) -> str:
     applied = lag.applied
     who = f"{applied.dag_id}.{applied.task_id} is"
     if lag.snapshots is None or lag.seconds is None:
-        return f"the history of {applied.table} does not tell how far {who} behind"
+        return f"the history of {applied.source} does not tell how far {who} behind"
     if not lag.snapshots:
-        return f"{who} up to date with {applied.table}"
+        return f"{who} up to date with {applied.source}"
     count, age = counted(lag.snapshots, "snapshot"), duration_text(lag.seconds)
-    return f"{who} {count} behind {applied.table}, the oldest of {age} ago"
+    return f"{who} {count} behind {applied.source}, the oldest of {age} ago"

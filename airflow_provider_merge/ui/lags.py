@@ -57,13 +57,15 @@ def read_lags(table: OpenTable, readable: Callable[[set[str]], frozenset[str]]) 
 
 
 def _told(table: OpenTable, applied: AppliedChanges, is_named: bool) -> SourceLagAnswer:
+    lag, problem = SourceLag(applied, None, None, None), None
     try:
-        lag, problem = source_lag(applied, table.view.other(applied.table)), None
+        # Who may look at this connection may not look at each other one.
+        if applied.connection is None:
+            lag = source_lag(applied, table.view.other(None, applied.table))
     except JobError as error:
-        lag = SourceLag(applied, None, None, None)
         problem = Problem(code=error.code.name, message=error.message, remedy=error.remedy)
     return SourceLagAnswer(
-        source=applied.table,
+        source=applied.source,
         dag_id=applied.dag_id if is_named else None,
         task_id=applied.task_id if is_named else None,
         applied_snapshot_id=str(applied.snapshot_id),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from airflow_provider_merge.hooks.catalog import catalog_hook_once, placed_table
+from airflow_provider_merge.hooks.catalog import catalog_hook_once, other_table
 from airflow_provider_merge.metadata.model import CompactionFacts, PartitionFacts, Snapshot
 from airflow_provider_merge.metadata.page_facts import FileChange, PageFacts, Ref, Totals
 from airflow_provider_merge.metadata.reader import TableReader
@@ -62,7 +62,7 @@ class OpenTable:
         if time.monotonic() < self._looked + _FRESH:
             return
         hook = catalog_hook_once(self.connection)
-        others = partial(placed_table, hook)
+        others = partial(other_table, hook)
         view = TableView(hook.table(self.name), self.cache, others)
         known = self.cache.latest
         if known not in (None, view.latest) and not self.cache.snapshots:

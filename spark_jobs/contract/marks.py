@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.deduplication import without_deduplication
@@ -46,24 +46,31 @@ def mark_names(request: JobRequest) -> dict[str, str]:
     }
 
 
-def marked_tables(properties: Mapping[str, str]) -> dict[str, tuple[str, int]]:
-    """The marks of changes that a snapshot records: table and snapshot id, by name.
+class MarkedTable(NamedTuple):
+    """The table and its snapshot in a mark of changes; ``connection``: to another catalog."""
 
-    Those of files, of tables of other catalogs, and of another version of this project, are left
-    out.
+    table: str
+    snapshot_id: int
+    connection: str | None
+
+
+def marked_tables(properties: Mapping[str, str]) -> dict[str, MarkedTable]:
+    """The marks of changes that a snapshot records, by name.
+
+    Those of files, and of another version of this project, are left out.
     """
-    found: dict[str, tuple[str, int]] = {}
+    found: dict[str, MarkedTable] = {}
     for name in properties:
         if not name.startswith(PREFIX):
             continue
         try:
-            mark = recorded_mark(properties, name) or {}
+            mark: Any = recorded_mark(properties, name) or {}
         except RequestError:
             continue
-        table, snapshot = mark.get("table"), mark.get("snapshot")
-        is_own = CONNECTION not in mark
-        if is_own and isinstance(table, str) and type(snapshot) is int:
-            found[name] = table, snapshot
+        marked = MarkedTable(mark.get("table"), mark.get("snapshot"), mark.get(CONNECTION))
+        kinds = (type(marked.table), type(marked.snapshot_id))
+        if kinds == (str, int) and isinstance(marked.connection, str | None):
+            found[name] = marked
     return found
 
 

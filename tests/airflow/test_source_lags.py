@@ -197,3 +197,20 @@ def test_the_page(chain: Chain, users: dict[str, Any], monkeypatch: pytest.Monke
     shutil.rmtree(chain.source.folder)
     (found,) = admin.told("lags", table="clean")["sources"]
     assert found["problem"]["code"] == "TABLE_NOT_FOUND"
+
+
+def test_a_source_in_another_catalog(
+    chain: Chain, iceberg_catalog: Catalog, users: dict[str, Any]
+) -> None:
+    source = IcebergTable.create(iceberg_catalog)
+    source.append(DAY, "Oslo", rows=5)
+    mark = {"table": "shop.orders", "snapshot": source.head, "connection": "iceberg_default"}
+    origin = {DAG_ID: "silver", TASK_ID: "merge", OPERATION_ID: "1"}
+    chain.target.add(properties={f"{PREFIX}m": json.dumps(mark), **origin})
+    assert lag()["table"] == "iceberg_default:shop.orders"
+    source.append(DAY, "Oslo", rows=3)
+    named = "iceberg_default:shop.orders"
+    assert lag(source=named) is None
+    assert lag(source=named, max_snapshots=1)["snapshots"] == 1
+    (found,) = users["ADMIN"].told("lags", table="clean")["sources"]
+    assert (found["source"], found["snapshots"]) == (named, None)
