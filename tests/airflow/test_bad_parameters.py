@@ -76,7 +76,7 @@ WRONG = {
     "cardinality": ({"cardinality": "lax"}, "cardinality: 'lax' is not one of: effective, strict"),
     "target": ({"target": "orders"}, "target: 'orders' is not a table name"),
     "target escapes": ({"target": "shop.`../x`"}, "target: table: '../x'"),
-    "source kind": ({"source": {"kind": "http"}}, "source.kind: 'http' is not one of: changes"),
+    "source kind": ({"source": {"kind": "http"}}, "source.kind: 'http' is not one of: cdc, "),
     "source no dict": ({"source": "/data/x.csv"}, "source: expected a source, found str"),
     "source table": ({"source": table_source("updates")}, "source.table: 'updates'"),
     "source path": ({"source": file_source("", "csv")}, "source.path: is empty"),

@@ -23,6 +23,7 @@ GIVEN: Mapping[str, Any] = {
     "sources": {},
     "source": sources.table_source("a.s"),
     "by": ["id"],
+    "keys": ["id"],
     "conn_id": "shop_db",
     "function": "module:function",
 }

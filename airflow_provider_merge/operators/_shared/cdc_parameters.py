@@ -56,13 +56,12 @@ def with_events(
     if unknown:
         problem = f"Known: {', '.join(_KNOWN[1:])}."
         raise invalid(f"{field}.{unknown[0]}", "unknown field", problem)
-    events = inner[-1]
+    events, keys = inner[-1], column_list(value.get("keys", []), f"{field}.keys")
     if isinstance(events, TableSource) and events.changes is not None:
         document = _of_changes(value, field, events)
     else:
         document = _document(value, field)
-    document |= {"kind": CdcSource.kind, "name": name, "source": events.name}
-    document["keys"] = column_list(value.get("keys", []), f"{field}.keys")
+    document |= {"kind": CdcSource.kind, "name": name, "source": events.name, "keys": keys}
     for each in ("unchanged", "without"):
         if each in value:
             document[each] = column_list(value[each], f"{field}.{each}")

@@ -35,6 +35,7 @@ _REQUIRED: Mapping[str, tuple[str, ...]] = {
     "changes": ("table", "start", "from_snapshot"),
     "sql": ("query", "sources"),
     "deduplicated": ("source", "by"),
+    "cdc": ("source", "keys"),
     "jdbc": ("conn_id", "query", "table"),
     "spark": ("format",),
     "python": ("function",),
