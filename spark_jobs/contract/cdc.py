@@ -133,6 +133,12 @@ class CdcSource:
             for place in ("keys", "unchanged"):
                 for name in getattr(self, place):
                     require(name.lower() in names, place, f"{name} is not a column of schema")
+            own = (self.deleted or "").lower()
+            remedy = "Name one that the target has beside those of the row."
+            require(own not in names, "deleted", f"{own} is a column of schema", remedy)
+            for each in self.columns:
+                if each.name.lower() in map(str.lower, self.unchanged):
+                    _require_text(each, self.unavailable)
             for name in (*self.technical, *(each.column for each in self.sequence)):
                 require(name.lower() not in names, "schema", f"{name} is a column of its own")
 
@@ -166,6 +172,13 @@ class CdcSource:
     def technical(self) -> frozenset[str]:
         """The columns, in lower case, that ``*`` in a statement does not mean."""
         return frozenset(each.lower() for each in (CHANGE_TYPE, *map(last_of, self.unchanged)))
+
+
+def _require_text(column: RowColumn, unavailable: str) -> None:
+    kind = column.type.lower()
+    fits = kind.startswith(("string", "char", "varchar", "binary")) or kind == "array<string>"
+    problem = f"{column.name} is of the type {column.type}, which cannot hold {unavailable!r}"
+    require(fits, "unchanged", problem, "Name columns of STRING, BINARY or ARRAY<STRING>.")
 
 
 VALUES: Final[Mapping[str, OperationValues]] = {

@@ -65,6 +65,8 @@ class JdbcSource:
             "Leave one of them out.",
         )
         require(self.query is None or bool(self.query.strip()), "query", "is empty")
+        is_open = self.query is None or not self.query.rstrip().endswith(";")
+        require(is_open, "query", "ends with a semicolon", "Leave it out: the query is nested.")
         fits = self.table is None or _TABLE.fullmatch(self.table) is not None
         require(
             fits, "table", f"{self.table!r} is not the name of a table", "Use query for a query."

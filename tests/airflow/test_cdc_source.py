@@ -148,6 +148,14 @@ def test_a_statement_of_a_list_and_the_request_survive_the_wire() -> None:
             "source.format: 'Debezium' is not one of: columns, debezium",
         ),
         (
+            cdc_source(_JSON, **_DEBEZIUM, schema="id BIGINT, n INT", unchanged=["n"]),
+            "unchanged: n is of the type INT, which cannot hold.*ARRAY<STRING>",
+        ),
+        (
+            cdc_source(_JSON, **_DEBEZIUM, schema="id BIGINT, at DATE", deleted="at"),
+            "deleted: at is a column of schema",
+        ),
+        (
             cdc_source(_JSON, **_DEBEZIUM, schema="id BIGINT", table="customers"),
             "source.table: 'customers' does not say which schema or database",
         ),

@@ -149,6 +149,7 @@ def test_secret_options_are_passwords_of_connections(
 WRONG = {
     "both": (jdbc_source("c", query="q", table="t"), "source.query", "is given, and so is table"),
     "neither": (jdbc_source("c"), "source.query", "is missing, and so is table"),
+    "semicolon": (jdbc_source("c", query="SELECT 1; "), "source.query", "ends with a semicolon"),
     "table": (jdbc_source("c", table="a; DROP"), "source.table", "is not the name of a table"),
     "partitions": (jdbc_source("c", table="t", partitions=2), "source.partitions", "goes with"),
     "one": (
