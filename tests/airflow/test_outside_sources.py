@@ -180,7 +180,7 @@ def test_wrong_parameters(source: dict[str, Any], place: str, problem: str) -> N
 
 def test_a_function_is_named_not_given() -> None:
     given: Any = len
-    with pytest.raises(RequestError, match="function: is a function itself.*'module:function'"):
+    with pytest.raises(RequestError, match=r"function: is a function itself.*'module:function'"):
         python_source(given)
 
 
