@@ -126,6 +126,10 @@ class MergeIntoOperator(
     def needed_parts(self) -> tuple[str, ...]:
         """The parameters that must be given; of change events, ``on`` and ``when`` are known."""
         applies_events = self.on is None and self.when is None and is_cdc(self.source)
+        if is_cdc(self.source) and (self.on is None) != (self.when is None):
+            given, other = ("on", "when") if self.when is None else ("when", "on")
+            problem = f"is given without {other}, but change events need neither"
+            raise invalid(given, problem, f"Leave it out; or give {other}, too, for own clauses.")
         return ("target", "source") if applies_events else self.required_parts
 
     def built_statement(self) -> MergeSpec:

@@ -12,6 +12,8 @@ from typing import Any
 
 from airflow.sdk.definitions._internal.types import NOTSET, ArgNotSet
 
+from airflow_provider_merge.exceptions import invalid
+
 
 def file_source(
     path: str,
@@ -202,6 +204,9 @@ def python_source(
     The module is a file beside the DAG; its text travels with the job. ``arguments``, which may be
     templates, are in ``context.arguments``. Guide: docs/outside-sources.md.
     """
+    if callable(function):
+        problem = "is a function itself, which cannot travel to Spark"
+        raise invalid("function", problem, "Write its name as text: 'module:function'.")
     given = {"arguments": _plain(arguments)}
     return {
         "kind": "python",

@@ -128,13 +128,7 @@ class CdcSource:
         )
         self._require_distinct()
         if is_document:
-            require_places(self.format, self._places)
-            names = [each.name.lower() for each in self.columns]
-            for place in ("keys", "unchanged"):
-                for name in getattr(self, place):
-                    require(name.lower() in names, place, f"{name} is not a column of schema")
-            for name in (*self.technical, *(each.column for each in self.sequence)):
-                require(name.lower() not in names, "schema", f"{name} is a column of its own")
+            self._require_row_columns()
 
     def _require_distinct(self) -> None:
         added = [each.column for each in self.sequence]
@@ -147,6 +141,21 @@ class CdcSource:
             for name in lowered:
                 require(lowered.count(name) == 1, place, f"{name} occurs more than once")
                 require(name not in named, place, f"{name} is always told, so it is not one")
+
+    def _require_row_columns(self) -> None:
+        require_places(self.format, self._places)
+        names = [each.name.lower() for each in self.columns]
+        for place in ("keys", "unchanged"):
+            for name in getattr(self, place):
+                require(name.lower() in names, place, f"{name} is not a column of schema")
+        own = (self.deleted or "").lower()
+        remedy = "Name one that the target has beside those of the row."
+        require(own not in names, "deleted", f"{own} is a column of schema", remedy)
+        for each in self.columns:
+            if each.name.lower() in map(str.lower, self.unchanged):
+                _require_text(each, self.unavailable)
+        for name in (*self.technical, *(each.column for each in self.sequence)):
+            require(name.lower() not in names, "schema", f"{name} is a column of its own")
 
     @property
     def columns(self) -> tuple[RowColumn, ...]:
@@ -166,6 +175,13 @@ class CdcSource:
     def technical(self) -> frozenset[str]:
         """The columns, in lower case, that ``*`` in a statement does not mean."""
         return frozenset(each.lower() for each in (CHANGE_TYPE, *map(last_of, self.unchanged)))
+
+
+def _require_text(column: RowColumn, unavailable: str) -> None:
+    kind = column.type.lower()
+    fits = kind.startswith(("string", "char", "varchar", "binary")) or kind == "array<string>"
+    problem = f"{column.name} is of the type {column.type}, which cannot hold {unavailable!r}"
+    require(fits, "unchanged", problem, "Name columns of STRING, BINARY or ARRAY<STRING>.")
 
 
 VALUES: Final[Mapping[str, OperationValues]] = {

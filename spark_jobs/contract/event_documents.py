@@ -125,7 +125,13 @@ def _encoding(format_: str, name: str, kind: SparkType, asked: Mapping[str, str]
     known = _ENCODINGS.get(own, ()) if format_ == "debezium" else ()
     if given is not None:
         given = given.rpartition(".")[2]
-        told = ", ".join(known) or f"none for {kind.name} in {format_} documents"
+        require(
+            bool(known),
+            f"encodings.{name}",
+            f"{format_} documents have one way to write {kind.name}",
+            "Leave it out.",
+        )
+        told = ", ".join(known)
         require(given in known, f"encodings.{name}", f"{given!r} is not one of: {told}")
         return given
     require(

@@ -53,12 +53,20 @@ class JdbcSource:
     def __post_init__(self) -> None:
         require(bool(self.connection.strip()), "connection", "is empty")
         require(
-            (self.query is None) != (self.table is None),
+            self.query is not None or self.table is not None,
             "query",
-            "exactly one of query and table tells what is read",
+            "is missing, and so is table: nothing tells what is read",
+            "Give one of them.",
+        )
+        require(
+            self.query is None or self.table is None,
+            "query",
+            "is given, and so is table",
             "Leave one of them out.",
         )
         require(self.query is None or bool(self.query.strip()), "query", "is empty")
+        is_open = self.query is None or not self.query.rstrip().endswith(";")
+        require(is_open, "query", "ends with a semicolon", "Leave it out: the query is nested.")
         fits = self.table is None or _TABLE.fullmatch(self.table) is not None
         require(
             fits, "table", f"{self.table!r} is not the name of a table", "Use query for a query."

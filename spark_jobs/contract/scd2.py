@@ -83,18 +83,25 @@ class Scd2Source:
         require(
             self.tracked != (), "tracked", "is empty", "Name columns, or leave it out to track all."
         )
-        own = [
-            each for each in (self.valid_from, self.valid_to, self.current, self.deleted) if each
-        ]
         for place in ("keys", "tracked"):
             for index, column in enumerate(getattr(self, place) or ()):
                 require_identifier(f"{place}[{index}]", column)
         for place in ("valid_from", "valid_to", "current", "deleted", "effective", "delete_marker"):
             if getattr(self, place) is not None:
                 require_identifier(place, getattr(self, place))
-        named = [each.lower() for each in (*self.keys, *(self.tracked or ()), *own)]
-        for name in named:
-            require(named.count(name) == 1, "keys", f"{name} has more than one role")
+        self._require_one_role_each()
+
+    def _require_one_role_each(self) -> None:
+        named = [("keys", each) for each in self.keys]
+        named += [("tracked", each) for each in self.tracked or ()]
+        for place in ("valid_from", "valid_to", "current", "deleted"):
+            named += [(place, getattr(self, place))] if getattr(self, place) else []
+        roles: dict[str, str] = {}
+        for place, name in named:
+            other = roles.get(name.lower())
+            problem = f"{name} is named by {other}, too"
+            require(other is None, place, problem, "Name each column once.")
+            roles[name.lower()] = place
 
     def _require_times(self) -> None:
         is_told = self.hard_deletes != "ignore" and self.tells_no_time_of_deletes

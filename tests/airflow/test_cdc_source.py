@@ -10,6 +10,7 @@ import pytest
 from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.hooks.paimon import PaimonHook
 from airflow_provider_merge.lineage.columns import Relations
+from airflow_provider_merge.operators.clauses import when_matched
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import (
     cdc_source,
@@ -83,7 +84,7 @@ def test_own_clauses_are_taken() -> None:
     when = [{"when": "not_matched", "action": "insert_all"}]
     statement = _merge(_cdc(), on="t.id = s.id", when=when).statement()
     assert [type(each.action) for each in statement.cases] == [InsertAllAction]
-    with pytest.raises(JobError, match=r"when: missing"):
+    with pytest.raises(JobError, match="on: is given without when"):
         _merge(_cdc(), on="t.id = s.id")
 
 
@@ -141,7 +142,27 @@ def test_a_statement_of_a_list_and_the_request_survive_the_wire() -> None:
         (cdc_source(_FEED, keys=["id"], sequence=["lsn"]), "source.values: is missing"),
         (_cdc(late="fail"), "'fail' is not one of: ignore, apply"),
         (_cdc(late=None), "source.late: is None"),
-        (_cdc(format="avro"), "'avro' is not one of: columns, debezium"),
+        (_cdc(format="avro"), "source.format: 'avro' is not one of: columns, debezium"),
+        (
+            cdc_source(_JSON, **{**_DEBEZIUM, "format": "Debezium"}, schema="id BIGINT"),
+            "source.format: 'Debezium' is not one of: columns, debezium",
+        ),
+        (
+            cdc_source(_JSON, **_DEBEZIUM, schema="id BIGINT, n INT", unchanged=["n"]),
+            "unchanged: n is of the type INT, which cannot hold.*ARRAY<STRING>",
+        ),
+        (
+            cdc_source(_JSON, **_DEBEZIUM, schema="id BIGINT, at DATE", deleted="at"),
+            "deleted: at is a column of schema",
+        ),
+        (
+            cdc_source(_JSON, **_DEBEZIUM, schema="id BIGINT", table="customers"),
+            "source.table: 'customers' does not say which schema or database",
+        ),
+        (
+            cdc_source(_JSON, **_DEBEZIUM, schema="id BIGINT", encodings={"id": "Decimal"}),
+            "encodings.id: debezium documents have one way to write bigint.*Leave it out",
+        ),
         (_cdc(schema="id INT"), "schema: is for documents"),
         ({**_cdc(), "order": 1}, "source.order: unknown field"),
         (_cdc(changes_source("a.b", start="all", net=True)), "is told by the changes"),
@@ -180,6 +201,18 @@ def test_a_statement_of_a_list_and_the_request_survive_the_wire() -> None:
 def test_wrong_ones_are_named(source: Any, message: str) -> None:
     with pytest.raises(JobError, match=message):
         _merge(source)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"on": "t.id = s.id"}, "on: is given without when, but change events need neither"),
+        ({"when": [when_matched().delete()]}, "when: is given without on"),
+    ],
+)
+def test_half_a_statement_of_events_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(JobError, match=message):
+        MergeIntoOperator(task_id="t", target="shop.orders", source=_cdc(), **given)
 
 
 @pytest.mark.parametrize(

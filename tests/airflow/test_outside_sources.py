@@ -147,8 +147,9 @@ def test_secret_options_are_passwords_of_connections(
 
 
 WRONG = {
-    "both": (jdbc_source("c", query="q", table="t"), "source.query", "exactly one of query"),
-    "neither": (jdbc_source("c"), "source.query", "exactly one of query"),
+    "both": (jdbc_source("c", query="q", table="t"), "source.query", "is given, and so is table"),
+    "neither": (jdbc_source("c"), "source.query", "is missing, and so is table"),
+    "semicolon": (jdbc_source("c", query="SELECT 1; "), "source.query", "ends with a semicolon"),
     "table": (jdbc_source("c", table="a; DROP"), "source.table", "is not the name of a table"),
     "partitions": (jdbc_source("c", table="t", partitions=2), "source.partitions", "goes with"),
     "one": (
@@ -175,6 +176,12 @@ def test_wrong_parameters(source: dict[str, Any], place: str, problem: str) -> N
         to_sources(source)
     assert caught.value.message.startswith(f"{place}: ")
     assert problem in caught.value.message
+
+
+def test_a_function_is_named_not_given() -> None:
+    given: Any = len
+    with pytest.raises(RequestError, match=r"function: is a function itself.*'module:function'"):
+        python_source(given)
 
 
 @pytest.mark.parametrize(

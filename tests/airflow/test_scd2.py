@@ -82,7 +82,8 @@ def test_templates_are_checked_around() -> None:
     ("given", "told"),
     [
         ({"keys": "id"}, "keys: expected a list"),
-        ({"keys": ["valid_to"]}, "keys: valid_to has more than one role"),
+        ({"keys": ["valid_to"]}, "valid_to: valid_to is named by keys, too"),
+        ({"keys": ["id"], "tracked": ["ID"]}, "tracked: ID is named by keys, too"),
         ({"tracked": "most"}, "tracked: 'most' is neither"),
         ({"hard_deletes": "drop"}, "hard_deletes: 'drop' is not one of"),
         ({"hard_deletes": "new_record"}, "deleted: is missing"),

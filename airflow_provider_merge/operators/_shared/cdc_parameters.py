@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.templates import PLACEHOLDER
 from spark_jobs.contract import codec
-from spark_jobs.contract.cdc import VALUES, CdcSource
+from spark_jobs.contract.cdc import VALUES, CdcSource, EventFormat
 from spark_jobs.contract.change_ranges import (
     CHANGE_TYPE,
     DELETE,
@@ -97,6 +97,13 @@ def _document(value: dict[str, Any], field: str) -> dict[str, Any]:
     if format_ == PLACEHOLDER:
         problem = "decides what the other parameters mean, so it is no template"
         raise invalid(f"{field}.format", problem, "Write it in the DAG file.")
+    formats = get_args(EventFormat)
+    if format_ not in formats:
+        raise invalid(f"{field}.format", f"{format_!r} is not one of: {', '.join(formats)}")
+    table = value.get("table", PLACEHOLDER)
+    if isinstance(table, str) and PLACEHOLDER not in table and "." not in table:
+        problem = f"{table!r} does not say which schema or database the table is in"
+        raise invalid(f"{field}.table", problem, "Write public.customers, or shop.customers.")
     document: dict[str, Any] = {
         "format": format_,
         "operation": value.get("operation", _OF_DOCUMENTS.get(format_, "op")),
