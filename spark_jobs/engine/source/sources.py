@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.marks import mark_name
 from spark_jobs.contract.operation_files import new_source_folder
+from spark_jobs.contract.outside_sources import PythonSource
 from spark_jobs.contract.request import FileSource, JobRequest, Source, SqlSource, TableSource
 from spark_jobs.contract.result import SourceMetrics
 from spark_jobs.contract.scd2 import Scd2Source
@@ -148,6 +149,9 @@ class Sources(Mapping[str, OpenSource]):
             self._pinned.keep(self.target)
         for source in self.request.sources:
             self._opened[source.name] = self._open(source)
+            if isinstance(source, PythonSource):  # it may have made views of its own
+                for name, opened in self._opened.items():
+                    opened.frame.createOrReplaceTempView(name)
 
     def add(self, name: str, opened: OpenSource) -> None:
         """Let ``name`` be an open source, which has no view."""
