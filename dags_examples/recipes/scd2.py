@@ -11,7 +11,7 @@ from airflow_provider_merge.operators.scd2 import Scd2Operator
 from airflow_provider_merge.operators.sources import new_files_source
 
 CHANGES = new_files_source(
-    "{{ params.landing }}/customers",
+    "{{ params.landing }}/crm",
     "csv",
     start="all",
     options={"header": True},

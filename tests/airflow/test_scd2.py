@@ -11,6 +11,7 @@ from airflow_provider_merge.checks.relations import Relation
 from airflow_provider_merge.checks.versions import check_versions
 from airflow_provider_merge.operators.scd2 import Scd2Operator
 from airflow_provider_merge.operators.sources import (
+    cdc_source,
     changes_source,
     deduplicate,
     file_source,
@@ -22,6 +23,7 @@ from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.errors import JobError
 
 FILES = file_source("/landing/customers", "parquet")
+EVENTS = cdc_source(FILES, keys=["id"], sequence=["lsn"], values={"delete": "d"})
 CHANGES = changes_source("crm.customers", start="all", net=True)
 
 
@@ -89,7 +91,7 @@ def test_templates_are_checked_around() -> None:
         ({"open_end": "never"}, "open_end: 'never' is no date or time"),
         ({"as_of": "yesterday"}, "as_of: 'yesterday' is no date or time"),
         ({"isolation": "snapshot"}, "NOT_SUPPORTED.*isolation: with 'snapshot'"),
-        ({"source": {"kind": "cdc", "source": FILES, "keys": ["id"]}}, "cdc"),
+        ({"source": EVENTS}, r"NOT_SUPPORTED.*source: change events \(cdc_source\)"),
         ({"target": "versions"}, "target: 'versions' is not a table name"),
         (
             {"source": new_files_source("/in", "csv", start="all"), "hard_deletes": "close"},

@@ -202,6 +202,36 @@ def test_files_as_they_land_each_once(kitchen: Kitchen) -> None:
     assert kitchen.rows("grid.meters") == rows
 
 
+def test_every_version_of_a_customer(kitchen: Kitchen) -> None:
+    def land(name: str, *rows: str) -> None:
+        folder = kitchen.landing / "crm"
+        folder.mkdir(parents=True, exist_ok=True)
+        head = "customer,city,plan,is_deleted,changed_at"
+        (folder / name).write_text("\n".join((head, *rows)) + "\n")
+
+    def at(day: int) -> str:
+        return f"2026-03-{day:02}T08:00:00Z"
+
+    land("a.csv", f"1,ulm,s,false,{at(1)}", f"2,bonn,m,,{at(1)}", f"1,ulm,l,false,{at(5)}")
+    kitchen.run("scd2", "2026-03-06")
+    land("b.csv", f"1,kiel,s,false,{at(3)}", f"2,,,true,{at(7)}", f"1,ulm,l,false,{at(5)}")
+    kitchen.run("scd2", "2026-03-07")
+    rows = kitchen.rows("crm.customer_versions")
+    told = [(*row[:3], row[3][8:10], row[4] and row[4][8:10], row[5]) for row in rows]
+    assert sorted(told) == [
+        (1, "kiel", "s", "03", "05", False),
+        (1, "ulm", "l", "05", None, True),
+        (1, "ulm", "s", "01", "03", False),
+        (2, "bonn", "m", "01", "07", False),
+    ]
+
+    assert "0 new files" in kitchen.run("scd2", "2026-03-08")
+    land("c.csv", f"1,rome,s,false,{at(9)}", f"1,oslo,s,false,{at(9)}")
+    done = kitchen.run_anyhow("scd2", "2026-03-09", {})
+    assert "SOURCE_KEY_NOT_UNIQUE" in done.stdout
+    assert kitchen.rows("crm.customer_versions") == rows
+
+
 def test_a_table_of_a_database_is_followed(kitchen: Kitchen) -> None:
     def land(name: str, *events: tuple[str, int, Any, Any]) -> None:
         folder = kitchen.landing / "customers"
@@ -237,36 +267,6 @@ def test_a_table_of_a_database_is_followed(kitchen: Kitchen) -> None:
     done = kitchen.run_anyhow("cdc", "2026-03-04", {})
     assert "CHANGE_EVENT_INVALID" in done.stdout
     assert "0 new files" not in done.stdout
-
-
-def test_every_version_of_a_customer(kitchen: Kitchen) -> None:
-    def land(name: str, *rows: str) -> None:
-        folder = kitchen.landing / "customers"
-        folder.mkdir(parents=True, exist_ok=True)
-        head = "customer,city,plan,is_deleted,changed_at"
-        (folder / name).write_text("\n".join((head, *rows)) + "\n")
-
-    def at(day: int) -> str:
-        return f"2026-03-{day:02}T08:00:00Z"
-
-    land("a.csv", f"1,ulm,s,false,{at(1)}", f"2,bonn,m,,{at(1)}", f"1,ulm,l,false,{at(5)}")
-    kitchen.run("scd2", "2026-03-06")
-    land("b.csv", f"1,kiel,s,false,{at(3)}", f"2,,,true,{at(7)}", f"1,ulm,l,false,{at(5)}")
-    kitchen.run("scd2", "2026-03-07")
-    rows = kitchen.rows("crm.customer_versions")
-    told = [(*row[:3], row[3][8:10], row[4] and row[4][8:10], row[5]) for row in rows]
-    assert sorted(told) == [
-        (1, "kiel", "s", "03", "05", False),
-        (1, "ulm", "l", "05", None, True),
-        (1, "ulm", "s", "01", "03", False),
-        (2, "bonn", "m", "01", "07", False),
-    ]
-
-    assert "0 new files" in kitchen.run("scd2", "2026-03-08")
-    land("c.csv", f"1,rome,s,false,{at(9)}", f"1,oslo,s,false,{at(9)}")
-    done = kitchen.run_anyhow("scd2", "2026-03-09", {})
-    assert "SOURCE_KEY_NOT_UNIQUE" in done.stdout
-    assert kitchen.rows("crm.customer_versions") == rows
 
 
 def test_a_day_that_is_wrong_is_never_seen(kitchen: Kitchen) -> None:
