@@ -16,10 +16,12 @@ from tests.support.table_kinds import APPEND_DV
 pytestmark = pytest.mark.slow
 
 
-def _made(spark: SparkSession, folder: Path, key: str, sequence: str = "BIGINT") -> PaimonHarness:
+def _made(
+    spark: SparkSession, folder: Path, key: str, sequence: str = "BIGINT", **more: str
+) -> PaimonHarness:
     folder.mkdir()
     harness = PaimonHarness(spark, folder, partitioned=False, kind=APPEND_DV)
-    columns = {"id": key, "v": "STRING", "lsn": sequence}
+    columns = {"id": key, "v": "STRING", "lsn": sequence, **more}
     harness.create(SeedTable("keys", tuple(ColumnSpec(*each) for each in columns.items())))
     return harness
 
@@ -59,3 +61,11 @@ def test_what_the_target_would_round_is_refused(spark: SparkSession, tmp_path: P
         assert result.error is not None
         assert (result.error.code, message in result.error.message) == ("TYPE_MISMATCH", True)
         assert rows_of(harness) == []
+
+
+def test_a_column_by_a_name_of_events_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    harness = _made(spark, tmp_path / "w", "BIGINT", _change_type="STRING")
+    result = run(harness, SOURCE, events_of("('c', 1L, 'v', 1L)"))
+    assert result.error is not None
+    assert (result.error.code, "_change_type" in result.error.message) == ("NOT_SUPPORTED", True)
+    assert rows_of(harness) == []

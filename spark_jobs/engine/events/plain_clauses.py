@@ -24,7 +24,7 @@ from spark_jobs.engine.analysis.store_assignment import frame_type
 from spark_jobs.engine.events.last_events import not_told
 from spark_jobs.engine.events.stored_keys import keeps_order
 from spark_jobs.engine.runtime.names import find_name
-from spark_jobs.errors import AnalysisError, ErrorCode
+from spark_jobs.errors import AnalysisError, ErrorCode, NotSupportedError
 from spark_jobs.spi.tables import TableHandle
 
 _KEEP: Final = (
@@ -72,6 +72,12 @@ class _Stars:
     def _columns(self) -> list[str]:
         """The target's columns that the row has, then those that it gets by evolution."""
         known, names = self.table.column_names, self.schema.names
+        for name in known:
+            if name.lower() in self.source.technical:
+                raise NotSupportedError(
+                    f"{self.table.name} has a column {name}, a name of change events' own.",
+                    "Rename the column.",
+                )
         if not self.spec.schema_evolution:
             for name in known:
                 if find_name(name, names) is None:
