@@ -7,7 +7,8 @@ from typing import Final
 
 # The end of a name tells that the setting holds a secret.
 _HOLDS: Final = re.compile(
-    r"(secret|password|passwd|passphrase|pwd|token|credentials?|gs\.encryption\.key"
+    r"(secret|password|passwd|passphrase|passcode|pwd|token|credentials?|gs\.encryption\.key"
+    r"|authorization|keystore\.key|auth\.user\.info"
     r"|(secret|access|api|account|private)[._-]?key([._-]?(id|secret))?)"
     # Azure puts the account behind: fs.azure.account.oauth2.client.secret.ACCOUNT.dfs.HOST.
     r"(\.[\w-]+\.(dfs|blob)(\.[\w-]+)+)?$"
@@ -30,7 +31,9 @@ _SPEAKS_OF: Final = re.compile(
 # spark.kubernetes.driver.secretKeyRef.X names a secret of the cluster, it does not hold it.
 _REFERENCE: Final = "secretKeyRef."
 _IN_URI: Final = re.compile(
-    r"://[^/@\s:]*:[^/@\s]*@|[?&;](?:password|passwd|pwd|secret|token|sig)=", re.IGNORECASE
+    r"://[^/@\s:]*:[^/@\s]*@|[?&;](?:password|passwd|pwd|secret|token|sig)="
+    r"|-----BEGIN [A-Z ]{0,20}PRIVATE KEY|^Bearer \S",
+    re.IGNORECASE,
 )
 # A setting within a value: an option of Java, of a command, or a variable in front of one.
 _INNER: Final = re.compile(r"(?:^|[\s\"',;])(?:-D|--conf[=\s]|--?)?[\"']?([\w.-]{1,200})=(?=\S)")

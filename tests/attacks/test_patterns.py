@@ -15,6 +15,10 @@ SAMPLES = {
     "spark_jobs.contract.operation_files: f'{re.escape(operation_id)}-(?:(\\\\d+)-)?{_RUN}'": [
         r"op-(?:(\d+)-)?[0-9a-f]{32}"
     ],
+    "spark_jobs.contract.operation_files: "
+    "f'(.+)\\\\.{re.escape(catalog)}\\\\.{_RUN}{re.escape(_SIDE)}'": [
+        r"(.+)\.0a1b2c\.[0-9a-f]{32}\.rows"
+    ],
     "spark_jobs.engine.runtime.redaction: '|'.join(map(re.escape, self.secrets))": ["aaa|aab|b"],
     # Hadoop's patterns; names of files have at most 255 bytes.
     "spark_jobs.engine.source.complete_listing: str(compiler(part).compiled().pattern())": [

@@ -147,3 +147,14 @@ def test_new_columns_come_by_evolution_without_those_of_events(harness: Harness)
     again = events_of("('u', 1L, 'b', 12L, 'Bonn', 0)", columns=columns)
     assert run(harness, source, again, operation_id="again").error is None
     assert {row["id"]: row.get("city") for row in harness.read()} == {1: "Bonn", 2: None, 3: None}
+
+
+def test_an_event_with_a_map_may_come_twice(harness: Harness) -> None:
+    columns = "op, id, v, lsn, m"
+    maps = ("map('a', 1, 'b', 2)", "map('b', 2, 'a', 1)", "map('a', 1, 'b', 3)")
+    first, same, other = (f"('u', 1L, 'a', 11L, {each})" for each in maps)
+
+    assert run(harness, SOURCE, events_of(first, same, columns=columns)).error is None
+    result = run(harness, SOURCE, events_of(first, other, columns=columns), operation_id="other")
+    assert result.error is not None
+    assert result.error.code == "SOURCE_KEY_NOT_UNIQUE"

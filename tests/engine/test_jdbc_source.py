@@ -242,6 +242,8 @@ def test_ranges_are_read_at_once(spark: SparkSession, database: Database) -> Non
     found = rows(spark, source)
     assert found.rdd.getNumPartitions() == 4
     assert sorted(row[0] for row in found.collect()) == [*range(1, 101)]
+    database.do(f"INSERT INTO {name} VALUES (101, 9223372036854775807);")
+    assert rows(spark, source).count() == 101
     for column, code in (("gone", "COLUMN_NOT_FOUND"), ("c2", "TYPE_MISMATCH")):
         query = f"SELECT t.*, 'x' AS c2 FROM {name} t"
         source = database.source(query=query, partition_by=column, partitions=2)

@@ -16,7 +16,7 @@ from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.approval import Ticket
 from spark_jobs.contract.connections import scoped
 from spark_jobs.contract.outside_sources import PythonSource, SparkSource
-from spark_jobs.contract.request import CatalogSpec, JobRequest, TableName
+from spark_jobs.contract.request import CatalogSpec, JobRequest, SqlSource, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.sources import OutsideSource
 from spark_jobs.contract.text_limits import TextLimits
@@ -66,6 +66,24 @@ def offline(spark, context):
 
 def needing(spark, context):
     import not_there_at_all
+
+
+def leaving(spark, context):
+    raise SystemExit(0)
+
+
+def elsewhere(spark, context):
+    return spark.newSession().range(1)
+
+
+def streaming(spark, context):
+    return spark.readStream.format("rate").load()
+
+
+def meddling(spark, context):
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    spark.range(9).selectExpr("99L AS id", "'other' AS v").createOrReplaceTempView("first")
+    return spark.sql("SELECT 2L AS id, 'x' AS v")
 
 
 number = 5
@@ -131,6 +149,9 @@ WRONG = {
     "number": ("REQUEST_INVALID", "is not a function of its module"),
     "failing": ("SOURCE_UNREADABLE", "raised ValueError: no rows for ***"),
     "offline": ("STORAGE_UNAVAILABLE", "raised ConnectionRefusedError"),
+    "leaving": ("SOURCE_UNREADABLE", "raised SystemExit: 0"),
+    "elsewhere": ("REQUEST_INVALID", "returned a DataFrame of another session"),
+    "streaming": ("REQUEST_INVALID", "returned a stream"),
     "needing": ("LIBRARY_MISSING", "needs the Python module 'not_there_at_all'"),
 }
 
@@ -155,6 +176,24 @@ def test_what_is_wrong_with_a_function(lake: Lake, caplog: pytest.LogCaptureFixt
     assert error is not None
     assert error.code == "REQUEST_INVALID"
     assert lake.rows() == []
+
+
+def test_a_function_changes_nothing_but_its_rows(lake: Lake) -> None:
+    first = SqlSource("first", "SELECT 1L AS id, 'one' AS v")
+    request = lake.request(function("meddling"))
+    text = "INSERT INTO db.t SELECT * FROM first UNION ALL SELECT id + CAST('x' AS INT), v FROM s"
+    for query in (text, text.replace(" + CAST('x' AS INT)", "")):
+        parsed = parse_statement(query, ["first", "s"])
+        sources = (first, *request.sources[:1], *parsed.sources)
+        made = replace(
+            request,
+            operation_id=str(uuid.uuid4()),
+            statement=parsed.statement,
+            sources=sources,
+        )
+        error = run(made, lake.spark, {}).error
+        assert (error is None) == (query != text)
+    assert lake.rows() == [(1, "one"), (2, "x")]
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from pyspark.sql.types import (
     ArrayType,
     BinaryType,
     DataType,
+    MapType,
     StringType,
     StructField,
     StructType,
@@ -110,9 +111,10 @@ class _LastEvents:
 
     def _is_same(self, window: str) -> str:
         """Whether an event is equal to the one before it, as one that was delivered twice is."""
-        if not all(is_comparable(each.dataType) for each in self.schema):
+        values = [_compared(each) for each in self.schema]
+        if None in values:
             return "FALSE"
-        row = f"struct({', '.join(quote(each.name) for each in self.schema)})"
+        row = f"struct({', '.join(filter(None, values))})"
         return f"lag({row}) OVER ({window}) <=> {row}"
 
     def _last_told(self, column: StructField, window: str) -> str:
@@ -203,6 +205,16 @@ def not_told(source: CdcSource, column: str) -> str:
         "Load the events before it first, or let PostgreSQL tell whole rows (REPLICA IDENTITY "
         "FULL).",
     )
+
+
+def _compared(column: StructField) -> str | None:
+    """A column as a value that Spark compares: a map as its entries in the order of their keys."""
+    name, kind = quote(column.name), column.dataType
+    if is_comparable(kind):
+        return name
+    if isinstance(kind, MapType) and is_comparable(kind.keyType) and is_comparable(kind.valueType):
+        return f"array_sort(map_entries({name}))"
+    return None
 
 
 def _told_of(column: StructField) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pyspark.sql.types import DataType, NumericType, StringType, StructType
+from pyspark.sql.types import StructType
 
 from spark_jobs.contract.cdc import CdcSource, last_of
 from spark_jobs.contract.event_clauses import is_newer
@@ -22,8 +22,9 @@ from spark_jobs.contract.statements import (
 )
 from spark_jobs.engine.analysis.store_assignment import frame_type
 from spark_jobs.engine.events.last_events import not_told
+from spark_jobs.engine.events.stored_keys import keeps_order
 from spark_jobs.engine.runtime.names import find_name
-from spark_jobs.errors import AnalysisError, ErrorCode
+from spark_jobs.errors import AnalysisError, ErrorCode, NotSupportedError
 from spark_jobs.spi.tables import TableHandle
 
 _KEEP: Final = (
@@ -71,6 +72,12 @@ class _Stars:
     def _columns(self) -> list[str]:
         """The target's columns that the row has, then those that it gets by evolution."""
         known, names = self.table.column_names, self.schema.names
+        for name in known:
+            if name.lower() in self.source.technical:
+                raise NotSupportedError(
+                    f"{self.table.name} has a column {name}, a name of change events' own.",
+                    "Rename the column.",
+                )
         if not self.spec.schema_evolution:
             for name in known:
                 if find_name(name, names) is None:
@@ -132,17 +139,10 @@ def _require_kept(source: CdcSource, table: TableHandle, schema: StructType) -> 
             raise AnalysisError(ErrorCode.COLUMN_NOT_FOUND, problem, _KEEP, name=each.column)
         column = next(e for e in table.columns if e.name == found)
         given = schema[find_name(each.column, schema.names) or found].dataType
-        if not _has_order_of(given, frame_type(column.type)):
+        if not keeps_order(given, frame_type(column.type)):
             raise AnalysisError(
                 ErrorCode.TYPE_MISMATCH,
                 f"{where}: {each.column} is of the type {given.simpleString()} in events, and of "
-                f"{column.type} in {table.name}: these have different orders",
+                f"{column.type} in {table.name}, which would round it",
                 "Give both the same type.",
             )
-
-
-def _has_order_of(given: DataType, kept: DataType) -> bool:
-    for kind in (NumericType, StringType):
-        if isinstance(given, kind) or isinstance(kept, kind):
-            return isinstance(given, kind) and isinstance(kept, kind)
-    return type(given) is type(kept)

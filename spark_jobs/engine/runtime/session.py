@@ -101,6 +101,19 @@ def fixed_settings(
             _set(conf, key, previous)
 
 
+@contextmanager
+def kept_settings(spark: SparkSession) -> Iterator[None]:
+    """Run a block of others' code; afterwards, the session has the settings that it had before."""
+    conf = spark._jsparkSession.sessionState().conf()
+    before = dict(mapping(spark, conf.settings()))
+    try:
+        yield
+    finally:
+        after = dict(mapping(spark, conf.settings()))
+        for key in {key for key, _ in before.items() ^ after.items()}:
+            _set(conf, key, before.get(key))
+
+
 def _set(conf: Any, key: str, value: str | None) -> None:
     if value is None:
         conf.unsetConf(key)

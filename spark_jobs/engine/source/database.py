@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _SECONDS: Final = 30
 _MOST_CAUSES: Final = 20
+_GREATEST: Final = 2**63 - 1
 _OLDEST_POSTGRESQL: Final = 14
 
 
@@ -261,7 +262,7 @@ class _Database:
         return {
             "partitionColumn": f"c{index}",
             "lowerBound": least,
-            "upperBound": str(int(most) + 1),
+            "upperBound": str(min(int(most) + 1, _GREATEST)),
             "numPartitions": str(self.source.partitions),
         }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -75,6 +75,8 @@ _NOT_FOUND = {
     "TABLE_OR_VIEW_NOT_FOUND": ErrorCode.TABLE_NOT_FOUND,
 }
 
+Keyed = Callable[[CdcSource, DataFrame], DataFrame]
+
 
 @dataclass(frozen=True, slots=True)
 class OpenSource:
@@ -111,11 +113,13 @@ def open_source(
     chosen: SourceFiles | None = None,
     changes: ChosenChanges | None = None,
     access: SourceAccess | None = None,
+    keyed: Keyed | None = None,
 ) -> OpenSource:
     """Open ``source`` and create a temporary view with its name; ``pinned`` holds each table once.
 
     ``chosen`` are the files of an incremental source that are read. The view of landed files has no
     rows yet. ``access`` has the secrets of connections.
+    ``keyed`` gives the keys of change events as the statement's target stores them.
 
     Raises:
         CatalogError: SOURCE_NOT_FOUND, TABLE_NOT_FOUND or SOURCE_UNREADABLE, naming the source.
@@ -128,7 +132,7 @@ def open_source(
             frame = outside_rows(spark, source, limits, access or SourceAccess())
             opened = OpenSource(frame, is_pinned=False, is_outside=True)
         else:
-            opened = _open(spark, source, connector, pinned, limits, chosen, changes)
+            opened = _open(spark, source, connector, pinned, limits, chosen, changes, keyed)
     except (*_REFUSED, *_OTHER) as error:
         raise _unreadable(source, error) from None
     opened.frame.createOrReplaceTempView(source.name)
@@ -155,6 +159,7 @@ def _open(
     limits: TextLimits,
     chosen: SourceFiles | None,
     changes: ChosenChanges | None,
+    keyed: Keyed | None,
 ) -> OpenSource:
     if isinstance(source, FileSource):
         return _open_files(spark, source, connector, chosen)
@@ -174,6 +179,7 @@ def _open(
         return OpenSource(deduplicated(spark, source), is_pinned=False)
     if isinstance(source, CdcSource):
         rows = event_rows(spark, source)
+        rows = rows if keyed is None else keyed(source, rows)
         return OpenSource(last_events(source, rows) if source.net else rows, is_pinned=False)
     assert isinstance(source, TableSource)  # noqa: S101 - versions are not opened here
     table = pinned.table(spark, connector.metadata, source)

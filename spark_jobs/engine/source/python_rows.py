@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 from spark_jobs.contract.outside_sources import PythonSource
 from spark_jobs.contract.source_names import called
 from spark_jobs.engine.runtime.progress import log
+from spark_jobs.engine.runtime.session import kept_settings
 from spark_jobs.errors import (
     CatalogError,
     ErrorCode,
@@ -60,13 +61,25 @@ def python_rows(spark: SparkSession, source: PythonSource) -> DataFrame:
     except ValueError:
         pass  # a builtin tells no signature
     try:
-        rows = function(spark, context)
-    except Exception as error:  # noqa: BLE001 - whatever a function of others raises
+        with kept_settings(spark):
+            rows = function(spark, context)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a function of others raises
         raise _failed(source, error) from None
-    if not isinstance(rows, DataFrame):
-        problem = f"returned {type(rows).__name__}, not a DataFrame"
+    wrong = _wrong(spark, rows)
+    if wrong is not None:
+        problem = f"returned {wrong}"
         raise _invalid(source, problem, "Return a DataFrame of the session that it gets.")
+    assert isinstance(rows, DataFrame)  # noqa: S101 - see above
     return rows
+
+
+def _wrong(spark: SparkSession, rows: object) -> str | None:
+    """What a function returned, if it is no table of ``spark``."""
+    if not isinstance(rows, DataFrame):
+        return f"{type(rows).__name__}, not a DataFrame"
+    if not rows.sparkSession._jsparkSession.equals(spark._jsparkSession):
+        return "a DataFrame of another session"
+    return "a stream" if rows.isStreaming else None
 
 
 def _function(source: PythonSource) -> Callable[..., Any]:
@@ -75,7 +88,7 @@ def _function(source: PythonSource) -> Callable[..., Any]:
         raise _invalid(source, "the request does not have its code", "Put its code there.")
     try:
         found = getattr(_module(source, source.code), name, None)
-    except Exception as error:  # noqa: BLE001 - as above
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
         raise _failed(source, error) from None
     if not callable(found):
         raise _invalid(source, "is not a function of its module", "Correct the name.")
@@ -108,7 +121,7 @@ def _module(source: PythonSource, code: str) -> ModuleType:
     return module
 
 
-def _failed(source: PythonSource, error: Exception) -> JobError:
+def _failed(source: PythonSource, error: Exception | SystemExit) -> JobError:
     """The error for what the code raised; its trace is in the job's log, without secrets."""
     where = f"{called(source.name)}: {source.function}"
     log.error("%s raised", where, exc_info=error)

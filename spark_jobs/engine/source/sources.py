@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.marks import mark_name
 from spark_jobs.contract.operation_files import new_source_folder
+from spark_jobs.contract.outside_sources import PythonSource
 from spark_jobs.contract.request import FileSource, JobRequest, Source, SqlSource, TableSource
 from spark_jobs.contract.result import SourceMetrics
 from spark_jobs.contract.scd2 import Scd2Source
@@ -19,6 +21,7 @@ from spark_jobs.contract.sources import DerivedSource
 from spark_jobs.engine.analysis.char_columns import padded
 from spark_jobs.engine.analysis.scd2_roles import roles_of
 from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.events.stored_keys import stored_keys
 from spark_jobs.engine.marks.marks import Marks, NewMark
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.progress import Progress
@@ -146,6 +149,9 @@ class Sources(Mapping[str, OpenSource]):
             self._pinned.keep(self.target)
         for source in self.request.sources:
             self._opened[source.name] = self._open(source)
+            if isinstance(source, PythonSource):  # it may have made views of its own
+                for name, opened in self._opened.items():
+                    opened.frame.createOrReplaceTempView(name)
 
     def add(self, name: str, opened: OpenSource) -> None:
         """Let ``name`` be an open source, which has no view."""
@@ -223,12 +229,16 @@ class Sources(Mapping[str, OpenSource]):
             chosen,
             changes,
             self.access,
+            self._keyed,
         )
         frame = self.moment.fixed(opened.frame)
         if frame is not opened.frame:
             frame.createOrReplaceTempView(source.name)
         other = None if connector is self.connector else connector
         return replace(opened, frame=frame, connector=other)
+
+    def _keyed(self, source: CdcSource, rows: DataFrame) -> DataFrame:
+        return stored_keys(source, rows, self.request.statement, self.target)
 
     def _open_versions(self, source: Scd2Source) -> OpenSource:
         """The columns of versions; their rows are found when the rows of their source are read."""
