@@ -10,7 +10,6 @@ from airflow_provider_merge.checks.type_families import family_of
 from spark_jobs.contract.side_outputs import table_text
 from spark_jobs.errors import AnalysisError, ErrorCode
 
-_NOT_NULL: Final = re.compile(r"\s+NOT\s+NULL$", re.IGNORECASE)
 _WORD: Final = re.compile(r"\w+")
 # Spark lacks TIMESTAMP(9) and BINARY(16), and maybe parts of nested types.
 _UNSURE: Final = re.compile(r"(?:array|map|row|struct)\b|timestamp\([789]\)|binary\(")
@@ -35,10 +34,14 @@ _SAME: Final = {
 
 def nullable_types(columns: Mapping[str, str]) -> dict[str, tuple[str, bool]]:
     """The types of columns without NOT NULL, and whether they can be NULL."""
-    return {
-        name: (_NOT_NULL.sub("", kind.strip()), not _NOT_NULL.search(kind))
-        for name, kind in columns.items()
-    }
+    return {name: _nullable_type(kind) for name, kind in columns.items()}
+
+
+def _nullable_type(kind: str) -> tuple[str, bool]:
+    *plain, last_but_one, last = ["", "", *kind.split()]
+    if (last_but_one.upper(), last.upper()) != ("NOT", "NULL"):
+        return kind.strip(), True
+    return " ".join(plain).strip(), False
 
 
 def require_late_columns(table: str, columns: Mapping[str, str], source: Mapping[str, str]) -> None:
