@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.classic.dataframe import DataFrame
 
 from spark_jobs.engine.runtime.list_batches import list_batches
 from spark_jobs.engine.runtime.session import fixed_settings
 from spark_jobs.spi.arrow_tasks import map_in_arrow
+from tests.engine.changed_tables import ChangedTable
 
+STATEMENTS = (
+    "INSERT INTO db.t VALUES (1, 'a', 0.5D, map('a', 1), 1), (2, 'b', 0.5D, NULL, 2)",
+    "UPDATE db.t SET v = 'c' WHERE id = 1",
+    """MERGE INTO db.t AS t USING (SELECT id, v, f, m, 3 AS p FROM db.t) AS s ON t.id = s.id + 1
+    WHEN MATCHED THEN UPDATE SET p = s.p WHEN NOT MATCHED THEN INSERT *""",
+    "DELETE FROM db.t WHERE f > 0 AND m IS NULL",
+)
 _KEY = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
@@ -43,3 +54,39 @@ def test_rows_per_batch(spark: SparkSession, column: str, asked: str | None, lar
 def _sizes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         yield pa.RecordBatch.from_pydict({"rows": [batch.num_rows]})
+
+
+@pytest.mark.by_turns(2)
+@pytest.mark.parametrize("kind", ["bucketed", "iceberg-cow", "vectors"])
+def test_every_action_of_statements_has_them(
+    spark: SparkSession, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+
+    def noted(action: Any) -> Any:
+        def run(frame: DataFrame, *arguments: Any) -> Any:
+            if any(_gives_lists_to_python(frame._jdf.queryExecution().analyzed())):
+                sizes.append(int(str(frame.sparkSession.conf.get(_KEY))))
+            return action(frame, *arguments)
+
+        return run
+
+    for name in ("collect", "count"):
+        monkeypatch.setattr(DataFrame, name, noted(getattr(DataFrame, name)))
+    table = ChangedTable(spark, tmp_path, kind)
+    table.make()
+
+    for text in STATEMENTS:
+        table.do(text)
+
+    assert sizes
+    assert max(sizes) <= 250
+
+
+def _gives_lists_to_python(plan: Any) -> Iterator[bool]:
+    """For each ``mapInArrow`` of an analysed plan: whether a column of its rows is a map."""
+    if plan.getClass().getSimpleName() == "MapInArrow":
+        yield "map<" in plan.child().schema().simpleString()
+    children = plan.children()
+    for index in range(children.size()):
+        yield from _gives_lists_to_python(children.apply(index))
