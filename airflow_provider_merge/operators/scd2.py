@@ -7,7 +7,6 @@ from datetime import date
 from typing import Any, ClassVar, Final
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators._shared.cdc_parameters import column_list
 from airflow_provider_merge.operators._shared.guards import (
     DELETED_ROWS,
     PARTITIONS,
@@ -26,7 +25,7 @@ from airflow_provider_merge.operators._shared.source_parameters import (
     reads_changes,
     to_sources,
 )
-from airflow_provider_merge.operators._shared.values import text
+from airflow_provider_merge.operators._shared.values import column_list, text
 from airflow_provider_merge.templates import (
     PLACEHOLDER,
     chosen_later,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final, get_args
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.values import column_list
 from airflow_provider_merge.templates import PLACEHOLDER
 from spark_jobs.contract import codec
 from spark_jobs.contract.cdc import VALUES, CdcSource, EventFormat
@@ -76,20 +77,6 @@ def with_events(
     if made.format != "columns" and isinstance(events, FileSource):
         events = _files_of(events, made, field)
     return (*inner[:-1], events, made)
-
-
-def column_list(value: Any, field: str) -> list[str]:
-    """The names in a list of columns.
-
-    Raises:
-        RequestError: REQUEST_INVALID, naming ``field``.
-    """
-    if value == PLACEHOLDER:
-        return [f"{PLACEHOLDER}_{field.rpartition('.')[2]}"]
-    is_list = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
-    if not is_list:
-        raise invalid(field, f"expected a list of columns, found {value!r}", "Write ['a', 'b'].")
-    return [unquoted(each) for each in value]
 
 
 def _document(value: dict[str, Any], field: str) -> dict[str, Any]:

@@ -8,13 +8,19 @@ from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import require_no_none
-from airflow_provider_merge.operators._shared.cdc_parameters import column_list, with_events
+from airflow_provider_merge.operators._shared.cdc_parameters import with_events
 from airflow_provider_merge.operators._shared.outside_sources import OUTSIDE, to_outside_source
 from airflow_provider_merge.operators._shared.table_sources import (
     to_changes_source,
     to_table_source,
 )
-from airflow_provider_merge.operators._shared.values import conf_text, number, text, whole_number
+from airflow_provider_merge.operators._shared.values import (
+    column_list,
+    conf_text,
+    number,
+    text,
+    whole_number,
+)
 from airflow_provider_merge.secret_names import refuse_secrets
 from airflow_provider_merge.templates import PLACEHOLDER
 from spark_jobs.contract import codec

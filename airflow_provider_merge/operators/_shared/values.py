@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import is_nothing
-from airflow_provider_merge.templates import is_template
+from airflow_provider_merge.templates import PLACEHOLDER, is_template
 from spark_jobs.contract.durations import parse_duration, parse_limit
 from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.side_outputs import require_side_table
@@ -184,6 +184,20 @@ def names(field: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
         raise invalid(field, "expected a list of names of columns", "Write ['a', 'b'].")
     return tuple(value)
+
+
+def column_list(value: Any, field: str) -> list[str]:
+    """The names in a list of columns, which may be in backticks.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming ``field``.
+    """
+    if value == PLACEHOLDER:
+        return [f"{PLACEHOLDER}_{field.rpartition('.')[2]}"]
+    is_list = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+    if not is_list:
+        raise invalid(field, f"expected a list of columns, found {value!r}", "Write ['a', 'b'].")
+    return [unquoted(each) for each in value]
 
 
 def conf_text(field: str, value: Any) -> str:
