@@ -55,7 +55,7 @@ def test_results_errors_and_a_lost_result(lake):
     assert "RESULT committed 1 [3, 0]" in log, log[-8000:]
     assert "RESULT committed 2 [1, 1]" in log, "found in the snapshot, the result being lost"
     assert "MERGE_TARGET_ROW_MULTIPLE_MATCHES" in log, "the error lay under the warehouse"
-    assert "AirflowFailException" in log
+    assert "FinalFailure" in log, "Airflow does not retry it"
     table = lake.read("shop.elsewhere")
     states = {row["id"]: row["state"] for row in table["rows"]}
     assert states == {0: "new", 1: "new", 2: "paid", 3: "paid"}
