@@ -36,7 +36,7 @@ def main() -> int:
     with (
         tempfile.TemporaryDirectory(prefix="chains-") as text,
         closing(IcebergSpark(Path(text) / "judge")) as judge,
-        local_session(Path(text) / "spark", interpreted=True) as spark,
+        local_session(Path(text) / "spark", 1, interpreted=True) as spark,
     ):
         for seed in range(parsed.seed, parsed.seed + parsed.chains):
             if time.monotonic() > until:

@@ -32,9 +32,7 @@ WHEN MATCHED AND s._change_type = 'delete' THEN DELETE
 WHEN MATCHED THEN UPDATE SET v = s.v, p = s.p
 WHEN NOT MATCHED AND s._change_type <> 'delete' THEN INSERT (id, v, p) VALUES (s.id, s.v, s.p)
 """
-_APPEND = (
-    "INSERT INTO {t} SELECT id, v, p, _change_type AS kind, _snapshot_id AS snapshot FROM s"
-)
+_APPEND = "INSERT INTO {t} SELECT id, v, p, _change_type AS kind, _snapshot_id AS snapshot FROM s"
 # A table with a key cannot have equal rows; it counts them.
 _COUNT = """
 MERGE INTO {t} t
@@ -130,7 +128,9 @@ class Consumer:
         found = self.source.since(before.mark)
         if found is None and not full:
             return "gap", before
-        return "committed", self._moved(to, self._whole() if found is None else self._changes(found))
+        return "committed", self._moved(
+            to, self._whole() if found is None else self._changes(found)
+        )
 
     def committed(self, run_id: str, after: Applied) -> None:
         """The run's commit is the newest snapshot."""

@@ -1,4 +1,4 @@
-"""Places with tables of one format: how others change them, and how their own libraries read them."""
+"""Places with tables of one format: who changes them, and how their own libraries read them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.spi.connector import Connector
 from tests.connectors.iceberg.plain_tables import PlainCatalog
 from tests.judge.iceberg_spark import CATALOG, IcebergSpark
-from tests.judge.jvm import JudgeError
 from tests.judge.judge import changelog_from_java, read_with_java
+from tests.judge.jvm import JudgeError
 from tests.judge.writer import JavaTable
 
 Row = tuple[Any, ...]
@@ -99,6 +99,10 @@ class Lake(ABC):
     @abstractmethod
     def expire(self, name: TableName, kept: int, chance: random.Random) -> str:
         """Another engine expires all snapshots but the newest ones."""
+
+    def is_ours_to_expire(self, name: TableName) -> bool:
+        """Whether this project expires snapshots of the table."""
+        return True
 
     @abstractmethod
     def roll_back(self, name: TableName, snapshot: int, chance: random.Random) -> str:
@@ -190,6 +194,10 @@ class PaimonLake(Lake):
     def expire(self, name: TableName, kept: int, chance: random.Random) -> str:
         self.java(name).expire(keeps_changelogs=chance.random() < 0.3)
         return "java"
+
+    def is_ours_to_expire(self, name: TableName) -> bool:
+        folder = self.folder / f"{name.database}.db" / name.table / "changelog"
+        return not any(folder.glob("changelog-*"))
 
     def roll_back(self, name: TableName, snapshot: int, chance: random.Random) -> str:
         self.java(name).roll_back(snapshot)

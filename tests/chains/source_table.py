@@ -115,8 +115,8 @@ class SourceTable:
     def step(self) -> None:
         """A random step, by one of the engines."""
         weights: list[tuple[int, Callable[[], str | None]]] = [
-            *((5, self._insert), (3, self._update), (3, self._delete), (4, self._merge)),
-            *((1, self._overwrite), (1, self._touch), (6, self._natively)),
+            *((2, self._insert), (2, self._update), (2, self._delete), (3, self._merge)),
+            *((1, self._overwrite), (1, self._touch), (12, self._natively)),
             *((2, self._compact), (2, self._compact_natively)),
             *((1, self._expire), (1, self._expire_natively), (1, self._roll_back)),
         ]
@@ -153,7 +153,7 @@ class SourceTable:
 
     def _update(self) -> str:
         ids, text = self._ids(), self._text()
-        self._change({each: text for each in ids}, adds=False)
+        self._change(dict.fromkeys(ids, text), adds=False)
         return self._done(f"UPDATE {{t}} SET v = '{text}' WHERE id IN ({_list(ids)})")
 
     def _touch(self) -> str:
@@ -161,7 +161,7 @@ class SourceTable:
 
     def _delete(self) -> str:
         ids = self._ids()
-        self._change({each: None for each in ids}, adds=False)
+        self._change(dict.fromkeys(ids), adds=False)
         return self._done(f"DELETE FROM {{t}} WHERE id IN ({_list(ids)})")
 
     def _merge(self) -> str:
@@ -202,7 +202,7 @@ class SourceTable:
             ids = [each for each in self._ids() if any(row[0] == each for row in self.model)]
             if not ids:
                 return None
-            self._change({each: None for each in ids}, adds=False)
+            self._change(dict.fromkeys(ids), adds=False)
             self.lake.delete(self.name, ids)
             return f"java deletes {ids}"
         if not self.is_keyed and not self.partitioned and self.chance.random() < 0.15:
@@ -233,7 +233,7 @@ class SourceTable:
             rows = self._came(self._new_rows())
             return f"{lake.append(self.name, self.kind, rows, self.chance)} appends {rows}"
         if lake.judge is None or (what in ("delete", "overwrite") and self.chance.random() < 0.5):
-            self._change({each: None for each in ids}, adds=False)
+            self._change(dict.fromkeys(ids), adds=False)
             table, where = lake.table(self.name), In("id", ids)  # type: ignore[arg-type]
             if what != "overwrite":
                 table.delete(where)
@@ -249,7 +249,7 @@ class SourceTable:
         assert lake.judge is not None
         table, some = f"{CATALOG}.{self.name}", _list(ids)
         if what == "update":
-            self._change({each: text for each in ids}, adds=False)
+            self._change(dict.fromkeys(ids, text), adds=False)
             statement = f"UPDATE {table} SET v = '{text}' WHERE id IN ({some})"
         elif what == "merge":
             old = {row[0] for row in self.model}
@@ -263,7 +263,7 @@ class SourceTable:
                 "WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT *"
             )
         else:
-            self._change({each: None for each in ids}, adds=False)
+            self._change(dict.fromkeys(ids), adds=False)
             statement = f"DELETE FROM {table} WHERE id IN ({some})"
         lake.judge.sql(statement)
         return f"spark: {statement}"
@@ -280,7 +280,7 @@ class SourceTable:
 
     def _expire(self) -> str | None:
         kept = self.chance.randint(1, 8)
-        if not self.log:
+        if not self.log or not self.lake.is_ours_to_expire(self.name):
             return None
         self.do(ExpireSnapshotsSpec(older_than="0 s", retain_min=1, retain_max=kept))
         return f"EXPIRE but {kept}"
