@@ -311,7 +311,7 @@ class Chain:
 
     def _target_expired(self, consumer: Consumer) -> str:
         kept, is_ours = self.chance.randint(1, 3), self.chance.random() < 0.5
-        if is_ours and consumer.lake.is_ours_to_expire(consumer.name):
+        if is_ours and consumer.lake.is_ours_to_shorten(consumer.name):
             self._care(consumer, ExpireSnapshotsSpec(None, kept, "0 s"))
             return f"us, but {kept}"
         return consumer.lake.expire(consumer.name, kept, self.chance)
@@ -331,7 +331,7 @@ class Chain:
             return ""
         to = self.chance.choice(former)
         before = consumer.known[to]
-        if self.chance.random() < 0.6:
+        if self.chance.random() < 0.6 and consumer.lake.is_ours_to_shorten(consumer.name):
             self._care(consumer, RollbackSpec(to.id, force=True))
             by = f"us to {to.id}"
         else:

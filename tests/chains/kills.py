@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # The steps of a publication; ``after`` them is one, too.
 NAMED = ("begun", "note", "publish", "result", "settle")
-_SECONDS = 120
+_SECONDS = 60
 _KEPT: list[Any] = []
 
 

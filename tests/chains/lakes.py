@@ -100,8 +100,8 @@ class Lake(ABC):
     def expire(self, name: TableName, kept: int, chance: random.Random) -> str:
         """Another engine expires all snapshots but the newest ones."""
 
-    def is_ours_to_expire(self, name: TableName) -> bool:
-        """Whether this project expires snapshots of the table."""
+    def is_ours_to_shorten(self, name: TableName) -> bool:
+        """Whether this project removes snapshots: not beside changelogs that outlive them."""
         return True
 
     @abstractmethod
@@ -192,10 +192,10 @@ class PaimonLake(Lake):
         return "java"
 
     def expire(self, name: TableName, kept: int, chance: random.Random) -> str:
-        self.java(name).expire(keeps_changelogs=chance.random() < 0.3)
+        self.java(name).expire(keeps_changelogs=chance.random() < 0.1)
         return "java"
 
-    def is_ours_to_expire(self, name: TableName) -> bool:
+    def is_ours_to_shorten(self, name: TableName) -> bool:
         folder = self.folder / f"{name.database}.db" / name.table / "changelog"
         return not any(folder.glob("changelog-*"))
 

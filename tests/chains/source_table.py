@@ -280,7 +280,7 @@ class SourceTable:
 
     def _expire(self) -> str | None:
         kept = self.chance.randint(1, 8)
-        if not self.log or not self.lake.is_ours_to_expire(self.name):
+        if not self.log or not self.lake.is_ours_to_shorten(self.name):
             return None
         self.do(ExpireSnapshotsSpec(older_than="0 s", retain_min=1, retain_max=kept))
         return f"EXPIRE but {kept}"
@@ -297,7 +297,7 @@ class SourceTable:
             return None
         to = self.chance.choice(former)
         self.model = Counter(to.rows)
-        if self.chance.random() < 0.5:
+        if self.chance.random() < 0.5 and self.lake.is_ours_to_shorten(self.name):
             self.do(RollbackSpec(to.state.id, force=True))
             return f"ROLLBACK to {to.state.id}"
         by = self.lake.roll_back(self.name, to.state.id, self.chance)
