@@ -30,7 +30,6 @@ Rows = Counter[Row]
 Record = tuple[str, Row]
 PAIMON = ("append", "vectors", "key", "tracked")
 KINDS = (*PAIMON, "iceberg-cow", "iceberg-mor")
-PRODUCERS = ("input", "lookup", "full-compaction")
 _TOLD = {"+I": "insert", "-U": "update_before", "+U": "update_after", "-D": "delete"}
 _MARKS = {f"write.{each}.mode": "merge-on-read" for each in ("delete", "update", "merge")}
 _OPTIONS: dict[str, dict[str, str]] = {

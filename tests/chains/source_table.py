@@ -63,13 +63,10 @@ class SourceTable:
 
     def _make(self) -> None:
         more: dict[str, str] = {"changelog_producer": self.producer} if self.is_keyed else {}
-        if self.is_keyed and self.producer == "lookup" and self.chance.random() < 0.5:
-            more["deletion_vectors.enabled"] = "true"
         partitions = [] if self.is_keyed or self.chance.random() < 0.5 else ["p"]
         self.partitioned = bool(partitions)
-        told = {key.replace("deletion_vectors", "deletion-vectors"): v for key, v in more.items()}
-        self.lake.make(self.name, self.kind, COLUMNS, ["id"], partitions, **told)
-        self.history.append(f"{self.name} is {self.kind} {told} {partitions}")
+        self.lake.make(self.name, self.kind, COLUMNS, ["id"], partitions, **more)
+        self.history.append(f"{self.name} is {self.kind} {more} {partitions}")
 
     # What is known of it.
 
