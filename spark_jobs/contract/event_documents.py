@@ -32,6 +32,16 @@ _PLACES: Final[Mapping[str, Mapping[str, str]]] = {
     "maxwell": dict.fromkeys(("ts", "xid", "xoffset"), "BIGINT"),
     "canal": {**dict.fromkeys(("es", "ts", "id"), "BIGINT"), POSITION: "BIGINT"},
 }
+# How many of these are a second, of places that tell when something happened.
+_TICKS: Final[Mapping[str, Mapping[str, int]]] = {
+    "debezium": {
+        f"{start}{name}": ticks
+        for start in ("", "source.")
+        for name, ticks in (("ts_ms", 1_000), ("ts_us", 1_000_000), ("ts_ns", 1_000_000_000))
+    },
+    "maxwell": {"ts": 1},
+    "canal": {"es": 1_000, "ts": 1_000},
+}
 # What names the table of an event.
 _TABLES: Final[Mapping[str, str]] = {
     "debezium": "db STRING, schema STRING, `table` STRING",
@@ -172,6 +182,16 @@ def require_places(format_: str, places: Sequence[str]) -> None:
             f"{place!r} is nothing that orders {format_} documents",
             f"Use of these: {', '.join(known)}.",
         )
+
+
+def ticks(format_: str, place: str) -> int | None:
+    """In how many parts of a second a place tells a time; None: it tells none."""
+    return _TICKS.get(format_, {}).get(place)
+
+
+def times_of(format_: str) -> tuple[str, ...]:
+    """The places that tell a time."""
+    return tuple(_TICKS.get(format_, {}))
 
 
 def document_schema(format_: str, columns: Sequence[RowColumn], places: Sequence[str]) -> str:

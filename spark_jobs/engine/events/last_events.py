@@ -175,7 +175,7 @@ class _LastEvents:
         return raised(ErrorCode.CHANGE_EVENT_INVALID, message, _REPLICA)
 
     def _tie(self) -> str:
-        keys = ", ".join(map(quote, self.source.keys))
+        keys = ", ".join(named(quote(e), e.removeprefix(RESERVED_PREFIX)) for e in self.source.keys)
         start = text_literal(f"{source_text(self.source)}: different events have the key ")
         names = ", ".join(each.column for each in self.source.sequence)
         equal = text_literal(f" and equal values of {names}" if names else "")

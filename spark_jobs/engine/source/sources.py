@@ -26,6 +26,7 @@ from spark_jobs.engine.marks.marks import Marks, NewMark
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.runtime.sql_text import named, null_of
+from spark_jobs.engine.scd2.event_states import change_events, dated
 from spark_jobs.engine.source.declared_columns import declared_lengths
 from spark_jobs.engine.source.landing import Landing, land
 from spark_jobs.engine.source.materialized import MaterializedSource, spilled_frame
@@ -243,7 +244,9 @@ class Sources(Mapping[str, OpenSource]):
     def _open_versions(self, source: Scd2Source) -> OpenSource:
         """The columns of versions; their rows are found when the rows of their source are read."""
         assert self.target is not None  # noqa: S101 - the statement is a MERGE
-        roles = roles_of(source, self.target, self._opened[source.source].frame.schema)
+        changes = change_events(self.request.sources, source)
+        rows = dated(changes, source, self._opened[source.source].frame)
+        roles = roles_of(source, self.target, rows.schema, changes)
         columns = [named(null_of(each.dataType), each.name) for each in roles.schema]
         frame = self.spark.sql("SELECT TRUE").where("FALSE").selectExpr(*columns)
         frame.createOrReplaceTempView(source.name)
