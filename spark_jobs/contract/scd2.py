@@ -113,6 +113,12 @@ class Scd2Source:
                 "is told by change events themselves",
                 "Leave it out; effective names the column that says when an event happened.",
             )
+        require(
+            not self.of_events or self.effective is not None,
+            "effective",
+            "is missing: nothing says when an event happened",
+            "Name a column of the events, or of their sequence.",
+        )
         is_told = self.hard_deletes != "ignore" and self.tells_no_time_of_deletes
         require(
             self.as_of is not None or self.effective is not None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.contract.cdc import CdcSource, last_of
@@ -63,7 +62,7 @@ def last_of_each_time(events: CdcSource, rows: DataFrame) -> DataFrame:
         has_others = f"max(NOT ({is_before})) OVER (PARTITION BY {key})"
         rows = rows.selectExpr("*", named(has_others, _OTHERS))
         rows = rows.where(f"NOT ({_OTHERS} AND {is_before})").drop(_OTHERS)
-    return last_events(replace(events, keys=(*events.keys, AT)), rows)
+    return last_events(events, rows, AT)
 
 
 def untold_flags(events: CdcSource, roles: Roles, gone: str) -> list[str]:
