@@ -21,6 +21,7 @@ from spark_jobs.contract.sources import DerivedSource
 from spark_jobs.engine.analysis.char_columns import padded
 from spark_jobs.engine.analysis.scd2_roles import roles_of
 from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.events.skipped_events import skipped_events
 from spark_jobs.engine.events.stored_keys import stored_keys
 from spark_jobs.engine.marks.marks import Marks, NewMark
 from spark_jobs.engine.runtime.failures import translated
@@ -187,6 +188,20 @@ class Sources(Mapping[str, OpenSource]):
             elif isinstance(source, SqlSource | DerivedSource) and has_landed:
                 opened = self._open(source)
             self._opened[source.name] = opened
+            if isinstance(source, CdcSource):
+                self._count_skipped(source)
+
+    def _count_skipped(self, source: CdcSource) -> None:
+        """Tell which events of files, or of an outside source, no row comes from."""
+        inner = self._opened[source.source]
+        if inner.landed is None and inner.listed is None:
+            return
+        found = skipped_events(self.spark, source)
+        if found.count:
+            read = self.metrics.get(source.source, SourceMetrics())
+            self.metrics[source.source] = replace(read, skipped_events=found.count)
+            say = self.progress.warn if found.tables else self.progress.say
+            say(found.told(source))
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
