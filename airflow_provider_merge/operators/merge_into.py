@@ -173,7 +173,8 @@ class MergeIntoOperator(
         events = sources[-1] if sources else None
         if when is None and self.on is None and isinstance(events, CdcSource):
             cases = event_cases(events, target, source)
-            return self._made(event_on(events, target, source), cases)
+            made = self._made(event_on(events, target, source), cases)
+            return replace(made, clauses_of="events")
         if not isinstance(when, list):
             raise invalid("when", f"expected a list of clauses, found {type(when).__name__}")
         cases = tuple(_case(each, f"when[{index}]") for index, each in enumerate(when))

@@ -50,6 +50,7 @@ def scd2_merge(source: Scd2Source) -> MergeSpec:
         cases=tuple(cases),
         target_alias=_TARGET,
         source_alias=_SOURCE,
+        clauses_of="versions",
     )
 
 
