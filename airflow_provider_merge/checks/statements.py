@@ -38,7 +38,6 @@ from spark_jobs.contract.statements import (
 from spark_jobs.errors import AnalysisError, ErrorCode
 
 
-
 @dataclass(frozen=True, slots=True)
 class StatementCheck:
     """A statement's target and sources, by name; every method raises what it finds first.

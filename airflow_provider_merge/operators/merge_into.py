@@ -31,6 +31,7 @@ from airflow_provider_merge.templates import chosen_later, is_template, with_pla
 from spark_jobs.contract import codec
 from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.event_clauses import event_cases, event_on
+from spark_jobs.contract.near_names import not_among
 from spark_jobs.contract.request import Source
 from spark_jobs.contract.source_names import MERGE_SOURCE
 from spark_jobs.contract.statements import Cardinality, MergeCase, MergeSpec
@@ -159,8 +160,7 @@ class MergeIntoOperator(
     def _cardinality(self) -> Cardinality:
         modes = get_args(Cardinality)
         if self.cardinality not in modes:
-            problem = f"{self.cardinality!r} is not one of: {', '.join(modes)}"
-            raise invalid("cardinality", problem)
+            raise not_among("cardinality", self.cardinality, modes)
         return cast("Cardinality", self.cardinality)
 
     def _alias(self, field: str, default: str) -> str:

@@ -12,6 +12,7 @@ from typing import Final
 
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.near_names import did_you_mean, require_among
 from spark_jobs.contract.spark_types import SparkType, parse_type
 from spark_jobs.errors import NotSupportedError, RequestError
 
@@ -141,8 +142,7 @@ def _encoding(format_: str, name: str, kind: SparkType, asked: Mapping[str, str]
             f"{format_} documents have one way to write {kind.name}",
             "Leave it out.",
         )
-        told = ", ".join(known)
-        require(given in known, f"encodings.{name}", f"{given!r} is not one of: {told}")
+        require_among(given, known, f"encodings.{name}")
         return given
     require(
         own not in _UNCERTAIN or not known,
@@ -180,7 +180,7 @@ def require_places(format_: str, places: Sequence[str]) -> None:
             place in known,
             "sequence",
             f"{place!r} is nothing that orders {format_} documents",
-            f"Use of these: {', '.join(known)}.",
+            f"{did_you_mean(place, known)} Use of these: {', '.join(known)}.".strip(),
         )
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar, Final, Literal, get_args
 
 from spark_jobs.contract.change_ranges import CHANGE_TYPE
 from spark_jobs.contract.checks import require, require_identifier
+from spark_jobs.contract.near_names import require_among
 from spark_jobs.errors import NotSupportedError
 
 HardDeletes = Literal["ignore", "close", "new_record"]
@@ -63,7 +64,7 @@ class Scd2Source:
             ("corrections", get_args(Corrections)),
         ):
             value = getattr(self, place)
-            require(value in choices, place, f"{value!r} is not one of: {', '.join(choices)}")
+            require_among(value, choices, place)
         for place in ("as_of", "open_end"):
             value = getattr(self, place)
             require(

@@ -18,6 +18,7 @@ from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.literals import require_literal
 from spark_jobs.contract.maintenance import MaintenanceStatement
+from spark_jobs.contract.near_names import require_among
 from spark_jobs.contract.new_table import NewTable
 from spark_jobs.contract.partition_keys import PartitionKey, partition_keys
 from spark_jobs.contract.query import QuerySpec
@@ -160,11 +161,7 @@ class MergeSpec:
         for name in ("target_alias", "source_alias"):
             require_identifier(name, getattr(self, name))
         modes = get_args(Cardinality)
-        require(
-            self.cardinality in modes,
-            "cardinality",
-            f"{self.cardinality!r} is not one of: {', '.join(modes)}",
-        )
+        require_among(self.cardinality, modes, "cardinality")
         require(bool(self.cases), "cases", "MERGE needs at least one WHEN clause")
         require(
             self.target_alias.lower() != self.source_alias.lower(),

@@ -149,7 +149,10 @@ def test_each_change_event_is_a_row() -> None:
     [
         ({"delete_marker": "gone"}, "delete_marker: is told by change events"),
         ({"effective": "lsn"}, "effective: lsn is source.lsn of debezium documents, which is no"),
-        ({"effective": "changed_at"}, "NOT_SUPPORTED.*effective: changed_at is a column of the row"),
+        (
+            {"effective": "changed_at"},
+            "NOT_SUPPORTED.*effective: changed_at is a column of",
+        ),
         ({"corrections": "ignore"}, "NOT_SUPPORTED.*corrections: 'ignore' would leave out"),
         ({"events": {"late": "apply"}}, "source.late: is for rows of which there is one"),
         ({"events": {"deleted": "gone"}}, "source.deleted: is for rows of which there is one"),
@@ -162,16 +165,14 @@ def test_each_change_event_is_a_row() -> None:
         ),
     ],
 )
-def test_events_from_which_no_versions_follow_are_refused(
-    given: dict[str, Any], told: str
-) -> None:
+def test_events_from_which_no_versions_follow_are_refused(given: dict[str, Any], told: str) -> None:
     with pytest.raises(JobError, match=told):
         _of_events(**given)
 
 
 def test_net_changes_are_no_events_with_times() -> None:
     changes = cdc_source(CHANGES, keys=["id"])
-    with pytest.raises(JobError, match="NOT_SUPPORTED.*source: net changes have neither"):
+    with pytest.raises(JobError, match=r"NOT_SUPPORTED.*source: net changes have neither"):
         Scd2Operator(
             task_id="versions", target="crm.v", source=changes, keys=["id"], effective="since"
         )

@@ -114,10 +114,7 @@ def random_log(chance: random.Random, plan: Plan, key: int) -> list[Change]:
     for turn in range(1, chance.randint(2, 9)):
         now += chance.choice([0, 1, 1, 2])
         new = (chance.choice([None, "a", "b"]), chance.choice(["1.00", None]), chance.choice("xy"))
-        if row is None:
-            operation = chance.choice("cr")
-        else:
-            operation = chance.choice("uuud")
+        operation = chance.choice("cr" if row is None else "uuud")
         told, kept = new, new
         if operation == "u" and row is not None and plan.partial and chance.random() < 0.5:
             told, kept = (UNAVAILABLE, *new[1:]), (row[0], *new[1:])
@@ -127,7 +124,7 @@ def random_log(chance: random.Random, plan: Plan, key: int) -> list[Change]:
             made.append(Change(key, "b", turn + 20, now, (*row,), None))
             key += _MOVED
             made.append(Change(key, "u", turn + 20, now, row, row))
-            now, row = now + 1, row
+            now += 1
     return made
 
 
@@ -170,7 +167,7 @@ def _batches(
 ) -> list[list[Change]]:
     """A log in ``count`` batches; events of one key and time stay together, and come again so."""
     made: list[list[Change]] = [[] for _ in range(count)]
-    groups = [list(each) for _, each in groupby(log, lambda e: (e.time))]
+    groups = [list(each) for _, each in groupby(log, lambda e: e.time)]
     places = [chance.randrange(count) for _ in groups]
     if plan.in_order:
         places.sort()

@@ -61,9 +61,7 @@ def _run(
 
 @pytest.mark.by_turns(len(KINDS))
 @pytest.mark.parametrize("kind", KINDS)
-def test_events_of_debezium_become_versions(
-    spark: SparkSession, tmp_path: Path, kind: str
-) -> None:
+def test_events_of_debezium_become_versions(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     harness = dimension(spark, tmp_path / "w", kind)
     first = [
         _event("r", 1, 1, None, _row(1, "long")),

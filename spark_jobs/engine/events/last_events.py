@@ -211,12 +211,27 @@ def not_told(source: CdcSource, column: str) -> str:
 
 
 def _compared(column: StructField) -> str | None:
-    """A column as a value that Spark compares: a map as its entries in the order of their keys."""
-    name, kind = quote(column.name), column.dataType
+    """A column as a value that Spark compares: maps as entries in the order of their keys."""
+    return _comparable(quote(column.name), column.dataType)
+
+
+def _comparable(value: str, kind: DataType, depth: int = 0) -> str | None:
     if is_comparable(kind):
-        return name
-    if isinstance(kind, MapType) and is_comparable(kind.keyType) and is_comparable(kind.valueType):
-        return f"array_sort(map_entries({name}))"
+        return value
+    each = f"e{depth}"
+    if isinstance(kind, StructType):
+        parts = [_comparable(f"{value}.{quote(e.name)}", e.dataType, depth) for e in kind]
+        known = [part for part in parts if part is not None]
+        is_null = f"({value} IS NULL)"
+        return f"struct({', '.join([is_null, *known])})" if len(known) == len(parts) else None
+    if isinstance(kind, ArrayType):
+        part = _comparable(each, kind.elementType, depth + 1)
+        return None if part is None else f"transform({value}, {each} -> {part})"
+    if isinstance(kind, MapType) and is_comparable(kind.keyType):
+        part = _comparable(f"{each}.value", kind.valueType, depth + 1)
+        entry = f"struct({each}.key AS key, {part} AS value)"
+        entries = f"transform(map_entries({value}), {each} -> {entry})"
+        return None if part is None else f"array_sort({entries})"
     return None
 
 

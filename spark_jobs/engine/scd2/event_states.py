@@ -119,9 +119,7 @@ def _known(versions: DataFrame, roles: Roles, columns: list[str]) -> DataFrame:
     own = {AT: f"{_EVENT}.at", GONE: f"{_EVENT}.gone"}
     rows = versions.selectExpr("*", named(f"explode(array({begun}, {ended}))", _EVENT))
     given = {e.lower() for e in roles.columns}
-    parts = [
-        named(own.get(e, quote(e) if e.lower() in given else "FALSE"), e) for e in columns
-    ]
+    parts = [named(own.get(e, quote(e) if e.lower() in given else "FALSE"), e) for e in columns]
     return rows.where(f"{_EVENT}.at IS NOT NULL").selectExpr(*parts, named(f"{_EVENT}.turn", _TURN))
 
 

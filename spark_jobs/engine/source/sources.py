@@ -36,6 +36,7 @@ from spark_jobs.engine.source.open_source import OpenSource, open_source
 from spark_jobs.engine.source.orc_times import refuse_old_times
 from spark_jobs.engine.source.outside_rows import kept_rows
 from spark_jobs.engine.source.pinned_tables import FormerStates, PinnedTables
+from spark_jobs.engine.source.python_rows import failing_finally
 from spark_jobs.engine.source.quarantine import quarantine_of
 from spark_jobs.engine.source.source_access import SourceAccess
 from spark_jobs.engine.source.source_files import SourceFiles
@@ -184,7 +185,8 @@ class Sources(Mapping[str, OpenSource]):
                     )
                     self.metrics[source.name] = self._with_rest(source.name, read)
             elif opened.is_outside:
-                opened, has_landed = self._kept(source.name, opened), True
+                with failing_finally(source):
+                    opened, has_landed = self._kept(source.name, opened), True
             elif isinstance(source, SqlSource | DerivedSource) and has_landed:
                 opened = self._open(source)
             self._opened[source.name] = opened
