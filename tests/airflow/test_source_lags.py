@@ -142,6 +142,15 @@ def test_a_source_that_is_not_there(chain: Chain) -> None:
         sensor.poke(context)
 
 
+def test_a_name_that_is_no_table_is_not_waited_for(chain: Chain) -> None:
+    chain.apply(chain.change(2))
+    sensor = SourceLagSensor(task_id="t", table="shop.clean", source="shop.order")
+    task = SimpleNamespace(dag_id="d", task_id="t", map_index=-1, run_id="r", try_number=1)
+    context: Any = {"ti": task}
+    with pytest.raises(AirflowFailException, match=r"(?s)shop\.order is no table.*changes of: shop\.orders"):
+        sensor.poke(context)
+
+
 def test_marks_of_files_and_of_others_are_left_out(chain: Chain) -> None:
     foreign = {f"{PREFIX}files": '{"kind": "files"}', f"{PREFIX}odd": "[", f"{PREFIX}no": "1"}
     chain.target.add(properties=foreign)

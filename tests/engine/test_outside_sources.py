@@ -60,6 +60,13 @@ def failing(spark, context):
     raise ValueError("no rows for " + context.arguments["secret"])
 
 
+def failing_in_tasks(spark, context):
+    def fail(text):
+        raise KeyError("a row without a price")
+
+    return spark.range(2).select(F.col("id"), F.udf(fail, StringType())("id").alias("v"))
+
+
 def offline(spark, context):
     raise ConnectionRefusedError("the service does not answer")
 
@@ -148,6 +155,7 @@ WRONG = {
     "gone": ("REQUEST_INVALID", "is not a function of its module"),
     "number": ("REQUEST_INVALID", "is not a function of its module"),
     "failing": ("SOURCE_UNREADABLE", "raised ValueError: no rows for ***"),
+    "failing_in_tasks": ("SOURCE_UNREADABLE", "a row without a price"),
     "offline": ("STORAGE_UNAVAILABLE", "raised ConnectionRefusedError"),
     "leaving": ("SOURCE_UNREADABLE", "raised SystemExit: 0"),
     "elsewhere": ("REQUEST_INVALID", "returned a DataFrame of another session"),
@@ -160,7 +168,7 @@ def test_what_is_wrong_with_a_function(lake: Lake, caplog: pytest.LogCaptureFixt
     for name, (code, problem) in WRONG.items():
         error = lake.run(function(name, secret=SECRET)).error
         assert error is not None
-        assert (error.code, f"source s: sources_of_tests:{name} " in error.message) == (code, True)
+        assert (error.code, f"sources_of_tests:{name} " in error.message) == (code, True)
         assert problem in error.message, error.message
         assert SECRET not in f"{error.message} {error.remedy}"
     traces = [each.exc_info for each in caplog.records if each.levelno == logging.ERROR]

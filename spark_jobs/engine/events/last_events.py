@@ -37,8 +37,10 @@ _REPLICA: Final = (
 )
 
 
-def last_events(source: CdcSource, rows: DataFrame) -> DataFrame:
+def last_events(source: CdcSource, rows: DataFrame, *more_keys: str) -> DataFrame:
     """Of ``rows`` (see ``event_rows``), what each key's events come to in the end.
+
+    ``more_keys``: columns that are as good as keys.
 
     ``_change_type`` is ``delete`` where the key's row is gone. The row has the column ``deleted``,
     if the target marks deleted rows, and a struct for each column that may be unchanged: the
@@ -51,17 +53,18 @@ def last_events(source: CdcSource, rows: DataFrame) -> DataFrame:
         DataError: SOURCE_KEY_NOT_UNIQUE: different events of a key have the same sequence;
             CHANGE_EVENT_INVALID: a value is not told.
     """
-    return _LastEvents(source, rows.schema).of(rows)
+    return _LastEvents(source, rows.schema, (*source.keys, *more_keys)).of(rows)
 
 
 @dataclass(frozen=True)
 class _LastEvents:
     source: CdcSource
     schema: StructType
+    keys: tuple[str, ...]
 
     def of(self, rows: DataFrame) -> DataFrame:
         source = self.source
-        for field in self._named("keys", source.keys):
+        for field in self._named("keys", self.keys):
             self._require_comparable(field, "keys")
         for field in self._named("sequence", [each.column for each in source.sequence]):
             self._require_comparable(field, "sequence")
@@ -105,7 +108,7 @@ class _LastEvents:
         )
 
     def _window(self) -> str:
-        keys = ", ".join(quote(each.name) for each in self._named("keys", self.source.keys))
+        keys = ", ".join(quote(each.name) for each in self._named("keys", self.keys))
         order = [f"{each} DESC NULLS LAST" for each in (*self._sequence, _TURN)]
         return f"PARTITION BY {keys} ORDER BY {', '.join(order)}"
 
@@ -175,7 +178,7 @@ class _LastEvents:
         return raised(ErrorCode.CHANGE_EVENT_INVALID, message, _REPLICA)
 
     def _tie(self) -> str:
-        keys = ", ".join(map(quote, self.source.keys))
+        keys = ", ".join(named(quote(e), e.removeprefix(RESERVED_PREFIX)) for e in self.keys)
         start = text_literal(f"{source_text(self.source)}: different events have the key ")
         names = ", ".join(each.column for each in self.source.sequence)
         equal = text_literal(f" and equal values of {names}" if names else "")
@@ -208,12 +211,27 @@ def not_told(source: CdcSource, column: str) -> str:
 
 
 def _compared(column: StructField) -> str | None:
-    """A column as a value that Spark compares: a map as its entries in the order of their keys."""
-    name, kind = quote(column.name), column.dataType
+    """A column as a value that Spark compares: maps as entries in the order of their keys."""
+    return _comparable(quote(column.name), column.dataType)
+
+
+def _comparable(value: str, kind: DataType, depth: int = 0) -> str | None:
     if is_comparable(kind):
-        return name
-    if isinstance(kind, MapType) and is_comparable(kind.keyType) and is_comparable(kind.valueType):
-        return f"array_sort(map_entries({name}))"
+        return value
+    each = f"e{depth}"
+    if isinstance(kind, StructType):
+        parts = [_comparable(f"{value}.{quote(e.name)}", e.dataType, depth) for e in kind]
+        known = [part for part in parts if part is not None]
+        is_null = f"({value} IS NULL)"
+        return f"struct({', '.join([is_null, *known])})" if len(known) == len(parts) else None
+    if isinstance(kind, ArrayType):
+        part = _comparable(each, kind.elementType, depth + 1)
+        return None if part is None else f"transform({value}, {each} -> {part})"
+    if isinstance(kind, MapType) and is_comparable(kind.keyType):
+        part = _comparable(f"{each}.value", kind.valueType, depth + 1)
+        entry = f"struct({each}.key AS key, {part} AS value)"
+        entries = f"transform(map_entries({value}), {each} -> {entry})"
+        return None if part is None else f"array_sort({entries})"
     return None
 
 
