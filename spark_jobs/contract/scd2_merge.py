@@ -69,6 +69,7 @@ def require_scd2(
         is_own = source is sources[-1] and statement == scd2_merge(source)
         require(is_own, f"sources.{source.name}", "versions are for the MERGE of their own", "")
         require_events(source, sources)
+        _require_same_keys(source, sources)
         if options.isolation == "snapshot":
             raise NotSupportedError(
                 "isolation: with 'snapshot', two runs could each add a current version of a key.",
@@ -153,6 +154,20 @@ def _require_times_of_events(versions: Scd2Source, events: CdcSource) -> None:
             f"took over as unchanged ({', '.join(events.unchanged)}).",
             "Set late='fail', or let PostgreSQL tell whole rows (REPLICA IDENTITY FULL).",
         )
+
+
+def _require_same_keys(versions: Scd2Source, sources: Sequence[Source]) -> None:
+    """Check that versions and their events tell things apart by the same columns."""
+    own = {each.lower() for each in versions.keys}
+    for each in sources:
+        if isinstance(each, CdcSource) and each.name == versions.source:
+            require(
+                own == {key.lower() for key in each.keys},
+                "keys",
+                f"{', '.join(versions.keys)} are not the keys of the change events: "
+                f"{', '.join(each.keys)}",
+                "Name the same columns in keys of the operator and of cdc_source.",
+            )
 
 
 def _identity(source: Scd2Source) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from spark_jobs.contract.cdc import UNAVAILABLE, VALUES, CdcSource, SequenceColu
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.request import FileSource, SqlSource
 from spark_jobs.contract.result import JobResult
+from spark_jobs.errors import RequestError
 from tests.conformance.harness import Harness
 from tests.engine.dimensions import COLUMNS, at, dimension, history, run, spec
 from tests.engine.event_dimensions import KINDS, run_chain
@@ -32,6 +33,14 @@ DEBEZIUM = CdcSource(
     encodings={"n": "string"},
     unchanged=("v",),
     net=False,
+)
+_PLAIN = replace(
+    DEBEZIUM,
+    format="columns",
+    schema=None,
+    encodings={},
+    unchanged=(),
+    sequence=(SequenceColumn("lsn", "lsn"),),
 )
 _NAMES = ("id", "v", "valid_from", "valid_to", "is_current", "is_deleted")
 
@@ -143,18 +152,65 @@ def test_the_last_event_of_a_day_counts_where_versions_have_days(
     query = "SELECT * FROM VALUES ('c', 1L, 'a', DATE'2026-01-02', 1L), "
     query += "('u', 1L, 'b', DATE'2026-01-02', 2L) AS x (op, id, v, day, lsn)"
     rows = SqlSource("rows", f"SELECT *, 1.5 AS n, 'u' AS u FROM ({query})")
-    events = replace(
-        DEBEZIUM,
-        format="columns",
-        schema=None,
-        encodings={},
-        unchanged=(),
-        sequence=(SequenceColumn("lsn", "lsn"),),
-    )
     versions = spec(source="events", effective="day", delete_marker=None, of_events=True)
-    result = run(harness, versions, rows, events)
+    result = run(harness, versions, rows, _PLAIN)
     assert result.error is None, result.error
     assert [(row["v"], str(row["valid_from"])) for row in harness.read()] == [("b", "2026-01-02")]
+
+
+def _plain_run(harness: Harness, values: str) -> JobResult:
+    rows = f"SELECT *, 1.5 AS n, 'u' AS u FROM VALUES {values} AS x (op, id, v, at, lsn)"
+    versions = spec(source="events", delete_marker=None, of_events=True)
+    return run(harness, versions, SqlSource("rows", rows), _PLAIN)
+
+
+@pytest.mark.parametrize("kind", ["BIGINT", "CHAR(3)"])
+def test_keys_that_are_stored_as_one_are_one(
+    spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    columns = [replace(COLUMNS[0], type=kind), *COLUMNS[1:]]
+    harness = dimension(spark, tmp_path / "w", "append-cow", columns)
+    time, other = "TIMESTAMP_NTZ'2026-01-01 01:00:00'", "01" if kind == "BIGINT" else "1  "
+    done = _plain_run(harness, f"('c', '1', 'a', {time}, 1L), ('u', '{other}', 'b', {time}, 2L)")
+    assert done.error is None, done.error
+    assert [row["v"] for row in harness.read()] == ["b"]
+
+
+def test_keys_that_would_be_rounded_to_one_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    harness = dimension(spark, tmp_path / "w", "append-cow")
+    time = "TIMESTAMP_NTZ'2026-01-01 0{}:00:00'"
+    values = f"('c', 1.2, 'a', {time.format(1)}, 1L), ('c', 1.4, 'b', {time.format(2)}, 2L)"
+    refused = _plain_run(harness, values)
+    assert refused.error is not None
+    assert refused.error.code == "TYPE_MISMATCH"
+
+
+def test_an_insert_takes_over_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    harness = dimension(spark, tmp_path / "w", "append-cow")
+    deleted = _event("d", 2, 2, _row(1, None), None)
+    first = _event("c", 1, 1, None, _row(1, "old"))
+    assert _run(harness, tmp_path, first, deleted, hard_deletes="ignore").error is None
+    moved = _event("c", 3, 3, None, _row(1, UNAVAILABLE))
+    refused = _run(harness, tmp_path, moved, hard_deletes="ignore")
+    assert refused.error is not None
+    assert refused.error.code == "CHANGE_EVENT_INVALID"
+
+
+def test_values_of_deletes_need_not_fit(spark: SparkSession, tmp_path: Path) -> None:
+    columns = [replace(e, type="VARCHAR(5)") if e.name == "v" else e for e in COLUMNS]
+    harness = dimension(spark, tmp_path / "w", "append-cow", columns)
+    events = [
+        _event("c", 1, 1, None, _row(1, "a")),
+        _event("d", 2, 2, _row(1, UNAVAILABLE), None),
+    ]
+    assert _run(harness, tmp_path, *events).error is None
+    assert history(harness, _NAMES) == [(1, "a", 1, 2, False, False)]
+
+
+def test_versions_have_the_keys_of_their_events(spark: SparkSession, tmp_path: Path) -> None:
+    harness = dimension(spark, tmp_path / "w", "append-cow")
+    with pytest.raises(RequestError, match="are not the keys of the change events: u"):
+        _run(harness, tmp_path, events=replace(DEBEZIUM, keys=("u",)))
 
 
 @pytest.mark.extended  # a quarter of a minute each

@@ -16,7 +16,7 @@ from pyspark.sql.types import (
 )
 
 from spark_jobs.contract.cdc import CdcSource, last_of
-from spark_jobs.contract.change_ranges import CHANGE_TYPE, DELETE, UPDATE_BEFORE
+from spark_jobs.contract.change_ranges import CHANGE_TYPE, DELETE, INSERT, UPDATE_BEFORE
 from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
 from spark_jobs.contract.source_names import source_text
 from spark_jobs.engine.analysis.compared_types import is_comparable
@@ -35,12 +35,14 @@ _REPLICA: Final = (
     "Name the column in unchanged, so that it keeps its value, or let PostgreSQL tell whole rows "
     "(REPLICA IDENTITY FULL)."
 )
+_WHOLE: Final = "An insert tells whole rows: give the value in a query below it (sql_source)."
 
 
 def last_events(source: CdcSource, rows: DataFrame, *more_keys: str) -> DataFrame:
     """Of ``rows`` (see ``event_rows``), what each key's events come to in the end.
 
-    ``more_keys``: columns that are as good as keys.
+    ``more_keys``: columns that are as good as keys. With such, an insert has to tell all values:
+    the row before it may be another one, whose delete was ignored.
 
     ``_change_type`` is ``delete`` where the key's row is gone. The row has the column ``deleted``,
     if the target marks deleted rows, and a struct for each column that may be unchanged: the
@@ -53,7 +55,8 @@ def last_events(source: CdcSource, rows: DataFrame, *more_keys: str) -> DataFram
         DataError: SOURCE_KEY_NOT_UNIQUE: different events of a key have the same sequence;
             CHANGE_EVENT_INVALID: a value is not told.
     """
-    return _LastEvents(source, rows.schema, (*source.keys, *more_keys)).of(rows)
+    keys = (*source.keys, *more_keys)
+    return _LastEvents(source, rows.schema, keys, told_inserts=bool(more_keys)).of(rows)
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class _LastEvents:
     source: CdcSource
     schema: StructType
     keys: tuple[str, ...]
+    told_inserts: bool
 
     def of(self, rows: DataFrame) -> DataFrame:
         source = self.source
@@ -138,8 +142,11 @@ class _LastEvents:
 
     def _is_last(self, unchanged: list[StructField]) -> str:
         """Whether an event is the last of its key, and all that it needs is told."""
-        cases = [
-            f"WHEN {_BEFORE} AND NOT {_ROW} THEN {self._tie()}",
+        cases = [f"WHEN {_BEFORE} AND NOT {_ROW} THEN {self._tie()}"]
+        for each in unchanged if self.told_inserts else ():
+            is_untold = f"{CHANGE_TYPE} = '{INSERT}' AND {self._is_unavailable(each)}"
+            cases.append(f"WHEN {is_untold} THEN {self._unavailable(each, _WHOLE)}")
+        cases += [
             f"WHEN {_NUMBER} > 1 THEN FALSE",
             f"WHEN {CHANGE_TYPE} IN ('{DELETE}', '{UPDATE_BEFORE}') THEN TRUE",
         ]
@@ -172,10 +179,10 @@ class _LastEvents:
             )
         return "FALSE"
 
-    def _unavailable(self, column: StructField) -> str:
+    def _unavailable(self, column: StructField, remedy: str = _REPLICA) -> str:
         problem = f"{source_text(self.source)}: {column.name} holds {self.source.unavailable!r}"
         message = text_literal(f"{problem}: an event does not tell its value")
-        return raised(ErrorCode.CHANGE_EVENT_INVALID, message, _REPLICA)
+        return raised(ErrorCode.CHANGE_EVENT_INVALID, message, remedy)
 
     def _tie(self) -> str:
         keys = ", ".join(named(quote(e), e.removeprefix(RESERVED_PREFIX)) for e in self.keys)

@@ -36,11 +36,11 @@ def source_events(
         DataError: NOT_NULL_VIOLATION or VALUE_NOT_STORABLE, naming the column.
     """
     label = called(spec.source)
-    columns = [
-        named(_stored(name, roles, label, is_key=name in roles.keys), name)
-        for name in (*roles.keys, *roles.values)
-    ]
     gone = _gone(spec, roles)
+    columns = [named(_stored(name, roles, label, is_key=True), name) for name in roles.keys]
+    for name in roles.values:  # those of a delete are stored nowhere
+        value = _stored(name, roles, label, is_key=False)
+        columns.append(named(f"CASE WHEN {gone} THEN NULL ELSE {value} END", name))
     if spec.tells_deletes and spec.hard_deletes == "ignore":
         rows = rows.where(f"NOT ({gone})")
     at = _time(spec, roles, gone)
