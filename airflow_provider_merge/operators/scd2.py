@@ -161,7 +161,8 @@ class Scd2Operator(
     def _inner(self, source: Any) -> tuple[Source, ...]:
         """The given source; of change events, each of them."""
         inner = to_sources(source)
-        if not is_cdc(source):
+        events = inner[-1]
+        if not isinstance(events, CdcSource):
             return inner
         for name in ("late", "deleted"):
             if name in source:
@@ -170,7 +171,7 @@ class Scd2Operator(
                     "is for rows of which there is one for each key",
                     f"Leave it out, and set {name} of the operator.",
                 )
-        return (*inner[:-1], replace(inner[-1], net=False))
+        return (*inner[:-1], replace(events, net=False))
 
     def check_parameters(self) -> None:
         """Check what is known when the DAG is parsed.

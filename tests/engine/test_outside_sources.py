@@ -65,7 +65,8 @@ def failing_in_tasks(spark, context):
     def fail(text):
         raise KeyError("a row without a price")
 
-    return spark.range(2).select(F.col("id"), F.udf(fail, StringType())("id").alias("v"))
+    failing = F.udf(fail, StringType())("id").alias("v")
+    return spark.range(2).select("id", failing, F.lit(1).alias("r"))
 
 
 def offline(spark, context):
@@ -169,7 +170,7 @@ def test_what_is_wrong_with_a_function(lake: Lake, caplog: pytest.LogCaptureFixt
     for name, (code, problem) in WRONG.items():
         error = lake.run(function(name, secret=SECRET)).error
         assert error is not None
-        assert (error.code, f"sources_of_tests:{name} " in error.message) == (code, True)
+        assert (error.code, f"sources_of_tests:{name} " in error.message) == (code, True), error
         assert problem in error.message, error.message
         assert SECRET not in f"{error.message} {error.remedy}"
     traces = [each.exc_info for each in caplog.records if each.levelno == logging.ERROR]

@@ -77,7 +77,8 @@ def _reasons(source: CdcSource, rows: DataFrame) -> list[tuple[str, str]]:
     if source.values.ignore:
         names = ", ".join(map(text_literal, source.values.ignore))
         told.append((_IGNORED, f"{operation} IN ({names})"))
-    made, before = [], []
+    made: list[tuple[str, str]] = []
+    before: list[str] = []
     for reason, test in told:
         is_so = f"coalesce({test}, FALSE)"
         made.append((reason, " AND ".join([*before, is_so])))
