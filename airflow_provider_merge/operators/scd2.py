@@ -21,7 +21,6 @@ from airflow_provider_merge.operators._shared.guards import (
     SourceRowGuards,
     UpdatedRowGuards,
 )
-from airflow_provider_merge.operators._shared.inlets import announce_sources
 from airflow_provider_merge.operators._shared.row_operator import RowOperator
 from airflow_provider_merge.operators._shared.source_parameters import (
     reads_changes,
@@ -186,7 +185,7 @@ class Scd2Operator(
         if not is_template(self.target):
             self.announce_target(self.target_table())
         if not chosen_later(self.source):
-            announce_sources(self, to_sources(with_placeholders(self.source)))
+            self.announce_read(to_sources(with_placeholders(self.source)))
         if not has_template([getattr(self, name) for name in self.template_fields]):
             self.check_request()
         elif not chosen_later(self.source) and not any(

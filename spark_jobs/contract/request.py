@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from spark_jobs.contract import codec
-from spark_jobs.contract.approval import Ticket
+from spark_jobs.contract.approval import Ticket, require_approvable
 from spark_jobs.contract.catalogs import CatalogSpec
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.digests import digest_of, part_digests
@@ -184,6 +184,8 @@ class JobRequest:
             "a dry run does nothing that could be approved",
             "Leave approved or dry_run out.",
         )
+        if self.approved is not None:
+            require_approvable(self.sources)
         require(
             self.approved is None or self._writes_rows or isinstance(self.statement, UndoRunSpec),
             "approved",
