@@ -71,7 +71,7 @@ with DAG(
         task_id="create_readings",
         target="grid.readings",
         columns=[*reading, column("day", "DATE")],
-        partition_by=["day"],
+        partition_keys=["day"],
     )
     create_days = CreateTableOperator(
         task_id="create_days",
