@@ -275,9 +275,8 @@ class StatementsOperator(SqlScriptsOperator):
         if self.statements is not None:
             for name in ("sql", "sources", "database"):
                 if getattr(self, name) is not None:
-                    self.refuse(
-                        name, "cannot be combined with statements", "Leave one of them out."
-                    )
+                    why = "cannot be combined with statements"
+                    self.refuse(name, why, "Leave one of them out.")
 
     def _announce(self, operators: Iterable[TableOperator | None]) -> None:
         """Make what statements read and change inlets and outlets, if its names are known."""

@@ -187,7 +187,7 @@ def test_what_is_no_ticket_is_named(approved: Any, problem: str) -> None:
     assert problem in str(caught.value)
 
 
-_EVENTS = {"keys": ["id"], "sequence": ["lsn"], "values": {"delete": "d"}}
+_EVENTS: dict[str, Any] = {"keys": ["id"], "sequence": ["lsn"], "values": {"delete": "d"}}
 OUTSIDE = {
     "jdbc": jdbc_source("shop_db", query="SELECT * FROM orders"),
     "spark": spark_source("kafka", options={"subscribe": "{{ params.topic }}"}),

@@ -123,9 +123,9 @@ _DEBEZIUM = {
 
 def _of_events(**given: Any) -> Scd2Operator:
     """Versions of the events of a source, in which it may be given otherwise."""
-    told = {**_DEBEZIUM, **given.pop("events", {})}
+    told: dict[str, Any] = {**_DEBEZIUM, **given.pop("events", {})}
     source = cdc_source(given.pop("inner", file_source("/in", "json")), **told)
-    usual = {"target": "crm.versions", "keys": ["id"], "effective": "happened"}
+    usual: dict[str, Any] = {"target": "crm.versions", "keys": ["id"], "effective": "happened"}
     usual |= {"source": source, "hard_deletes": "close"}
     return Scd2Operator(task_id="versions", **{**usual, **given})
 
@@ -141,7 +141,9 @@ def test_each_change_event_is_a_row() -> None:
     )
     assert (getattr(events, "net", None), versions.late) == (False, "insert_between")
     takes_over = _of_events(events={"unchanged": ["note"], "schema": "id BIGINT, note STRING"})
-    assert takes_over.request_sources()[-1].late == "fail"  # type: ignore[union-attr]
+    of_versions = takes_over.request_sources()[-1]
+    assert isinstance(of_versions, Scd2Source)
+    assert of_versions.late == "fail"
 
 
 @pytest.mark.parametrize(
