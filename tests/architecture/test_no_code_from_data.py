@@ -20,7 +20,6 @@ IMPORTERS = {
     "spark_jobs.connectors.registry": ["importlib.import_module(module_name)"],
     "airflow_provider_merge.job_package": ["importlib.util.find_spec(NAME)"],
     # The one source that is code: what a DAG's author names, and no template can.
-    "airflow_provider_merge.hooks.function_code": ["importlib.util.find_spec(module)"],
     "spark_jobs.engine.source.python_rows": [
         "importlib.util.spec_from_file_location(name, file)",
         "importlib.util.module_from_spec(spec)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -233,12 +234,17 @@ class SourceTable:
             self._change(dict.fromkeys(ids), adds=False)
             table, where = lake.table(self.name), In("id", ids)  # type: ignore[arg-type]
             if what != "overwrite":
-                table.delete(where)
+                with warnings.catch_warnings():
+                    # It rewrites the files of merge-on-read tables.
+                    warnings.simplefilter("ignore", UserWarning)
+                    table.delete(where)
                 return f"pyiceberg deletes {ids}"
             rows = self._came(self._new_rows())
             told = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
             arrow = pa.Table.from_pylist(told, schema=table.schema().as_arrow())
-            table.overwrite(arrow, overwrite_filter=where)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                table.overwrite(arrow, overwrite_filter=where)
             return f"pyiceberg overwrites {ids} with {rows}"
         return self._by_spark(lake, what, ids, text)
 

@@ -11,8 +11,8 @@ from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.source_names import called
 from spark_jobs.engine.analysis.scd2_roles import Roles
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, raised, stored
+from spark_jobs.engine.events.event_states import AT, GONE, last_of_each_time, untold_flags
 from spark_jobs.engine.runtime.sql_text import named, text_literal, type_text
-from spark_jobs.engine.scd2.event_states import AT, GONE, last_of_each_time, untold_flags
 from spark_jobs.errors import ErrorCode
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from spark_jobs.contract.source_names import called
 from spark_jobs.contract.statements import DeleteAction, MergeCase, MergeSpec
 from spark_jobs.engine.analysis.analyzer import analyze_merge
 from spark_jobs.engine.analysis.scd2_roles import Roles, roles_of
+from spark_jobs.engine.events.event_states import change_events, dated, told_values
 from spark_jobs.engine.pruning.dynamic_filters import dynamic_filter
 from spark_jobs.engine.pruning.needed_files import Pruning
 from spark_jobs.engine.runtime.sql_text import named
-from spark_jobs.engine.scd2.event_states import change_events, dated, told_values
 from spark_jobs.engine.scd2.events import source_events, told_events
 from spark_jobs.engine.scd2.history import PRESENT, History
 from spark_jobs.engine.source.materialized import MaterializedSource, materialize

@@ -21,13 +21,13 @@ from spark_jobs.contract.sources import DerivedSource
 from spark_jobs.engine.analysis.char_columns import padded
 from spark_jobs.engine.analysis.scd2_roles import roles_of
 from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.events.event_states import change_events, dated
 from spark_jobs.engine.events.skipped_events import skipped_events
 from spark_jobs.engine.events.stored_keys import stored_keys
 from spark_jobs.engine.marks.marks import Marks, NewMark
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.runtime.sql_text import named, null_of
-from spark_jobs.engine.scd2.event_states import change_events, dated
 from spark_jobs.engine.source.declared_columns import declared_lengths
 from spark_jobs.engine.source.landing import Landing, land
 from spark_jobs.engine.source.materialized import MaterializedSource, spilled_frame

@@ -16,7 +16,7 @@ from spark_jobs.connectors.iceberg.format.deletes import (
     DeleteFile,
     write_deletes,
 )
-from spark_jobs.connectors.iceberg.format.vectors import VectorWriter
+from spark_jobs.connectors.iceberg.format.vectors import write_vector
 from spark_jobs.connectors.iceberg.maintenance.undo_plan import RestoredFile, UndoPlan
 from spark_jobs.connectors.iceberg.table.live_files import referenced_file
 from spark_jobs.connectors.iceberg.table.manifests import FileKey, ManifestEntry
@@ -113,10 +113,7 @@ class RestoredFiles:
         self, table: PinnedTable, beside: str, location: str, positions: Any
     ) -> Mapping[str, Any]:
         path = self._new_path(table, table.storage.path(beside), "-deletes.puffin")
-        writer = VectorWriter(table.storage.filesystem, lambda: path)
-        writer.add(location, positions)
-        (stored,) = writer.finish()
-        return stored._asdict()
+        return write_vector(table.storage.filesystem, path, location, positions)._asdict()
 
     def _mark(self, table: PinnedTable, entry: ManifestEntry) -> NewDataFile:
         """The deletes of a file that stays, in a file of their own."""
