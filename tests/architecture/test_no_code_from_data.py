@@ -15,7 +15,7 @@ FORBIDDEN_IMPORTS = ("pickle", "cloudpickle", "dill", "marshal", "shelve", "yaml
 # Functions that run text, whatever they are called on; `compile` of `re` is another one.
 FORBIDDEN_CALLS = ("eval", "exec", "compile", "__import__", "execfile", "loads_pickle", "system")
 ALLOWED_CALLS = {"re.compile"}
-# Who imports modules by name: from a list in their own source, but for the last two.
+# Who imports modules by name: from a list in their own source, but for the last one.
 IMPORTERS = {
     "spark_jobs.connectors.registry": ["importlib.import_module(module_name)"],
     "airflow_provider_merge.job_package": ["importlib.util.find_spec(NAME)"],

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.iceberg.format.deletes import positions_by_file, write_deletes
-from spark_jobs.connectors.iceberg.format.vectors import write_vector
+from spark_jobs.connectors.iceberg.format.deletes import positions_by_file
+from spark_jobs.connectors.iceberg.format.vectors import stored_deletes
 from spark_jobs.spi.writes import Fragment
 
 
@@ -52,13 +52,9 @@ def rewrite_deletes(
     marked = [each for each in part.files if each.location in found]
     added = list[dict[str, Any]]()
     for file in marked:
-        positions = found[file.location]
         path = new_path(file.folder, "puffin" if part.writes_vectors else "parquet")
-        if part.writes_vectors:
-            stored = write_vector(filesystem, path, file.location, positions)._asdict()
-        else:
-            size = write_deletes(filesystem, path, file.location, positions)
-            stored = {"path": path, "size": size, "rows": len(positions)}
+        place, positions = file.location, found[file.location]
+        stored = stored_deletes(filesystem, path, place, positions, as_vector=part.writes_vectors)
         added.append({"file": file.ordinal, **stored})
     return Fragment(
         {"compacted": {"files": [each.ordinal for each in part.files], "added": added}},

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.iceberg.format.deletes import POSITION_ID, VECTOR_MAGIC
+from spark_jobs.connectors.iceberg.format.deletes import (
+    POSITION_ID,
+    VECTOR_MAGIC,
+    write_deletes,
+)
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.roaring import bitmap_bytes_64, frame
 from spark_jobs.storage.files import make_folder
@@ -54,3 +58,21 @@ def write_vector(
     with filesystem.open_output_stream(path) as stream:
         stream.write(content)
     return StoredVector(path, len(content), len(_MAGIC), len(vector), len(positions))
+
+
+def stored_deletes(
+    filesystem: pafs.FileSystem,
+    path: str,
+    location: str,
+    positions: Positions,
+    *,
+    as_vector: bool,
+) -> dict[str, Any]:
+    """Write the deleted rows (ascending) of a data file: a vector, or a file of position deletes.
+
+    The fields of a ``StoredVector``, those of the place within the file for a vector alone.
+    """
+    if as_vector:
+        return write_vector(filesystem, path, location, positions)._asdict()
+    size = write_deletes(filesystem, path, location, positions)
+    return {"path": path, "size": size, "rows": len(positions)}

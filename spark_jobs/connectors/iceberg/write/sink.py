@@ -16,13 +16,12 @@ import pyarrow as pa
 from spark_jobs.connectors.iceberg.format.deletes import (
     DataFileDeletes,
     DeletedRows,
-    write_deletes,
 )
 from spark_jobs.connectors.iceberg.format.file_columns import Constants, NameMapping, file_mappings
 from spark_jobs.connectors.iceberg.format.row_lineage import COLUMNS, RowLineage
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type
 from spark_jobs.connectors.iceberg.format.stored_columns import stored_columns
-from spark_jobs.connectors.iceberg.format.vectors import write_vector
+from spark_jobs.connectors.iceberg.format.vectors import stored_deletes
 from spark_jobs.connectors.iceberg.write.file_layout import NewFileLayout, Partition
 from spark_jobs.connectors.shared.write.merge_sink import (
     FileSinks,
@@ -147,11 +146,7 @@ class IcebergMergeSink(MergeSink[SourceFile, Partition]):
         location, vectors = source.deletes.location, self._write.writes_vectors
         ending = "-deletes.puffin" if vectors else "-deletes.parquet"
         path = self._files.new_path(self._write.name_prefix, source.folder, ending)
-        if vectors:
-            deletes = write_vector(self._filesystem, path, location, positions)._asdict()
-        else:
-            size = write_deletes(self._filesystem, path, location, positions)
-            deletes = {"path": path, "size": size, "rows": len(positions)}
+        deletes = stored_deletes(self._filesystem, path, location, positions, as_vector=vectors)
         self._fragments.append(_marks(ordinal, deletes))
 
     def _finished(self) -> Iterator[Fragment]:
