@@ -15,6 +15,7 @@ from spark_jobs.contract.inserts import (
 )
 from tests.conformance.behaviour import (
     Behaviour,
+    by_source,
     delete,
     delete_from,
     insert_all,
@@ -27,6 +28,14 @@ from tests.conformance.behaviour import (
 _ALL = "s(id, k, v, n, req, p)"
 MIXED = f"""VALUES (100, 1, 'x', 9, 'r', 'a'), (101, 1, 'x', 1, 'r', 'a'),
     (120, 1, 'x', 9, 'r', 'b'), (140, 1, 'x', 1, 'r', 'c'), (500, 1, 'x', 1, 'r', 'a') AS {_ALL}"""
+# None of them is in the table yet.
+_OF_A = f"""VALUES (701, 1, 'x', 1, 'r', 'a'), (702, 1, 'x', 1, 'r', 'a'),
+    (703, 1, 'x', 1, 'r', 'a'), (704, 1, 'x', 1, 'r', 'a'), (705, 1, 'x', 1, 'r', 'a') AS {_ALL}"""
+_KEYS_AND_ROWS = """VALUES (1, NULL, NULL, NULL, NULL, NULL, NULL),
+    (2, NULL, NULL, NULL, NULL, NULL, NULL), (NULL, 701, 1, 'x', 1, 'r', 'a'),
+    (NULL, 702, 1, 'x', 1, 'r', 'b'), (NULL, 703, 1, 'x', 1, 'r', 'a')
+    AS s(replaced, id, k, v, n, req, p)"""
+_INSERTS = not_matched(insert_all())
 STATEMENTS = [
     Behaviour(
         "merge",
@@ -41,6 +50,17 @@ STATEMENTS = [
     Behaviour("table", MIXED, (), statement=InsertOverwriteSpec("s", "table")),
     Behaviour("drop", MIXED, (), statement=DropPartitionsSpec(({"p": "'a'"},))),
     Behaviour("truncate", MIXED, (), statement=TruncateTableSpec()),
+    Behaviour(
+        "static", _OF_A, (), statement=InsertOverwriteSpec("s", "static", partition={"p": "'a'"})
+    ),
+    # As docs/strategies.md writes both.
+    Behaviour("replace where", _OF_A, (by_source(delete(), "t.n = 1"), _INSERTS), on="FALSE"),
+    Behaviour(
+        "delete and insert",
+        _KEYS_AND_ROWS,
+        (matched(delete()), not_matched(insert_all(), "s.replaced IS NULL")),
+        on="t.n = s.replaced",
+    ),
 ]
 MERGE = STATEMENTS[0]
 KINDS = ("append-cow", "append-dv", "row-tracking", "primary-key", "iceberg-cow", "iceberg-mor")

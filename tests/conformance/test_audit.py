@@ -21,7 +21,7 @@ from tests.support.forced_plans import Forced, forced_plan
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("behaviour", "kind", "plan"), list(changing_cases(27)))
+@pytest.mark.parametrize(("behaviour", "kind", "plan"), list(changing_cases(36)))
 def test_the_audit_has_each_changed_row_once(
     behaviour: Behaviour, kind: str, plan: Forced, make_table: MakeTable
 ) -> None:

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from spark_jobs.contract.guards import Guards, OutsidePartitions
-from spark_jobs.contract.inserts import InsertIntoSpec
+from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.request import SqlSource
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.job.statement_job import Job
 from tests.conformance.behaviour import (
     Behaviour,
+    by_source,
+    delete,
     delete_from,
     insert_all,
     matched,
@@ -23,20 +25,35 @@ from tests.conformance.behaviour import (
     update_all,
     update_set,
 )
-from tests.conformance.changing import KINDS
-from tests.conformance.check import readable, request_of
+from tests.conformance.changing import KINDS, PLANNED, files_of
+from tests.conformance.check import request_of
 from tests.conformance.conftest import MakeTable
 from tests.conformance.harness import Harness
 from tests.conformance.tables import ORDERS_WITHOUT_NULL
+from tests.support.forced_plans import Forced, forced_plan
 
 _ALL = "s(id, k, v, n, req, p)"
 _ROWS = f"VALUES (100, 1, 'x', 9, 'r', 'a'), (500, 1, 'x', 1, 'r', 'late') AS {_ALL}"
+_NEW = _ROWS.replace("100", "700")
 # Each changes rows in the partition a, and in one that is not expected.
 STATEMENTS = [
     Behaviour("merge", _ROWS, (matched(update_all()), not_matched(insert_all()))),
     update_set("update", {"v": "'y'"}, "id IN (100, 120)"),
     delete_from("delete", "id IN (100, 120)"),
-    Behaviour("insert", _ROWS.replace("100", "700"), (), statement=InsertIntoSpec("s")),
+    Behaviour("insert", _NEW, (), statement=InsertIntoSpec("s")),
+    Behaviour(
+        "replace where",
+        _NEW,
+        (by_source(delete(), "t.id = 100"), not_matched(insert_all())),
+        on="FALSE",
+    ),
+    Behaviour(
+        "delete and insert",
+        "VALUES (100, NULL, NULL, NULL, NULL, NULL, NULL), (NULL, 500, 1, 'x', 1, 'r', 'late') "
+        "AS s(replaced, id, k, v, n, req, p)",
+        (matched(delete()), not_matched(insert_all(), "s.replaced IS NULL")),
+        on="t.id = s.replaced",
+    ),
 ]
 _EXPECTED = ({"p": "'a'"},)
 
@@ -44,39 +61,82 @@ _EXPECTED = ({"p": "'a'"},)
 _ALWAYS = ("merge-iceberg-cow", "update-append-dv", "delete-iceberg-mor", "insert-append-cow")
 
 
-def _cases() -> Iterator[object]:
-    for behaviour, kind in itertools.product(STATEMENTS, KINDS):
+def _cases(behaviours: list[Behaviour], parts: int) -> Iterator[object]:
+    for behaviour, kind in itertools.product(behaviours, KINDS):
         name = f"{behaviour}-{kind}"
-        yield pytest.param(
-            behaviour,
-            kind,
-            marks=() if name in _ALWAYS else pytest.mark.by_turns(20),
-            id=name,
-        )
+        marks = () if name in _ALWAYS else pytest.mark.by_turns(parts)
+        yield pytest.param(behaviour, kind, "auto", marks=marks, id=name)
+    for behaviour, (kind, plan) in itertools.product(behaviours, PLANNED):
+        if behaviour.statement is None:
+            marks = pytest.mark.by_turns(2 * parts)
+            yield pytest.param(behaviour, kind, plan, marks=marks, id=f"{behaviour}-{kind}-{plan}")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("behaviour", "kind"), list(_cases()))
+@pytest.mark.parametrize(("behaviour", "kind", "plan"), list(_cases(STATEMENTS, 24)))
 def test_a_partition_that_is_not_expected(
-    behaviour: Behaviour, kind: str, make_table: MakeTable
+    behaviour: Behaviour, kind: str, plan: Forced, make_table: MakeTable
 ) -> None:
     harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
-    before = harness.state()
+    before = files_of(harness.warehouse)
 
-    failed = _run(behaviour, harness, None)
+    with forced_plan(plan):
+        failed = _run(behaviour, harness, None)
 
     assert failed.error is not None
     assert (failed.error.code, failed.error.retryable) == ("PARTITION_NOT_EXPECTED", False)
+    assert files_of(harness.warehouse) == before
     wider = (*_EXPECTED, {"p": "'late'"}, {"p": "'b'"})
     held = _run(behaviour, harness, None, expected=wider, dry_run=True)
     assert [each.held for each in held.metrics.guards] == [True]
-    after = harness.state()
-    assert (after.snapshot_id, after.on_disk) == (before.snapshot_id, before.on_disk)
-    kept = _run(behaviour, harness, "keep")
+    assert files_of(harness.warehouse) == before
+    with forced_plan(plan):
+        kept = _run(behaviour, harness, "keep")
     assert kept.status == "committed"
     (report,) = kept.metrics.guards
-    other = "p=late" if behaviour.name in ("merge", "insert") else "p=b"
+    other = "p=b" if behaviour.name in ("update", "delete") else "p=late"
     assert (report.name, report.seen) == ("expected_partitions", f"outside: {other}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("behaviour", "kind", "plan"), list(_cases(STATEMENTS, 24)))
+def test_partitions_that_are_all_expected(
+    behaviour: Behaviour, kind: str, plan: Forced, make_table: MakeTable
+) -> None:
+    harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
+    other = "'b'" if behaviour.name in ("update", "delete") else "'late'"
+
+    with forced_plan(plan) as tally:
+        done = _run(behaviour, harness, None, expected=(*_EXPECTED, {"p": other}))
+
+    assert (done.status, done.error) == ("committed", None)
+    assert plan == "auto" or behaviour.name == "replace where" or tally.ran == 1
+    assert [each.seen for each in done.metrics.guards] == ["none outside"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("mode", ["dynamic", "static", "table"])
+@pytest.mark.by_turns(18)
+def test_an_overwrite_of_a_partition_that_is_not_expected(
+    mode: Any, kind: str, make_table: MakeTable
+) -> None:
+    harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
+    before = files_of(harness.warehouse)
+    only_late = f"(SELECT * FROM {_ROWS} WHERE p = 'late') AS s"
+    partition = {"p": "'late'"} if mode == "static" else {}
+    overwrite = InsertOverwriteSpec("s", mode, partition=partition, expected_partitions=_EXPECTED)
+    source = only_late if mode == "static" else _ROWS
+
+    failed = _run(Behaviour("", source, (), statement=overwrite), harness, None, expected=None)
+
+    assert failed.error is not None
+    assert failed.error.code == "PARTITION_NOT_EXPECTED"
+    assert files_of(harness.warehouse) == before
+    wider = tuple({"p": f"'{each}'"} for each in ("a", "b", "c", "late"))
+    held = replace(overwrite, expected_partitions=wider[3:] if mode == "static" else wider)
+    done = _run(Behaviour("", source, (), statement=held), harness, None, expected=None)
+    assert (done.status, done.error) == ("committed", None)
 
 
 @pytest.mark.slow
@@ -90,29 +150,36 @@ def test_a_table_without_partitions_has_none_to_expect(make_table: MakeTable) ->
     assert "expected_partitions[0]" in failed.error.message
 
 
+STORING = [
+    STATEMENTS[0],
+    Behaviour("by name", _NEW, (), statement=InsertIntoSpec("s", by_name=True)),
+    Behaviour("dynamic", _NEW, (), statement=InsertOverwriteSpec("s", "dynamic", by_name=True)),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "behaviour",
-    [STATEMENTS[0], Behaviour("by name", _ROWS, (), statement=InsertIntoSpec("s", by_name=True))],
-    ids=str,
-)
-def test_columns_that_the_table_does_not_have(behaviour: Behaviour, make_table: MakeTable) -> None:
-    harness = make_table("iceberg-cow", ORDERS_WITHOUT_NULL, partitioned=True)
-    rows = readable(harness.state().rows)
-    wider = f"SELECT *, 1 AS extra FROM {_ROWS}"
+@pytest.mark.parametrize(("behaviour", "kind", "plan"), list(_cases(STORING, 24)))
+def test_columns_that_the_table_does_not_have(
+    behaviour: Behaviour, kind: str, plan: Forced, make_table: MakeTable
+) -> None:
+    harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
+    before, rows = files_of(harness.warehouse), behaviour.source
+    wider = f"SELECT *, 1 AS extra FROM {rows}"
 
-    failed = _columns(behaviour, harness, wider)
+    with forced_plan(plan):
+        failed = _columns(behaviour, harness, wider)
 
-    assert failed.error is not None
-    assert failed.error.code == "SCHEMA_CHANGED"
-    assert "extra" in failed.error.message
-    typed = _columns(
-        behaviour, harness, f"SELECT id, k, v, CAST(n AS BIGINT) AS n, req, p FROM {_ROWS}"
-    )
-    assert typed.error is not None
-    assert (typed.error.code, "n" in typed.error.message) == ("SCHEMA_CHANGED", True)
-    assert readable(harness.state().rows) == rows
-    assert _columns(behaviour, harness, f"SELECT * FROM {_ROWS}").status == "committed"
+        assert failed.error is not None
+        assert failed.error.code == "SCHEMA_CHANGED"
+        assert "extra" in failed.error.message
+        typed = _columns(
+            behaviour, harness, f"SELECT id, k, v, CAST(n AS BIGINT) AS n, req, p FROM {rows}"
+        )
+        assert typed.error is not None
+        assert (typed.error.code, "n" in typed.error.message) == ("SCHEMA_CHANGED", True)
+        assert files_of(harness.warehouse) == before
+        same = _columns(behaviour, harness, f"SELECT * FROM {rows}")
+    assert same.status == "committed"
 
 
 def _columns(behaviour: Behaviour, harness: Harness, query: str) -> JobResult:
@@ -126,7 +193,7 @@ def _run(
     behaviour: Behaviour,
     harness: Harness,
     outside: OutsidePartitions | None,
-    expected: tuple[Mapping[str, str], ...] = _EXPECTED,
+    expected: tuple[Mapping[str, str], ...] | None = _EXPECTED,
     **more: Any,
 ) -> JobResult:
     guards = Guards(expected_partitions=expected, outside_partitions=outside)

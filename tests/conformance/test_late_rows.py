@@ -23,6 +23,7 @@ from tests.conformance.behaviour import (
     not_matched,
     update_all,
 )
+from tests.conformance.changing import KINDS, files_of
 from tests.conformance.check import readable, request_of
 from tests.conformance.conftest import MakeTable
 from tests.conformance.harness import Harness
@@ -72,13 +73,13 @@ def _late(harness: Harness) -> list[int]:
 @pytest.mark.parametrize(
     ("behaviour", "kind"),
     [
-        (_MERGE, "append-cow"),
-        pytest.param(_MERGE, "primary-key", marks=pytest.mark.by_turns(5)),
-        pytest.param(_MERGE, "iceberg-cow", marks=pytest.mark.by_turns(5)),
-        pytest.param(_MERGE, "iceberg-mor", marks=pytest.mark.by_turns(5)),
-        pytest.param(_INSERT, "append-cow", marks=pytest.mark.by_turns(5)),
-        pytest.param(_INSERT, "iceberg-cow", marks=pytest.mark.by_turns(5)),
-        pytest.param(_INSERT, "primary-key", marks=pytest.mark.by_turns(5)),
+        pytest.param(
+            behaviour,
+            kind,
+            marks=() if (behaviour, kind) == (_MERGE, "append-cow") else pytest.mark.by_turns(12),
+        )
+        for behaviour in (_MERGE, _INSERT)
+        for kind in KINDS
     ],
     ids=str,
 )
@@ -107,6 +108,23 @@ def test_late_rows_are_set_aside(behaviour: Behaviour, kind: str, make_table: Ma
     assert _late(harness) == [120, 500]
     assert done.partitions == ("p=a",)
     assert not list(harness.warehouse.glob("_operations/*.rows"))
+
+
+@pytest.mark.slow
+@pytest.mark.by_turns(6)
+@pytest.mark.parametrize("kind", KINDS)
+def test_others_that_change_elsewhere_are_not_set_aside(kind: str, make_table: MakeTable) -> None:
+    harness = _harness(make_table, kind)
+    # Its row of the target is in the partition b.
+    source = _ROWS.replace("(120, 1, 'x', 1, 'r', 'b')", "(120, 1, 'x', 7, 'r', 'a')")
+    clauses = (matched(delete(), "s.n = 7"), not_matched(insert_all()))
+    before = files_of(harness.warehouse)
+
+    failed = _run(Behaviour("", source, clauses), harness)
+
+    assert failed.error is not None
+    assert failed.error.code == "PARTITION_NOT_EXPECTED"
+    assert files_of(harness.warehouse) == before
 
 
 @pytest.mark.slow

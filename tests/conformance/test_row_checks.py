@@ -49,7 +49,7 @@ _HOLDS = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("behaviour", "kind", "plan"), list(changing_cases(27)))
+@pytest.mark.parametrize(("behaviour", "kind", "plan"), list(changing_cases(36)))
 def test_a_check_that_finds_a_row_and_those_that_find_none(
     behaviour: Behaviour, kind: str, plan: Forced, make_table: MakeTable
 ) -> None:

@@ -30,7 +30,7 @@ from tests.support.recorded_changes import READING_ALL, seen_by_checks
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("behaviour", "kind", "plan"), list(changing_cases(27, ("merge-iceberg-mor",)))
+    ("behaviour", "kind", "plan"), list(changing_cases(36, ("merge-iceberg-mor",)))
 )
 def test_the_first_rows_of_each_operation(
     behaviour: Behaviour, kind: str, plan: Forced, make_table: MakeTable

@@ -19,7 +19,7 @@ from spark_jobs.spi.connector import Connector
 from tests.support.undone_runs import of_run, undoing
 
 Row = tuple[Any, ...]
-# Files of data by name, with how many of their rows are marked.
+# Files of data by name, with how many of their rows are marked, and files of deletes.
 Files = Mapping[str, int]
 DAGS = ("a", "b", "c")
 

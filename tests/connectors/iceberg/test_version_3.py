@@ -13,14 +13,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.connectors.iceberg.commit import snapshot_commit
+from spark_jobs.connectors.iceberg.commit.changes import Changes
+from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
 from spark_jobs.connectors.iceberg.table.commits import OtherCommit
+from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
 from spark_jobs.connectors.iceberg.table.pinned_table import pinned_table
 from spark_jobs.contract.maintenance import CreateBranchSpec
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.errors import ErrorCode, JobError, NotSupportedError
 from spark_jobs.spi.connector import Connector
-from spark_jobs.spi.writes import Fragment
+from spark_jobs.spi.writes import Fragment, always_wanted
 from tests.connectors.iceberg.direct import DirectWrite, ids_in, ids_of
 from tests.connectors.iceberg.ids_here import changed_ids, ids_here, require_numbered
 from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
@@ -102,10 +105,10 @@ def _in_one_file(fragments: Sequence[Fragment]) -> None:
         vector |= {"path": vectors[0]["path"], "size": start}
 
 
-def test_vectors_in_one_file_are_told_apart(connector: Connector) -> None:
+def _with_shared_vectors(connector: Connector) -> str:
+    """Three files, whose vectors mark the rows 1 and 2; the path of the one file of vectors."""
     for first in (0, 10, 20):
         DirectWrite(connector).insert(*_rows(*range(first, first + 9))).publish()
-    before = ids_here(connector)
     write = DirectWrite(connector)
     sink = write.handle.sinks.open("one task")
     for file in range(3):
@@ -115,10 +118,20 @@ def test_vectors_in_one_file_are_told_apart(connector: Connector) -> None:
     _in_one_file(marked)
     write.fragments += marked
     write.publish()
+    vectors = _vectors(connector)
+    assert len({each.key for each in vectors}) == 3
+    (path,) = {each.path for each in vectors}
+    return path
+
+
+def _vectors(connector: Connector) -> list[ManifestEntry]:
     table = pinned_table(connector.metadata.load_table(NAME))
-    vectors = [file.vector for file in table.files]
-    assert len({each.path for each in vectors if each}) == 1
-    assert len({each.key for each in vectors if each}) == 3
+    return [file.vector for file in table.files if file.vector is not None]
+
+
+def test_vectors_in_one_file_are_told_apart(connector: Connector) -> None:
+    _with_shared_vectors(connector)
+    before = ids_here(connector)
 
     # One is replaced, one goes with its file, one stays.
     DirectWrite(connector, rewrite_share=0.9).delete(0, 3).publish()
@@ -127,12 +140,70 @@ def test_vectors_in_one_file_are_told_apart(connector: Connector) -> None:
     gone = {each % 10 for each in before.keys() - ids_here(connector).keys()}
     table = pinned_table(connector.metadata.load_table(NAME))
     deletes = [[each.row_count for each in file.deletes] for file in table.files]
-    assert (gone, sorted(deletes)) == ({1, 2, 3, 4}, [[], [2], [3]])
+    assert (gone, sorted(deletes)) == ({3, 4}, [[], [2], [3]])
     assert len(ids_here(connector)) == 27 - 6 - 2
     assert changed_ids(before, ids_here(connector)) == {}
     summary = table.snapshot.summary
     assert summary["removed-dvs"] == "1"
     assert summary["total-position-deletes"] == "5"
+
+
+@pytest.mark.parametrize("way", ["marked", "rewritten", "removed"])
+def test_no_vector_stays_in_a_file_of_which_another_one_went(
+    way: str, connector: Connector
+) -> None:
+    shared = _with_shared_vectors(connector)
+    before = ids_here(connector)
+    write = DirectWrite(connector, rewrite_share=0.0 if way == "rewritten" else 0.9)
+    if way == "removed":
+        files = [each for each in write.files if each.ordinal == 0]
+        write.fragments += connector.writes.drop_files(write.table, write.handle, files)
+    else:
+        write.delete(0, 3)
+
+    write.publish()
+
+    vectors = _vectors(connector)
+    assert shared not in {each.path for each in vectors}
+    assert len({each.path for each in vectors}) == len(vectors) == (3 if way == "marked" else 2)
+    after = ids_here(connector)
+    assert len(before) - len(after) == (7 if way == "removed" else 1)
+    assert changed_ids(before, after) == {}
+    summary = pinned_table(connector.metadata.load_table(NAME)).snapshot.summary
+    assert (summary["removed-dvs"], summary["added-dvs"]) == ("3", str(len(vectors)))
+    # The table of the shared file can be expired, as Java does it.
+    Path(urlsplit(shared).path).unlink()
+    assert ids_here(connector) == after
+
+
+def test_what_others_do_to_vectors_of_the_same_file_meanwhile(connector: Connector) -> None:
+    shared = _with_shared_vectors(connector)
+    mine = DirectWrite(connector, isolation="snapshot", rewrite_share=0.9).delete(0, 3)
+    late = DirectWrite(connector, isolation="snapshot", rewrite_share=0.9).delete(2, 3)
+    commits = SnapshotCommits(connector.writes.catalog, connector.metadata, mine.table)  # type: ignore[attr-defined]
+    theirs = {each.key: each for each in _vectors(connector)[1:2]}
+    # An engine that gives a file its rows back, and leaves the others where they are.
+    commits.publish(commits.latest(), Changes([], [], theirs, [], shared=()), {}, always_wanted)
+
+    mine.publish()
+
+    assert [each.row_count for each in _vectors(connector)] == [3, 2]
+    assert shared not in {each.path for each in _vectors(connector)}
+    with pytest.raises(JobError) as caught:
+        late.publish()
+    assert caught.value.code is ErrorCode.COMMIT_CONFLICT
+
+
+def test_a_file_of_vectors_that_is_gone_is_left_alone(connector: Connector) -> None:
+    shared = _with_shared_vectors(connector)
+    Path(urlsplit(shared).path).unlink()
+    write = DirectWrite(connector)
+    files = [each for each in write.files if each.ordinal == 0]
+    write.fragments += connector.writes.drop_files(write.table, write.handle, files)
+
+    write.publish()
+
+    assert [each.path for each in _vectors(connector)] == [shared, shared]
 
 
 def test_a_compaction_that_marks_rows_is_a_change(

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_jobs.connectors.iceberg.commit.changes import Changes
+from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
@@ -19,6 +21,7 @@ from spark_jobs.contract.maintenance import (
 )
 from spark_jobs.contract.request import JobRequest, TableName
 from spark_jobs.run import run
+from spark_jobs.spi.writes import always_wanted
 from tests.connectors.iceberg.direct import DirectWrite
 from tests.connectors.iceberg.lineage import Ids
 from tests.connectors.iceberg.tables import assert_read_alike, catalog_of, done_here, opened
@@ -151,6 +154,53 @@ def test_java_expires_no_vector_that_is_needed(iceberg_spark: IcebergSpark) -> N
 
     found = iceberg_spark.sql(f"SELECT id FROM {table} ORDER BY id")
     assert [row["id"] for row in found] == [0, 0, 2, *sorted([*range(3, 10)] * 2), 10]
+
+
+@pytest.mark.parametrize("way", ["mark", "rewrite", "compact", "rewrite manifests"])
+def test_java_expires_no_vector_beside_one_that_went(
+    spark: SparkSession, iceberg_spark: IcebergSpark, way: str
+) -> None:
+    name = f"v{uuid.uuid4().hex[:8]}"
+    table = f"{CATALOG}.db.{name}"
+    mode = "copy-on-write" if way == "rewrite" else "merge-on-read"
+    modes = f"'write.delete.mode'='merge-on-read', 'write.update.mode'='{mode}'"
+    iceberg_spark.sql(
+        f"CREATE TABLE {table} (id BIGINT, s STRING) USING iceberg TBLPROPERTIES "
+        f"('format-version'='3', {modes})",
+        *(
+            f"INSERT INTO {table} SELECT /*+ COALESCE(1) */ id, 'x' FROM range({n}, {n} + 10)"
+            for n in (0, 10, 20)
+        ),
+        f"DELETE FROM {table} WHERE id IN (3, 13, 23)",
+    )
+    (files,) = iceberg_spark.sql(f"SELECT count(DISTINCT file_path) AS n FROM {table}.delete_files")
+    assert files["n"] == 1, "Java has written a file for each vector"
+    if way == "compact":
+        marked = "WHERE id < 20 AND id <> 10"
+        done_here(spark, iceberg_spark, f"DELETE FROM db.{name} {marked}", NO_SOURCE)
+        _compacted(spark, iceberg_spark, name, CompactSpec(mode="full"))
+    elif way == "rewrite manifests":
+        # The vector of a file that is gone stays in the list.
+        connector = opened(iceberg_spark)
+        commits: Any = SnapshotCommits(
+            connector.writes.catalog,  # type: ignore[attr-defined]
+            connector.metadata,
+            connector.metadata.load_table(TableName("db", name)),
+        )
+        latest = commits.latest()
+        gone = {latest.files[0].entry.key: latest.files[0].entry}
+        commits.publish(latest, Changes([], [], gone, []), {}, always_wanted)
+        _compacted(spark, iceberg_spark, name, CompactSpec(manifests="only"))
+    else:
+        done_here(spark, iceberg_spark, f"UPDATE db.{name} SET s = 'y' WHERE id = 5", NO_SOURCE)
+    before = iceberg_spark.sql(f"SELECT id, s FROM {table} ORDER BY id")
+
+    iceberg_spark.sql(f"INSERT INTO {table} VALUES (100, 'x')")
+    iceberg_spark.expire(f"db.{name}")
+
+    now = iceberg_spark.sql(f"SELECT id, s FROM {table} ORDER BY id")
+    assert now[:-1] == before
+    assert_read_alike(spark, iceberg_spark, f"db.{name}")
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from spark_jobs.connectors.iceberg.commit.data_files import (
     new_delete_file,
 )
 from spark_jobs.connectors.iceberg.format.transforms import decoded
-from spark_jobs.connectors.iceberg.table.live_files import partition_key
+from spark_jobs.connectors.iceberg.table.live_files import LiveFile, partition_key
 from spark_jobs.connectors.iceberg.table.manifests import (
     DATA,
     EQUALITY_DELETES,
@@ -33,7 +33,8 @@ class Changes:
 
     ``added`` are data files, ``deletes`` files of position deletes, or vectors, for rows of the
     data files ``marked``; ``removed`` may be both. ``overwrites``: it is an overwrite whatever it
-    does; ``replaces``: the rows are the same.
+    does; ``replaces``: the rows are the same. ``shared`` are the locations of files with vectors
+    that are removed, and others that are not; None: that is not known.
     """
 
     added: Sequence[NewDataFile]
@@ -42,6 +43,7 @@ class Changes:
     marked: Sequence[ManifestEntry]
     overwrites: bool = False
     replaces: bool = False
+    shared: Collection[str] | None = None
 
     @property
     def touched(self) -> Sequence[ManifestEntry]:
@@ -124,6 +126,17 @@ def _size(files: Sequence[NewDataFile | ManifestEntry]) -> int:
     return sum(each.size for each in files)
 
 
+def shared_files(
+    files: Iterable[LiveFile], removed: Mapping[FileKey, ManifestEntry]
+) -> frozenset[str]:
+    """The locations of files with vectors that are ``removed``, and with others of ``files``."""
+    paths = {each.path for each in removed.values() if each.is_vector}
+    if not paths:
+        return frozenset()
+    kept = (each for file in files for each in file.deletes if each.key not in removed)
+    return frozenset(each.path for each in kept if each.path in paths)
+
+
 def changes_of(table: PinnedTable, fragments: Sequence[Fragment], *, overwrites: bool) -> Changes:
     """The changes that ``fragments`` describe to the base ``table``.
 
@@ -153,4 +166,5 @@ def changes_of(table: PinnedTable, fragments: Sequence[Fragment], *, overwrites:
             values, spec = new_partition(columns, document["added"]["partition"]), spec_id
             order = new_order
         added.append(new_data_file(table, document["added"], spec, values, order))
-    return Changes(added, deletes, removed, marked, overwrites)
+    shared = shared_files(table.files, removed)
+    return Changes(added, deletes, removed, marked, overwrites, shared=shared)

@@ -169,8 +169,9 @@ def _opened(listed: ListedManifest, content: bytes) -> _Manifest:
 def _dangling(table: PinnedTable, manifests: Sequence[_Manifest]) -> dict[FileKey, ManifestEntry]:
     entries = [each.entry for manifest in manifests for each in manifest.files]
     live = live_files(table.storage, entries, table.unpartitioned)
-    applied = {delete.key for file in live for delete in file.all_deletes}
-    return {each.key: each for each in entries if each.content != DATA and each.key not in applied}
+    # A file of vectors stays whole: its removal by an expiry of Java would follow.
+    applied = {delete.path for file in live for delete in file.all_deletes}
+    return {each.key: each for each in entries if each.content != DATA and each.path not in applied}
 
 
 def _alike(group: Sequence[_Manifest], version: str) -> tuple[Shape | None, list[_Manifest]]:

@@ -19,6 +19,7 @@ from spark_jobs.connectors.iceberg.commit.changes import Changes
 from spark_jobs.connectors.iceberg.commit.gap import snapshots_since
 from spark_jobs.connectors.iceberg.commit.manifest_clusters import ManifestRewrite
 from spark_jobs.connectors.iceberg.commit.new_manifests import SnapshotFiles
+from spark_jobs.connectors.iceberg.commit.shared_vectors import with_siblings
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
 from spark_jobs.connectors.iceberg.table.commits import summary_of
@@ -157,7 +158,11 @@ def _snapshot(
 ) -> Any:
     from pyiceberg.table.snapshots import Operation, Snapshot, Summary
 
-    entries = _listed(latest, files, changes) if rewrite is None else files.clustered(rewrite)
+    if rewrite is None:
+        changes = with_siblings(latest, changes, files.written)
+        entries = _listed(latest, files, changes)
+    else:
+        entries = files.clustered(rewrite)
     before = summary_of(latest.snapshot)
     summary = {**changes.summary(before), **recorded}
     fields: dict[str, Any] = {

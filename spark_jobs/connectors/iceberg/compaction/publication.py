@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from spark_jobs.connectors.iceberg.commit.changes import Changes, new_partition
+from spark_jobs.connectors.iceberg.commit.changes import Changes, new_partition, shared_files
 from spark_jobs.connectors.iceberg.commit.conflicts import may_have_got_ids
 from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile, kept_order, new_data_file
 from spark_jobs.connectors.iceberg.commit.gap import Gap
@@ -194,7 +194,8 @@ def _changes(base: PinnedTable, latest: PinnedTable, parts: Sequence[Part]) -> C
     if any(len(file.own_deletes) < len(file.all_deletes) for file in before):
         removed |= _dangling(base, latest, {file.entry.key for file in before})
     added = [file for part in parts for file in part.after]
-    return Changes(added, deletes, removed, [], replaces=True)
+    shared = shared_files(base.lean_files, removed)
+    return Changes(added, deletes, removed, [], replaces=True, shared=shared)
 
 
 def _dangling(

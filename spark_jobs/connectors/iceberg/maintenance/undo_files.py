@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import posixpath
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from spark_jobs.connectors.iceberg.commit.changes import Changes
 from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile, new_delete_file
+from spark_jobs.connectors.iceberg.commit.shared_vectors import stored_anew
 from spark_jobs.connectors.iceberg.format.deletes import (
     DataFileDeletes,
     DeletedRows,
-    DeleteFile,
 )
 from spark_jobs.connectors.iceberg.format.vectors import stored_deletes
 from spark_jobs.connectors.iceberg.maintenance.undo_plan import RestoredFile, UndoPlan
-from spark_jobs.connectors.iceberg.table.live_files import referenced_file
+from spark_jobs.connectors.iceberg.read.scanned_files import delete_file
 from spark_jobs.connectors.iceberg.table.manifests import FileKey, ManifestEntry
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.iceberg.write.table_layout import data_location, folder_of_new_version
@@ -93,36 +92,25 @@ class RestoredFiles:
         if not file.deletes:
             return None
         filesystem = table.storage.filesystem
-        own = tuple(_delete_file(table, each) for each in file.deletes)
+        own = tuple(delete_file(table, each) for each in file.deletes)
         found = DataFileDeletes(0, entry.path, entry.row_count, own)
         positions = DeletedRows(filesystem).positions(found)
         if not len(positions):
             return None
         number = max(each.sequence_number for each in file.deletes)
         copied = _moved(entry, copy)
-        document = self._stored(table, entry.path, copy, positions, as_vector=table.has_vectors)
-        return new_delete_file(table, document, copied).of_number(number)
-
-    def _stored(
-        self, table: PinnedTable, beside: str, location: str, positions: Any, *, as_vector: bool
-    ) -> Mapping[str, Any]:
+        as_vector = table.has_vectors
         ending = "-deletes.puffin" if as_vector else "-deletes.parquet"
-        path = self._new_path(table, table.storage.path(beside), ending)
-        filesystem = table.storage.filesystem
-        return stored_deletes(filesystem, path, location, positions, as_vector=as_vector)
+        path = self._new_path(table, table.storage.path(entry.path), ending)
+        document = stored_deletes(filesystem, path, copy, positions, as_vector=as_vector)
+        return new_delete_file(table, document, copied).of_number(number)
 
     def _mark(self, table: PinnedTable, entry: ManifestEntry) -> NewDataFile:
         """The deletes of a file that stays, in a file of their own."""
         storage, path = table.storage, table.storage.path(entry.path)
         if entry.is_vector:
-            marked = str(referenced_file(entry))
-            own = (_delete_file(table, entry),)
-            # A vector tells its rows without the file that it is about.
-            found = DataFileDeletes(0, marked, 1 << 62, own)
-            positions = DeletedRows(storage.filesystem).positions(found)
-            document = self._stored(table, entry.path, marked, positions, as_vector=True)
-            new = new_delete_file(table, document, _moved(entry, marked))
-            return new.of_number(entry.sequence_number)
+            own = self._new_path(table, path, "-deletes.puffin")
+            return stored_anew(table, entry, own).of_number(entry.sequence_number)
         copy = self._new_path(table, path, "-deletes.parquet")
         copy_files(storage.filesystem, [(path, copy)])
         location = storage.location(copy, table.metadata.location)
@@ -143,11 +131,3 @@ def _key(file: RestoredFile) -> tuple[FileKey, ...]:
 
 def _moved(entry: ManifestEntry, location: str) -> ManifestEntry:
     return replace(entry, record={**entry.record, "file_path": location})
-
-
-def _delete_file(table: PinnedTable, entry: ManifestEntry) -> DeleteFile:
-    path = table.storage.path(entry.path)
-    if not entry.is_vector:
-        return DeleteFile(path)
-    offset, length = entry.record["content_offset"], entry.record["content_size_in_bytes"]
-    return DeleteFile(path, int(offset), int(length), entry.row_count)

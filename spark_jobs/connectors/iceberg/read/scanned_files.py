@@ -43,7 +43,7 @@ def scanned(table: PinnedTable, name: TableName, ordinal: int, file: LiveFile) -
     with reading_metadata(table.place):
         refuse_file(name, table, file)
         entry, constants = file.entry, dict(_constants(table, file))
-        deletes = tuple(_delete_file(table, each) for each in file.deletes)
+        deletes = tuple(delete_file(table, each) for each in file.deletes)
         by_value = _by_value(table, file, constants)
         of_file = DataFileDeletes(ordinal, entry.path, entry.row_count, deletes, by_value)
         return ScannedFile(file.path, of_file, constants)
@@ -63,7 +63,8 @@ def row_lineage(table: PinnedTable, file: LiveFile) -> RowLineage | None:
     return RowLineage(first, entry.sequence_number)
 
 
-def _delete_file(table: PinnedTable, entry: ManifestEntry) -> DeleteFile:
+def delete_file(table: PinnedTable, entry: ManifestEntry) -> DeleteFile:
+    """A file of position deletes, or a vector; raises ValueError if its place is not told."""
     path = table.storage.path(entry.path)
     if not entry.is_vector:
         return DeleteFile(path)
