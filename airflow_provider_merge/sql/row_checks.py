@@ -23,11 +23,16 @@ _CALLS: Final = (
     *("RAND", "RANDOM", "RANDN", "RANDSTR", "UNIFORM", "UUID", "SHUFFLE"),
     *("NOW", "CURDATE", "CURRENT_DATE", "CURRENT_TIMESTAMP", "CURRENT_TIME", "LOCALTIMESTAMP"),
     *("MONOTONICALLY_INCREASING_ID", "SPARK_PARTITION_ID", "INPUT_FILE_NAME"),
+    *("REFLECT", "TRY_REFLECT", "JAVA_METHOD", "CURRENT_USER", "SESSION_USER"),
+    *("CURRENT_DATABASE", "CURRENT_SCHEMA", "CURRENT_CATALOG"),
 )
+# Those that tell the time only if nothing is given to them.
+_EMPTY_CALLS: Final = ("UNIX_TIMESTAMP",)
 # Those of them that are called without parentheses.
 _WORDS: Final = ("CURRENT_DATE", "CURRENT_TIMESTAMP", "CURRENT_TIME", "LOCALTIMESTAMP")
-# What stands before a literal that may be one of Spark's names for a time.
+# What stands before a literal, or calls one, that may be one of Spark's names for a time.
 _TIMES: Final = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_LTZ")
+_CASTS: Final = (*_TIMES, "CAST", "TRY_CAST", "TO_DATE", "TO_TIMESTAMP")
 _NOW: Final = re.compile(r"""[rR]?['"]\s*(?:now|today|tomorrow|yesterday)\b""", re.IGNORECASE)
 # The database of names that are written without one.
 _NO_DATABASE: Final = "no database"
@@ -61,11 +66,12 @@ def _unknown(text: SqlText, table: TableName, known: Sequence[str]) -> JobError:
     is_named = table.database != _NO_DATABASE
     name = str(table) if is_named else table.table
     guess = did_you_mean(table.table, known)
+    guess = f"{guess} " if guess else ""
     same = (each.start for each in text.tokens if each.is_name and each.name == table.table)
     return text.error(
         next(same, 0),
         f"a check cannot read {name}",
-        f"{guess} It reads {', '.join(known)}. Make another table a source of the statement: "
+        f"{guess}It reads {', '.join(known)}. Make another table a source of the statement: "
         f"sources={{'{table.table}': table_source('{name if is_named else f'db.{name}'}')}}.",
         ErrorCode.REQUEST_INVALID,
     )
@@ -77,16 +83,27 @@ def _refuse_chance(text: SqlText) -> None:
         if _is_part(tokens, index):
             continue
         behind = tokens[index + 1]
-        is_call = behind.is_symbol("(") and token.is_word(*_CALLS)
-        is_now = token.is_word(*_TIMES) and behind.kind == "string" and _NOW.match(behind.text)
-        if is_call or is_now or token.is_word(*_WORDS, "TABLESAMPLE"):
-            written = f"{token.text} {behind.text}" if is_now else token.text
+        value = tokens[index + 2] if token.is_word(*_CASTS) and behind.is_symbol("(") else behind
+        is_now = token.is_word(*_CASTS) and value.kind == "string" and _NOW.match(value.text)
+        if is_now or _is_chance(tokens, index):
+            written = text.text[token.start : value.end] if is_now else token.text
             raise text.error(
                 token.start,
                 f"{written} is not deterministic: rows that pass now may fail later",
                 "Compare with a column or a constant; {{ ds }} and the like are rendered.",
                 ErrorCode.EXPRESSION_NOT_ALLOWED,
             )
+
+
+def _is_chance(tokens: list[Token], index: int) -> bool:
+    """Whether a word, or a call, has other values in each call, or at each time."""
+    token, behind = tokens[index], tokens[index + 1]
+    if token.is_word(*_WORDS, "TABLESAMPLE"):
+        return True
+    if not behind.is_symbol("("):
+        return False
+    is_empty = tokens[index + 2].is_symbol(")")
+    return token.is_word(*_CALLS) or (is_empty and token.is_word(*_EMPTY_CALLS))
 
 
 def _is_part(tokens: list[Token], index: int) -> bool:

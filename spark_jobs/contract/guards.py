@@ -26,6 +26,8 @@ _SET_ASIDE: Final = frozenset({"merge", "insert_into"})
 _REWRITES: Final = frozenset({"merge", "delete", "update", "insert_overwrite"})
 # The kinds of statements that may have checks: all that change rows.
 CHECKED_KINDS: Final = _DELETES | _UPDATES | _INSERTS
+# What has a least and a largest number.
+_LIMITED: Final = ("deleted_rows", "updated_rows", "inserted_rows", "source_rows")
 # The kinds of statements for which a guard means anything.
 MEANT_FOR: Final[Mapping[str, frozenset[str]]] = {
     "min_deleted_rows": _DELETES,
@@ -121,6 +123,8 @@ class Guards:
         most = self.max_bytes_rewritten
         require(most is None or most >= 0, "guards.max_bytes_rewritten", "must not be negative")
         require_expected(self.expected_partitions)
+        for rows in _LIMITED:
+            self._require_room(rows)
         choices = get_args(OutsidePartitions)
         if self.outside_partitions is not None:
             require_among(self.outside_partitions, choices, "outside_partitions")
@@ -136,6 +140,17 @@ class Guards:
             "quarantine_table",
             "is missing" if sets_aside else "needs outside_partitions='quarantine'",
             "Give both, or none.",
+        )
+
+    def _require_room(self, rows: str) -> None:
+        least, most = getattr(self, f"min_{rows}"), getattr(self, f"max_{rows}")
+        if least is None or most is None or None in (least.number, most.number):
+            return
+        require(
+            least.number <= most.number,
+            f"min_{rows}",
+            f"{least} is more than max_{rows}, {most}, so that it could never hold",
+            "Correct one of them.",
         )
 
     def given(self) -> Iterator[tuple[str, Any]]:

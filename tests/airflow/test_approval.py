@@ -242,11 +242,18 @@ def test_events_from_outside_cannot_be_approved(kind: str) -> None:
     MergeIntoOperator(task_id="t", dry_run=True, **given)
 
 
-def test_a_dry_run_cannot_be_approved() -> None:
+@pytest.mark.parametrize(
+    "approved", [{"ticket": TICKET}, "{{ ti.xcom_pull('preview') }}"], ids=type
+)
+@pytest.mark.parametrize("dry_run", [True, "true", "plan"])
+def test_a_dry_run_cannot_be_approved(approved: Any, dry_run: bool | str) -> None:
+    given: dict[str, Any] = {"target": "a.b", "where": "id = 1", "approved": approved}
     with pytest.raises(RequestError, match="approved: a dry run does nothing that could be"):
-        DeleteFromOperator(
-            task_id="t", target="a.b", where="id = 1", approved={"ticket": TICKET}, dry_run=True
-        )
+        DeleteFromOperator(task_id="t", dry_run=dry_run, **given)
+    if dry_run != "plan":
+        with pytest.raises(RequestError, match="statement 'x': approved: a dry run does nothing"):
+            StatementsOperator(task_id="t", dry_run=dry_run, statements=[delete_from("x", **given)])
+    DeleteFromOperator(task_id="t", dry_run="{{ params.dry }}", **given)
 
 
 @pytest.mark.slow
@@ -299,6 +306,7 @@ def test_guards_reach_the_job_and_its_result_the_log(
         ("max_deleted_share", 2, "is not a number from 0 to 1"),
         ("max_deleted_share", "200%", "is not a number from 0 to 1"),
         ("max_bytes_rewritten", "much", "is not a size"),
+        ("min_deleted_rows", 7, "7 is more than max_deleted_rows, 6, so that it could never hold"),
         ("outside_partitions", "keep", "needs expected_partitions"),
         ("on_schema_change", "sync", "is not one of: ignore, fail, append, widen"),
         ("on_schema_change", "append_new_columns", "Write append, which is the same here"),
@@ -308,7 +316,7 @@ def test_guards_reach_the_job_and_its_result_the_log(
 def test_a_wrong_guard_is_named(name: str, value: Any, problem: str) -> None:
     sql = "MERGE INTO a.b USING c.d s ON b.id = s.id WHEN MATCHED THEN DELETE"
     with pytest.raises(RequestError) as caught:
-        MergeIntoOperator(task_id="t", sql=sql, **{name: value})
+        MergeIntoOperator(task_id="t", sql=sql, **{"max_deleted_rows": 6, name: value})
     assert f"{name}: " in str(caught.value)
     assert problem in str(caught.value)
 

@@ -46,6 +46,14 @@ WRONG = {
     "today": (["SELECT * FROM new_rows WHERE d < DATE 'today'"], "DATE 'today' is not determ"),
     "now": (["SELECT timestamp_ltz ' NOW UTC', 1 FROM new_rows"], "' NOW UTC' is not determinis"),
     "tomorrow": (['SELECT 1 FROM target WHERE d > date r"tomorrow"'], "is not deterministic"),
+    "cast of now": (
+        ["SELECT * FROM new_rows WHERE t > CAST('now' AS TIMESTAMP)"],
+        "CAST\\('now' is",
+    ),
+    "date of today": (["SELECT 1 FROM changes WHERE new.d = to_date('today')"], "is not determini"),
+    "seconds": (["SELECT * FROM new_rows WHERE s > unix_timestamp( )"], "unix_timestamp is not"),
+    "reflection": (["SELECT reflect('java.util.UUID', 'randomUUID')"], "reflect is not determin"),
+    "user": (["SELECT * FROM new_rows WHERE u = current_user()"], "current_user is not determin"),
     "yesterday": (
         ["SELECT 1 FROM target WHERE t > TIMESTAMP\n'Yesterday'"],
         "is not deterministic",
@@ -129,6 +137,8 @@ def test_checks_that_mean_something_are_taken(query: str) -> None:
 
 def test_names_that_look_like_functions_are_columns() -> None:
     _delete(["SELECT shuffle, c.uuid FROM changes c WHERE old.now > 1 AND `rand` = 2"])
+    _delete(["SELECT unix_timestamp(old.t), unix_timestamp, reflect FROM changes"])
+    _delete(["SELECT CAST('nowhere' AS STRING), to_date(old.d) FROM changes WHERE old.d = 'today'"])
 
 
 def test_sources_are_read_by_name_also_by_checks_alone() -> None:

@@ -66,10 +66,9 @@ def _cases(behaviours: list[Behaviour], parts: int) -> Iterator[object]:
         name = f"{behaviour}-{kind}"
         marks = () if name in _ALWAYS else pytest.mark.by_turns(parts)
         yield pytest.param(behaviour, kind, "auto", marks=marks, id=name)
-    for behaviour, (kind, plan) in itertools.product(behaviours, PLANNED):
-        if behaviour.statement is None:
-            marks = pytest.mark.by_turns(2 * parts)
-            yield pytest.param(behaviour, kind, plan, marks=marks, id=f"{behaviour}-{kind}-{plan}")
+    for kind, plan in PLANNED:
+        marks, name = pytest.mark.by_turns(2 * parts), f"merge-{kind}-{plan}"
+        yield pytest.param(STATEMENTS[0], kind, plan, marks=marks, id=name)
 
 
 @pytest.mark.slow
@@ -86,32 +85,28 @@ def test_a_partition_that_is_not_expected(
     assert failed.error is not None
     assert (failed.error.code, failed.error.retryable) == ("PARTITION_NOT_EXPECTED", False)
     assert files_of(harness.warehouse) == before
-    wider = (*_EXPECTED, {"p": "'late'"}, {"p": "'b'"})
-    held = _run(behaviour, harness, None, expected=wider, dry_run=True)
-    assert [each.held for each in held.metrics.guards] == [True]
+    other = "b" if behaviour.name in ("update", "delete") else "late"
+    kept = _run(behaviour, harness, "keep", dry_run=True)
+    assert [each.seen for each in kept.metrics.guards] == [f"outside: p={other}"]
     assert files_of(harness.warehouse) == before
-    with forced_plan(plan):
-        kept = _run(behaviour, harness, "keep")
-    assert kept.status == "committed"
-    (report,) = kept.metrics.guards
-    other = "p=b" if behaviour.name in ("update", "delete") else "p=late"
-    assert (report.name, report.seen) == ("expected_partitions", f"outside: {other}")
+    with forced_plan(plan) as tally:
+        done = _run(behaviour, harness, None, expected=(*_EXPECTED, {"p": f"'{other}'"}))
+    assert (done.status, done.error) == ("committed", None)
+    assert plan == "auto" or tally.ran == 1
+    assert [(each.seen, each.held) for each in done.metrics.guards] == [("none outside", True)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("behaviour", "kind", "plan"), list(_cases(STATEMENTS, 24)))
-def test_partitions_that_are_all_expected(
-    behaviour: Behaviour, kind: str, plan: Forced, make_table: MakeTable
-) -> None:
+@pytest.mark.parametrize("kind", ["append-dv", "iceberg-cow", "primary-key"])
+@pytest.mark.by_turns(3)
+def test_changes_elsewhere_that_are_kept(kind: str, make_table: MakeTable) -> None:
     harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
-    other = "'b'" if behaviour.name in ("update", "delete") else "'late'"
 
-    with forced_plan(plan) as tally:
-        done = _run(behaviour, harness, None, expected=(*_EXPECTED, {"p": other}))
+    kept = _run(STATEMENTS[0], harness, "keep")
 
-    assert (done.status, done.error) == ("committed", None)
-    assert plan == "auto" or behaviour.name == "replace where" or tally.ran == 1
-    assert [each.seen for each in done.metrics.guards] == ["none outside"]
+    assert kept.status == "committed"
+    (report,) = kept.metrics.guards
+    assert (report.name, report.seen) == ("expected_partitions", "outside: p=late")
 
 
 @pytest.mark.slow

@@ -43,8 +43,13 @@ class ApprovableOperator(GuardedOperator):
     def __init__(self, *, approved: Mapping[str, Any] | str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.approved = approved
-        if approved is not None and not is_template(approved):
+        if approved is None:
+            return
+        if not is_template(approved):
             self.approval()
+        if not is_template(self.dry_run) and self.is_dry_run():
+            remedy = "Leave approved or dry_run out."
+            raise invalid(APPROVED, "a dry run does nothing that could be approved", remedy)
 
     def is_dry_run(self) -> bool:
         """Whether ``dry_run`` is true, or ``plan``, from rendered parameters."""

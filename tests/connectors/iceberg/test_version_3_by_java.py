@@ -164,9 +164,11 @@ def test_java_expires_no_vector_beside_one_that_went(
     table = f"{CATALOG}.db.{name}"
     mode = "copy-on-write" if way == "rewrite" else "merge-on-read"
     modes = f"'write.delete.mode'='merge-on-read', 'write.update.mode'='{mode}'"
+    one_task = "'write.delete.distribution-mode'='none', 'read.split.open-file-cost'='1'"
+    one_task += ", 'read.split.adaptive-size.enabled'='false'"
     iceberg_spark.sql(
         f"CREATE TABLE {table} (id BIGINT, s STRING) USING iceberg TBLPROPERTIES "
-        f"('format-version'='3', {modes})",
+        f"('format-version'='3', {modes}, {one_task})",
         *(
             f"INSERT INTO {table} SELECT /*+ COALESCE(1) */ id, 'x' FROM range({n}, {n} + 10)"
             for n in (0, 10, 20)
