@@ -37,7 +37,7 @@ from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec, MergeSpec
 from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.engine.job.alter_table_job import AlterTableJob
-from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.run import run
 from tests.conformance.behaviour import delete_from, insert_all, matched, not_matched, update
 from tests.conformance.check import request_of
 from tests.conformance.conftest import MakeTable
@@ -61,7 +61,7 @@ _EVENT = "id BIGINT, k INT, v STRING, n INT, req STRING, p STRING, op STRING"
 
 def _done(request: JobRequest, harness: Harness, operation: str, **more: Any) -> JobResult:
     asked = JobRequest.from_json(replace(request, operation_id=operation, **more).to_json())
-    return Job(asked, harness.spark, harness.open()).run()
+    return run(asked, harness.spark)
 
 
 def _preview(request: JobRequest, harness: Harness) -> Any:
@@ -209,11 +209,11 @@ def test_a_branch_that_was_written_or_made_again(kind: str, make_table: MakeTabl
     branches.create_branch(SOURCE, CreateBranchSpec("b"))
     request = replace(_base(harness), statement=MERGE, sources=(TableSource("s", branch),))
     ticket = _preview(request, harness)
-    _filled(harness, "of main", "other")
+    _filled(harness, "of-main", "other")
     assert _done(request, harness, "again", approved=ticket).status == "committed"
     ticket = _preview(replace(request, statement=replace(MERGE, cases=_ALL)), harness)
 
-    _filled(harness, "of the branch", "other", branch)
+    _filled(harness, "of-the-branch", "other", branch)
 
     request = replace(request, statement=replace(MERGE, cases=_ALL))
     _require_stale(request, ticket, harness, "source s: it was snapshot")
@@ -239,8 +239,7 @@ def test_a_table_of_another_catalog(connector: str, make_table: MakeTable, tmp_p
         rows = SqlSource("s", f"SELECT 100L AS id, '{value}' AS v")
         request = replace(_base(harness), target=SOURCE, catalog=catalog, sources=(rows,))
         asked = replace(request, operation_id=operation, statement=InsertIntoSpec("s"))
-        done = Job(asked, harness.spark, open_connector(catalog, {})).run()
-        assert done.status == "committed"
+        assert run(asked, harness.spark).status == "committed"
 
     first, second = lake("first"), lake("second")
     for each in (first, second):
@@ -252,7 +251,7 @@ def test_a_table_of_another_catalog(connector: str, make_table: MakeTable, tmp_p
 
     # The connection has been edited.
     elsewhere = replace(request, sources=(replace(source, catalog=second),))
-    _require_stale(elsewhere, ticket, harness, "source s")
+    _require_stale(elsewhere, ticket, harness, "other than in the dry run: sources")
     _require_stale(
         replace(request, sources=(replace(source, connection="others"),)),
         ticket,

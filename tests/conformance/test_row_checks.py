@@ -111,6 +111,14 @@ WRONG = {
         "EXPRESSION_NOT_ALLOWED",
     ),
     "time": ("SELECT * FROM new_rows WHERE now() IS NULL", "EXPRESSION_NOT_ALLOWED"),
+    "name of a time": (
+        "SELECT * FROM new_rows WHERE CAST(v AS DATE) < 'today'",
+        "EXPRESSION_NOT_ALLOWED",
+    ),
+    "name of a time below": (
+        "SELECT 1 WHERE EXISTS (SELECT 1 FROM changes WHERE timestamp('now') IS NULL)",
+        "EXPRESSION_NOT_ALLOWED",
+    ),
     "sample": ("SELECT * FROM new_rows TABLESAMPLE (5 PERCENT)", "EXPRESSION_NOT_ALLOWED"),
     "files": ("SELECT * FROM parquet.`/`", "SOURCE_UNREADABLE"),
 }
@@ -125,6 +133,9 @@ def test_wrong_checks_are_found_before_data_is_read(make_table: MakeTable) -> No
         (matched(delete()),),
         on="t.id = CAST(s.id AS INT)",
     )
+    right = RowCheck("day", "SELECT * FROM new_rows WHERE v = 'today' OR '2026-01-31' < DATE(v)")
+    taken = Job(_request(unread, harness, right), harness.spark, harness.open()).check()
+    assert taken.error is None
     for name, (sql, code) in WRONG.items():
         request = _request(unread, harness, RowCheck(name, sql))
         result = Job(request, harness.spark, harness.open()).check()

@@ -26,7 +26,7 @@ from spark_jobs.engine.analysis.catalyst_nodes import class_name, items, subquer
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads
 from spark_jobs.engine.changes.changed_rows import ChangeShape
 from spark_jobs.engine.changes.read_fields import read_fields
-from spark_jobs.engine.runtime.java_names import java_class
+from spark_jobs.engine.runtime.java_names import java_class, scala_object
 from spark_jobs.engine.runtime.older_spark import error_condition
 from spark_jobs.engine.source.open_source import OpenSource
 from spark_jobs.engine.source.subqueries import empty_views
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _LONGEST: Final = 2_000
+_NAMES_OF_TIMES: Final = "org.apache.spark.sql.catalyst.optimizer.SpecialDatetimeValues"
 _PATTERNS: Final = "org.apache.spark.sql.catalyst.trees.TreePattern"
 # Nodes that return a row for each row of their child.
 _SAME_COUNT: Final = ("Project", "Sort", "SubqueryAlias")
@@ -197,6 +198,7 @@ class _Analysis:
 
     def _require_repeatable(self, plan: Any, where: str) -> None:
         is_timely = plan.containsPattern(java_class(self._spark, _PATTERNS).CURRENT_LIKE())
+        is_timely = is_timely or _names_times(self._spark, plan)
         if is_timely or not plan.deterministic() or "Sample" in _nodes(plan):
             raise AnalysisError(
                 ErrorCode.EXPRESSION_NOT_ALLOWED,
@@ -211,6 +213,19 @@ def _is_one_row(plan: Any) -> bool:
     while (name := class_name(plan)) in _SAME_COUNT or name == "WithCTE":
         plan = plan.plan() if name == "WithCTE" else plan.child()
     return name == "Aggregate" and bool(plan.groupingExpressions().isEmpty())
+
+
+def _names_times(spark: SparkSession, plan: Any) -> bool:
+    """Whether a text such as ``'today'`` stands for a time, as where it is compared with a date."""
+    if not scala_object(spark, _NAMES_OF_TIMES).apply(plan).equals(plan):
+        return True
+    nodes = [plan]
+    while nodes:
+        node = nodes.pop()
+        if any(_names_times(spark, each) for each in subquery_plans(node)):
+            return True
+        nodes += items(node.children())
+    return False
 
 
 def _nodes(plan: Any) -> set[str]:
