@@ -58,7 +58,7 @@ STATEMENTS = [
 _EXPECTED = ({"p": "'a'"},)
 
 
-_ALWAYS = ("merge-iceberg-cow", "update-append-dv", "delete-iceberg-mor", "insert-append-cow")
+_ALWAYS = ("merge-iceberg-cow", "update-append-dv")
 
 
 def _cases(behaviours: list[Behaviour], parts: int) -> Iterator[object]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from spark_jobs.contract.guards import MEANT_FOR, Guards, Limit
 from spark_jobs.contract.inserts import InsertIntoSpec
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.request import (
@@ -22,6 +23,7 @@ from spark_jobs.contract.request import (
     TableName,
     TableSource,
 )
+from spark_jobs.contract.row_checks import RowCheck
 from spark_jobs.contract.statements import (
     ColumnSpec,
     CreateTableSpec,
@@ -52,6 +54,33 @@ REQUEST = JobRequest(
 def test_the_digest_never_changes_between_releases() -> None:
     # A retry may run on a newer release: it must find the commit of the try before.
     assert REQUEST.digest() == "fe30e2de51984fb184b628cb0ef55e7e85eb66e754da7b521f5c93c9b238784c"
+
+
+GUARDS: dict[str, Any] = {
+    **{name: Limit(3) for name in MEANT_FOR if name.endswith(("_rows", "files_rewritten"))},
+    **{name: 0.5 for name in MEANT_FOR if name.endswith("_share")},
+    "max_bytes_rewritten": 1,
+    "expected_partitions": ({"p": "1"},),
+    "same_columns": True,
+    "audit_table": "db.audit",
+    "checks": (RowCheck("c", "SELECT 1 FROM changes WHERE FALSE"),),
+}
+
+
+@pytest.mark.parametrize("name", GUARDS)
+def test_no_retry_switches_a_guard_off(name: str) -> None:
+    guarded = dataclasses.replace(REQUEST, guards=Guards(**{name: GUARDS[name]}))
+    assert guarded.digest() != REQUEST.digest()
+    assert guarded.part_digests() != REQUEST.part_digests()
+
+
+@pytest.mark.parametrize("outside", ["fail", "keep", "quarantine"])
+def test_what_becomes_of_late_rows_is_part_of_it(outside: Any) -> None:
+    expected = Guards(expected_partitions=({"p": "1"},))
+    late = "db.late" if outside == "quarantine" else None
+    other = dataclasses.replace(expected, outside_partitions=outside, quarantine_table=late)
+    both = [dataclasses.replace(REQUEST, guards=each).digest() for each in (expected, other)]
+    assert both[0] != both[1]
 
 
 def test_the_digest_of_a_file_source_never_changes_either() -> None:

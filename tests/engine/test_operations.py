@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow.fs as pafs
 import pytest
 
+from spark_jobs.contract.guards import Guards, Limit
 from spark_jobs.contract.maintenance import RollbackSpec
 from spark_jobs.contract.request import (
     CatalogSpec,
@@ -224,12 +225,15 @@ def test_files_that_cannot_be_removed_do_not_fail_what_was_committed(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("change", ["same try", "other statement"])
+@pytest.mark.parametrize("change", ["same try", "other statement", "no guard"])
 def test_an_id_that_was_used_is_refused(harness: Harness, change: str) -> None:
     request = request_of(COUNT_UP, harness)
+    if change == "no guard":
+        request = replace(request, guards=Guards(max_deleted_rows=Limit(5)))
     first = run(harness, request)
     before = harness.state()
-    other = replace(COUNT_UP, source="VALUES (102) AS s(id)")
+    source = COUNT_UP.source if change == "no guard" else "VALUES (102) AS s(id)"
+    other = replace(COUNT_UP, source=source)
     again = request if change == "same try" else later(request_of(other, harness))
 
     result = run(harness, again)
