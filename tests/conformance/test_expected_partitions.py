@@ -22,7 +22,7 @@ from tests.conformance.behaviour import (
     insert_all,
     matched,
     not_matched,
-    update_all,
+    update,
     update_set,
 )
 from tests.conformance.changing import KINDS, PLANNED, files_of
@@ -37,7 +37,7 @@ _ROWS = f"VALUES (100, 1, 'x', 9, 'r', 'a'), (500, 1, 'x', 1, 'r', 'late') AS {_
 _NEW = _ROWS.replace("100", "700")
 # Each changes rows in the partition a, and in one that is not expected.
 STATEMENTS = [
-    Behaviour("merge", _ROWS, (matched(update_all()), not_matched(insert_all()))),
+    Behaviour("merge", _ROWS, (matched(update(v="s.v")), not_matched(insert_all()))),
     update_set("update", {"v": "'y'"}, "id IN (100, 120)"),
     delete_from("delete", "id IN (100, 120)"),
     Behaviour("insert", _NEW, (), statement=InsertIntoSpec("s")),
