@@ -1,4 +1,4 @@
-"""How many rows Spark gives to Python at once, where columns have lists or maps."""
+"""How many rows Spark gives to Python at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 _ROWS_PER_BATCH: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_BYTES_PER_BATCH: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
+# Spark's default, and what it does not measure batches for.
+_MEASURED: Final = ("67108864b", "64MB")
+_UNMEASURED: Final = str(2**31 - 1)
 _MOST_ROWS: Final = 250
+_MOST_UNMEASURED: Final = 1_000
 
 
 @contextmanager
@@ -31,6 +36,36 @@ def list_batches(frame: DataFrame) -> Iterator[None]:
         return
     with fixed_settings(spark, {_ROWS_PER_BATCH: str(_MOST_ROWS)}):
         yield
+
+
+@contextmanager
+def row_batches(frame: DataFrame) -> Iterator[None]:
+    """Run a block, an action on all rows of ``frame``, in batches that Spark does not measure.
+
+    Since 4.1, Spark measures a batch after each row, which takes longer than filling it. Batches
+    of 1,000 rows stay small without that, unless there are binary values, lists or maps, or a
+    cluster has set the size of batches.
+    """
+    from pyspark.sql.types import BinaryType
+
+    spark, kinds = frame.sparkSession, [each.dataType for each in frame.schema]
+    is_plain = not any(_has(kind, BinaryType) or _has_list(kind) for kind in kinds)
+    if not is_plain or spark.conf.get(_BYTES_PER_BATCH, "1b") not in _MEASURED:
+        with list_batches(frame):
+            yield
+        return
+    asked = int(spark.conf.get(_ROWS_PER_BATCH) or 0)
+    most = min(asked, _MOST_UNMEASURED) if asked > 0 else _MOST_UNMEASURED
+    with fixed_settings(spark, {_ROWS_PER_BATCH: str(most), _BYTES_PER_BATCH: _UNMEASURED}):
+        yield
+
+
+def _has(kind: DataType, wanted: type[DataType]) -> bool:
+    from pyspark.sql.types import StructType
+
+    if isinstance(kind, StructType):
+        return any(_has(each.dataType, wanted) for each in kind)
+    return isinstance(kind, wanted)
 
 
 def _has_list(kind: DataType) -> bool:
