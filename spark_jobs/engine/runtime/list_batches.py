@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 _ROWS_PER_BATCH: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _BYTES_PER_BATCH: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
-# Spark's default, and what it does not measure batches for.
-_MEASURED: Final = ("67108864b", "64MB")
+# What Spark measures batches for by default, and what it does not measure them for.
+_MEASURED: Final = "64MB"
 _UNMEASURED: Final = str(2**31 - 1)
 _MOST_ROWS: Final = 250
 _MOST_UNMEASURED: Final = 1_000
@@ -50,7 +50,7 @@ def row_batches(frame: DataFrame) -> Iterator[None]:
 
     spark, kinds = frame.sparkSession, [each.dataType for each in frame.schema]
     is_plain = not any(_has(kind, BinaryType) or _has_list(kind) for kind in kinds)
-    if not is_plain or spark.conf.get(_BYTES_PER_BATCH, "1b") not in _MEASURED:
+    if not is_plain or spark.conf.get(_BYTES_PER_BATCH, _MEASURED) != _MEASURED:
         with list_batches(frame):
             yield
         return
