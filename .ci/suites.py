@@ -7,8 +7,8 @@ share it, and its Spark session. At most three run at a time. All that a process
 mark in the environment, so that a hang or a crash ends that process only and leaves nothing behind.
 A suite without a single test that ran is a failure. No test is run a second time because it failed.
 Long lists of tests are taken by turns (tests/support/turns.py), and so are the files that `full`
-leaves out of suites that are not named (tests/turns.toml): MERGE_TESTS_TURN says which part runs;
-without it the first one does.
+leaves out of suites that are not named (tests/turns.toml, which halves other files, too):
+MERGE_TESTS_TURN says which part runs; without it the first one does.
 The exit code is 0 only if every suite passed. Standard library only.
 """
 
@@ -135,13 +135,15 @@ def test_files(folder: str) -> list[str]:
 
 
 def ignored_files(folder: str, run: str, names: list[str]) -> tuple[str, ...]:
-    """The files of a suite that are not run: those of turns, or in a turn all others."""
-    turns = tomllib.loads((ROOT / "tests" / "turns.toml").read_text())["turns"]
+    """The files of a suite that are not run: of turns, of other shares; in a turn all others."""
+    table = tomllib.loads((ROOT / "tests" / "turns.toml").read_text())
+    turns, shares = table["turns"], table["shares"]
     if run == "turn":
         files = set(turns[turn() % len(turns)]["files"])
         return tuple(path for path in test_files(folder) if path not in files)
     if run == "full" and not names:
-        files = {path for each in turns for path in each["files"]}
+        others = [share for n, share in enumerate(shares) if n != turn() % len(shares)]
+        files = {path for each in [*turns, *others] for path in each["files"]}
         return tuple(path for path in test_files(folder) if path in files)
     return ()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
+import math
+import re
 import subprocess
 import sys
 import tomllib
@@ -13,7 +15,8 @@ import pytest
 from tests.architecture.layout import ROOT
 
 SUITES = tomllib.loads((ROOT / "tests" / "suites.toml").read_text())
-TURNS = tomllib.loads((ROOT / "tests" / "turns.toml").read_text())["turns"]
+_TABLE = tomllib.loads((ROOT / "tests" / "turns.toml").read_text())
+TURNS, SHARES = _TABLE["turns"], _TABLE["shares"]
 
 
 def test_every_test_file_belongs_to_exactly_one_suite() -> None:
@@ -43,15 +46,26 @@ def test_suites_of_one_process_are_alike() -> None:
             assert all(each["environments"] == row["environments"] for each in alike)
 
 
-def test_files_of_turns_are_there_and_in_one_turn_each() -> None:
-    files = [path for turn in TURNS for path in turn["files"]]
+def test_files_of_turns_and_shares_are_there_and_in_one_each() -> None:
+    files = [path for each in [*TURNS, *SHARES] for path in each["files"]]
 
     assert [path for path in files if not (ROOT / path).is_file()] == []
     assert sorted(files) == sorted(set(files))
 
 
+def test_every_turn_meets_every_share() -> None:
+    assert math.gcd(len(TURNS), len(SHARES)) == 1
+
+
+def test_files_of_shares_have_no_turns_of_their_own() -> None:
+    # Both go by one number: some cases would never run.
+    files = [ROOT / path for share in SHARES for path in share["files"]]
+
+    assert [path for path in files if re.search("by_turns|support.turns", path.read_text())] == []
+
+
 def test_no_suite_is_left_to_turns_alone() -> None:
-    files = {ROOT / path for turn in TURNS for path in turn["files"]}
+    files = {ROOT / path for each in [*TURNS, *SHARES] for path in each["files"]}
     for name, row in SUITES.items():
         left = set((ROOT / row["folder"]).rglob("test_*.py")) - files
         assert left, name
@@ -72,7 +86,7 @@ def marks_of(node: ast.FunctionDef) -> dict[str, list[int]]:
 
 
 def test_every_suite_has_a_test_in_each_run() -> None:
-    files = {ROOT / path for turn in TURNS for path in turn["files"]}
+    files = {ROOT / path for each in [*TURNS, *SHARES] for path in each["files"]}
     for name, row in SUITES.items():
         left = set((ROOT / row["folder"]).rglob("test_*.py")) - files
         trees = [ast.parse(path.read_text()) for path in left]

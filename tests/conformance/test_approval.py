@@ -46,10 +46,12 @@ KINDS = ("append-cow", "append-dv", "primary-key", "iceberg-cow", "iceberg-mor")
 @pytest.mark.parametrize(
     "kind",
     [
-        "iceberg-mor",
         "append-dv",
         *(pytest.param(each, marks=pytest.mark.by_turns(2)) for each in KINDS if each[-1] == "w"),
-        pytest.param("primary-key", marks=pytest.mark.by_turns(3)),
+        *(
+            pytest.param(each, marks=pytest.mark.by_turns(3))
+            for each in ("primary-key", "iceberg-mor")
+        ),
     ],
 )
 def test_the_approved_work_is_done_beside_commits_that_it_does_not_read(

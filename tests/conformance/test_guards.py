@@ -34,7 +34,7 @@ from tests.conformance.harness import Harness
 from tests.conformance.tables import ORDERS, ORDERS_WITHOUT_NULL
 from tests.support.forced_plans import Forced, forced_plan
 
-_ALWAYS = ("merge-iceberg-mor", "delete-append-dv")
+_ALWAYS = ("delete-append-dv",)
 _COUNTS = {"deleted_rows": "deleted", "updated_rows": "updated", "inserted_rows": "inserted"}
 
 
