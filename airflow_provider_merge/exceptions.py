@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.result import ErrorInfo
@@ -54,3 +56,13 @@ def job_error(info: ErrorInfo) -> JobError:
 def invalid(field: str, problem: str, remedy: str = "") -> RequestError:
     """The error for a parameter or a connection's field that cannot be used."""
     return RequestError(ErrorCode.REQUEST_INVALID, problem, remedy, (field,))
+
+
+def no_text(field: str, value: object, remedy: str = "") -> RequestError:
+    """The error for a value that is no text; what quotes make of it is its remedy, if anything."""
+    if not remedy and isinstance(value, list | tuple | set | frozenset | dict):
+        remedy = "Give one text."
+    elif not remedy and isinstance(value, int | float | date | Decimal):
+        remedy = f"Put it in quotes: '{value}'."
+    problem = f"expected text, found {type(value).__name__}"
+    return invalid(field, problem, remedy or "Give it a text.")

@@ -20,6 +20,7 @@ from spark_jobs.errors import RequestError
 _LEAVE_OUT: Final = (
     "Give it a value, or leave it out in the DAG file: only then its default applies."
 )
+NO_DEFAULT: Final = "Give it a value: it has no default."
 # Of these an empty dict or list means just that.
 _MAY_BE_EMPTY: Final = frozenset(
     {"conf", "options", "partition_keys", "primary_key", "sources", "table_options"}
@@ -83,5 +84,5 @@ def require_no_none(document: Any, place: str, required: Collection[str] = ()) -
         for name, value in document.items():
             if value is None or (name in required and isinstance(value, str) and not value.strip()):
                 kind = "None" if value is None else "empty"
-                remedy = "Give it a value: it has no default." if name in required else ""
+                remedy = NO_DEFAULT if name in required else ""
                 raise is_nothing(f"{place}.{name}", kind, remedy)

@@ -17,8 +17,14 @@ from airflow.sdk.definitions._internal.expandinput import MappedArgument
 from airflow.sdk.definitions._internal.types import ArgNotSet
 from airflow.sdk.definitions.param import DagParam
 
-from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.nothing import is_nothing, kind_of_nothing, listed, settled
+from airflow_provider_merge.exceptions import invalid, no_text
+from airflow_provider_merge.nothing import (
+    NO_DEFAULT,
+    is_nothing,
+    kind_of_nothing,
+    listed,
+    settled,
+)
 from airflow_provider_merge.rendering import (
     RENDERING_ERRORS,
     MappedValues,
@@ -49,7 +55,8 @@ class ParameterOperator(NamesItsTask, BaseOperator):
     """An operator or sensor of this provider.
 
     ``parameter_names`` are those of this provider's constructors, not Airflow's;
-    ``text_parameters`` the ones of them that are nothing but text. ``given`` are
+    ``text_parameters`` the ones of them that are nothing but text, ``required_parameters`` those
+    without a default. ``given`` are
     those that the task was given, ``from_defaults`` the ones of them that ``default_args`` gave.
     ``remedies`` are for parameters that are nothing. Without those in ``selects_rows``, a statement
     changes every row. ``unusable_defaults``: which values of ``default_args`` mean something to
@@ -60,6 +67,7 @@ class ParameterOperator(NamesItsTask, BaseOperator):
 
     parameter_names: ClassVar[frozenset[str]] = frozenset()
     text_parameters: ClassVar[frozenset[str]] = frozenset()
+    required_parameters: ClassVar[frozenset[str]] = frozenset()
     remedies: ClassVar[Mapping[str, str]] = {}
     selects_rows: ClassVar[tuple[str, ...]] = ()
     unusable_defaults: ClassVar[Mapping[str, Callable[[Any], bool]]] = {}
@@ -78,7 +86,7 @@ class ParameterOperator(NamesItsTask, BaseOperator):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         for base in reversed(cls.__bases__):
             cls.remedies = {**getattr(base, "remedies", {}), **cls.remedies}
-        for kind in ("parameter_names", "text_parameters"):
+        for kind in ("parameter_names", "text_parameters", "required_parameters"):
             inherited = (getattr(base, kind, ()) for base in cls.__bases__)
             setattr(cls, kind, frozenset().union(*inherited))
         if cls.__module__.startswith(_OWN) and "__init__" in vars(cls):
@@ -87,6 +95,8 @@ class ParameterOperator(NamesItsTask, BaseOperator):
             names = code.co_varnames[first : first + code.co_kwonlyargcount]
             types = cls.__init__.__annotations__
             cls.parameter_names |= set(names)
+            defaults = cls.__init__.__kwdefaults__ or {}
+            cls.required_parameters |= set(names) - set(defaults)
             cls.text_parameters |= {name for name in names if types[name] in ("str", "str | None")}
             cls.__init__ = _noting(cls.__init__, names)  # type: ignore[method-assign]
         super().__init_subclass__(**kwargs)
@@ -255,12 +265,16 @@ class ParameterOperator(NamesItsTask, BaseOperator):
             RequestError: REQUEST_INVALID, naming the parameter.
         """
         if kind := kind_of_nothing(name, value):
-            raise is_nothing(name, kind, self._remedy(name))
+            without = NO_DEFAULT if self._is_required(name) else ""
+            raise is_nothing(name, kind, self._remedy(name) or without)
         if name in self.text_parameters and not isinstance(value, str):
-            problem = f"expected text, found {type(value).__name__}"
             # The remedy of what selects rows is about nothing.
-            remedy = "" if name in self.selects_rows else self._remedy(name)
-            raise invalid(name, problem, remedy or "Put it in quotes.")
+            raise no_text(name, value, "" if name in self.selects_rows else self._remedy(name))
+
+    def _is_required(self, name: str) -> bool:
+        """Whether a parameter has no default: it is one of the constructor, or stands for SQL."""
+        parts = () if "sql" in self.given else getattr(self, "required_parts", ())
+        return name in self.required_parameters or name in parts
 
     def _remedy(self, name: str) -> str:
         return self.remedies.get(name, "")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from airflow_provider_merge.checks.expressions import Name
+from spark_jobs.contract.near_names import did_you_mean
 from spark_jobs.errors import AnalysisError, ErrorCode
 
 _SHOWN = 30
@@ -72,14 +72,12 @@ def _not_found(name: str, part: str, place: str, relations: Iterable[Relation]) 
     relations = list(relations)
     labels = " or ".join(each.label for each in relations)
     columns = [column for each in relations for column in each.columns or ()]
-    by_case = {each.lower(): each for each in columns}
-    close = get_close_matches(part.lower(), by_case, n=1)
-    guess = f"Did you mean {by_case[close[0]]}? " if close else ""
+    guess = did_you_mean(part, columns)
     shown = ", ".join(columns[:_SHOWN]) + (", ..." if len(columns) > _SHOWN else "")
     return AnalysisError(
         ErrorCode.COLUMN_NOT_FOUND,
         f"{name} is not a column of {labels}",
-        f"{guess}Columns: {shown}.",
+        f"{guess} Columns: {shown}.".strip(),
         (place,),
         name,
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from airflow_provider_merge.checks.assignable import Assignable, of_insert, of_merge
 from airflow_provider_merge.checks.expressions import Name, literal_type, names_in, value_of
@@ -37,12 +36,6 @@ from spark_jobs.contract.statements import (
     UpdateSpec,
 )
 from spark_jobs.errors import AnalysisError, ErrorCode
-
-_TEXT: Final = {
-    "matched": "WHEN MATCHED",
-    "not_matched": "WHEN NOT MATCHED",
-    "not_matched_by_source": "WHEN NOT MATCHED BY SOURCE",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +78,8 @@ class StatementCheck:
             "not_matched": [source],
             "not_matched_by_source": [target],
         }
-        for number, case in enumerate(spec.cases, start=1):
-            where = f"clause {number} ({_TEXT[case.when]})"
+        for number, case in enumerate(spec.cases):
+            where = spec.place(number)
             if case.condition is not None:
                 _check_names(case.condition, seen[case.when], f"condition of {where}")
             self._action(case, assignable, source, seen[case.when], where)

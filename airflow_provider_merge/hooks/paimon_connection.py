@@ -12,6 +12,7 @@ from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.masked_secrets import masked
 from airflow_provider_merge.storage.storage_arguments import storage_arguments
 from spark_jobs.contract.locations import WAREHOUSE_SCHEMES, scheme_of
+from spark_jobs.contract.near_names import did_you_mean
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.contract.s3_options import ACCESS_KEY, ENDPOINT, REGION, SECRET_KEY
 from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
@@ -94,7 +95,8 @@ class PaimonConnection:
         metastore = extra.get(METASTORE) or FILESYSTEM
         if metastore not in METASTORES:
             allowed = ", ".join(METASTORES)
-            raise self._invalid("metastore", f"{metastore!r} is not one of: {allowed}")
+            problem = f"{metastore!r} is not one of: {allowed}"
+            raise self._invalid("metastore", problem, did_you_mean(metastore, METASTORES))
         if metastore == REST and not extra.get(URI):
             raise self._invalid("uri", "is empty, but the rest metastore needs it")
         for name in (WAREHOUSE, URI):

@@ -20,6 +20,7 @@ from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.sql.parser import ParsedStatement
 from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.inserts import InsertOverwriteSpec, OverwriteMode
+from spark_jobs.contract.near_names import not_among
 
 
 class InsertOverwriteOperator(DeletedRowGuards, RewriteGuards, InsertOperator):
@@ -120,7 +121,7 @@ class InsertOverwriteOperator(DeletedRowGuards, RewriteGuards, InsertOperator):
     def _mode(self) -> OverwriteMode:
         modes = get_args(OverwriteMode)
         if self.mode not in modes:
-            raise invalid("mode", f"{self.mode!r} is not one of: {', '.join(modes)}")
+            raise not_among("mode", self.mode, modes)
         return cast("OverwriteMode", self.mode)
 
     def _guards(self) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from airflow_provider_merge.templates import chosen_later, is_template, with_pla
 from spark_jobs.contract import codec
 from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.event_clauses import event_cases, event_on
+from spark_jobs.contract.near_names import not_among
 from spark_jobs.contract.request import Source
 from spark_jobs.contract.source_names import MERGE_SOURCE
 from spark_jobs.contract.statements import Cardinality, MergeCase, MergeSpec
@@ -159,8 +160,7 @@ class MergeIntoOperator(
     def _cardinality(self) -> Cardinality:
         modes = get_args(Cardinality)
         if self.cardinality not in modes:
-            problem = f"{self.cardinality!r} is not one of: {', '.join(modes)}"
-            raise invalid("cardinality", problem)
+            raise not_among("cardinality", self.cardinality, modes)
         return cast("Cardinality", self.cardinality)
 
     def _alias(self, field: str, default: str) -> str:
@@ -173,7 +173,8 @@ class MergeIntoOperator(
         events = sources[-1] if sources else None
         if when is None and self.on is None and isinstance(events, CdcSource):
             cases = event_cases(events, target, source)
-            return self._made(event_on(events, target, source), cases)
+            made = self._made(event_on(events, target, source), cases)
+            return replace(made, clauses_of="events")
         if not isinstance(when, list):
             raise invalid("when", f"expected a list of clauses, found {type(when).__name__}")
         cases = tuple(_case(each, f"when[{index}]") for index, each in enumerate(when))

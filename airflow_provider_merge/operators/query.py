@@ -42,6 +42,7 @@ from airflow_provider_merge.templates import (
     when_rendered,
     with_placeholders,
 )
+from spark_jobs.contract.near_names import not_among
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.query import ROWS, OutputFormat, QueryReport, QuerySpec
 from spark_jobs.contract.request import JobRequest, Source
@@ -206,7 +207,7 @@ class QueryOperator(SqlOperator, SparkJobOperator):
     def _check(self) -> str | None:
         check = text("check", self.check)
         if check is not None and check not in CHECKS:
-            raise invalid("check", f"{check!r} is not one of: {', '.join(CHECKS)}")
+            raise not_among("check", check, CHECKS)
         if check == ALL_TRUE and self.output_path:
             raise invalid("check", "the rows in files are not checked", "Leave out one of them.")
         return check

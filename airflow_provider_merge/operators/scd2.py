@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any, ClassVar, Final
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.cdc_parameters import is_cdc
 from airflow_provider_merge.operators._shared.guards import (
     DELETED_ROWS,
     PARTITIONS,
@@ -19,7 +21,6 @@ from airflow_provider_merge.operators._shared.guards import (
     SourceRowGuards,
     UpdatedRowGuards,
 )
-from airflow_provider_merge.operators._shared.inlets import announce_sources
 from airflow_provider_merge.operators._shared.row_operator import RowOperator
 from airflow_provider_merge.operators._shared.source_parameters import (
     reads_changes,
@@ -33,11 +34,12 @@ from airflow_provider_merge.templates import (
     is_template,
     with_placeholders,
 )
+from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.change_ranges import CHANGE_TYPE
 from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.request import Source
 from spark_jobs.contract.scd2 import VERSIONS, Scd2Source
-from spark_jobs.contract.scd2_merge import scd2_merge
+from spark_jobs.contract.scd2_merge import require_events, scd2_merge
 from spark_jobs.contract.statements import MergeSpec
 
 _NAMES: Final = ("valid_from", "valid_to", "current", "deleted", "effective", "delete_marker")
@@ -63,7 +65,7 @@ class Scd2Operator(
     has no template is checked when the DAG is parsed; everything is checked before Spark starts.
     Guide: docs/operators/scd2.md.
 
-    :param source: ``file_source(…)``, ``table_source(…)``, ``changes_source(…)`` or another one
+    :param source: ``file_source(…)``, ``changes_source(…)``, ``cdc_source(…)`` or another one
     :param keys: the columns that tell things apart
     :param tracked: the columns whose changes make a version; ``all`` (default): all but the keys,
         those that this operator writes, and ``effective``. Others are stored as they were when the
@@ -74,7 +76,8 @@ class Scd2Operator(
         by default
     :param deleted: the target's BOOLEAN column that is true in records of deletions; none by
         default
-    :param effective: the source's column with the time from which on a row is valid
+    :param effective: the source's column with the time from which on a row is valid; of a
+        ``cdc_source``, at which an event happened
     :param as_of: without ``effective``, that time for all rows; the time at which keys that are
         gone were deleted
     :param hard_deletes: what becomes of keys that are deleted: ``ignore`` (default) them, ``close``
@@ -153,7 +156,22 @@ class Scd2Operator(
 
     def request_sources(self) -> tuple[Source, ...]:
         """The given source, and the versions that are made of it."""
-        return (*to_sources(self.source), self._versions())
+        return (*self._inner(self.source), self._versions())
+
+    def _inner(self, source: Any) -> tuple[Source, ...]:
+        """The given source; of change events, each of them."""
+        inner = to_sources(source)
+        events = inner[-1]
+        if not isinstance(events, CdcSource):
+            return inner
+        for name in ("late", "deleted"):
+            if name in source:
+                raise invalid(
+                    f"source.{name}",
+                    "is for rows of which there is one for each key",
+                    f"Leave it out, and set {name} of the operator.",
+                )
+        return (*inner[:-1], replace(events, net=False))
 
     def check_parameters(self) -> None:
         """Check what is known when the DAG is parsed.
@@ -167,7 +185,7 @@ class Scd2Operator(
         if not is_template(self.target):
             self.announce_target(self.target_table())
         if not chosen_later(self.source):
-            announce_sources(self, to_sources(with_placeholders(self.source)))
+            self.announce_read(to_sources(with_placeholders(self.source)))
         if not has_template([getattr(self, name) for name in self.template_fields]):
             self.check_request()
         elif not chosen_later(self.source) and not any(
@@ -178,7 +196,7 @@ class Scd2Operator(
     def _versions(self) -> Scd2Source:
         """The source of versions; a placeholder stands for each template."""
         source = with_placeholders(self.source)
-        inner = to_sources(source)
+        inner = self._inner(source)
         names = {name: self._column(name) for name in _NAMES}
         document: dict[str, Any] = {
             "name": VERSIONS,
@@ -188,15 +206,19 @@ class Scd2Operator(
             **names,
             **{name: self._time(name) for name in _TIMES},
             "hard_deletes": self.hard_deletes,
-            "late": self.late or self._usual_late(names),
+            "late": self.late or self._usual_late(names, inner[-1]),
             "corrections": self.corrections,
+            "of_events": is_cdc(source),
         }
         if document["delete_marker"] is None and reads_changes(source):
             document["delete_marker"] = CHANGE_TYPE
-        return Scd2Source(**document)
+        versions = Scd2Source(**document)
+        require_events(versions, inner)
+        return versions
 
-    def _usual_late(self, names: Mapping[str, str | None]) -> str:
-        return "fail" if names["effective"] is None else "insert_between"
+    def _usual_late(self, names: Mapping[str, str | None], source: Source) -> str:
+        takes_over = isinstance(source, CdcSource) and source.unchanged
+        return "fail" if names["effective"] is None or takes_over else "insert_between"
 
     def _column(self, name: str) -> str | None:
         given = with_placeholders(getattr(self, name))

@@ -20,7 +20,7 @@ from typing import Any, Final
 from airflow.sdk import DAG
 from airflow.sdk.definitions._internal.setup_teardown import SetupTeardownContext
 
-from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.exceptions import invalid, no_text
 from airflow_provider_merge.operators._shared.drop_table import DropTableStatement
 from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
 from airflow_provider_merge.operators._shared.dry_run_of import DRY_RUN_OF
@@ -62,6 +62,7 @@ from airflow_provider_merge.templates import (
     is_template,
     with_words,
 )
+from spark_jobs.contract.near_names import not_among
 from spark_jobs.errors import JobError
 
 ListedStatement = dict[str, Any]
@@ -203,8 +204,7 @@ def listed_statement(statement: Any, index: int) -> ListedStatement:
         problem = "cannot be the result of a task"
         raise invalid(f"{place}.operation", problem, "Write it in the DAG file.")
     if operation not in (*_OPERATORS, _ANY_TEXT):
-        known = ", ".join((*_OPERATORS, _ANY_TEXT))
-        raise invalid(f"{place}.operation", f"{operation!r} is not one of: {known}")
+        raise not_among(f"{place}.operation", operation, (*_OPERATORS, _ANY_TEXT))
     return dict(statement)
 
 
@@ -279,7 +279,7 @@ def _operator_class(operation: str, parameters: Mapping[str, Any]) -> type[Table
     if not isinstance(sql, str):
         if is_template(sql):
             return None
-        raise invalid("sql", f"expected text, found {type(sql).__name__}", "Put it in quotes.")
+        raise no_text("sql", sql)
     if names_sql_file(sql) or is_template(sources):
         return None
     if is_template(sql) or is_template(database):

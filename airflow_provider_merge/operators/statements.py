@@ -49,6 +49,7 @@ from airflow_provider_merge.table_pages import page_before, page_of_result
 from airflow_provider_merge.task_errors import naming_task, task_failure, task_place
 from airflow_provider_merge.templates import is_known_name, is_template, when_rendered
 from spark_jobs.contract.batch import JobBatch, OnFailure
+from spark_jobs.contract.near_names import not_among
 from spark_jobs.contract.request import AfterEndedTry, JobRequest
 from spark_jobs.contract.statements import redefines
 from spark_jobs.errors import JobError
@@ -256,7 +257,7 @@ class StatementsOperator(SqlScriptsOperator):
         for name, choices in (("on_failure", OnFailure), ("after_ended_try", AfterEndedTry)):
             value = getattr(self, name)
             if not is_template(value) and value not in get_args(choices):
-                raise invalid(name, f"{value!r} is not one of: {', '.join(get_args(choices))}")
+                raise not_among(name, value, get_args(choices))
         self._require_one_way()
         if is_template(self.statements):
             return
@@ -274,9 +275,8 @@ class StatementsOperator(SqlScriptsOperator):
         if self.statements is not None:
             for name in ("sql", "sources", "database"):
                 if getattr(self, name) is not None:
-                    self.refuse(
-                        name, "cannot be combined with statements", "Leave one of them out."
-                    )
+                    why = "cannot be combined with statements"
+                    self.refuse(name, why, "Leave one of them out.")
 
     def _announce(self, operators: Iterable[TableOperator | None]) -> None:
         """Make what statements read and change inlets and outlets, if its names are known."""

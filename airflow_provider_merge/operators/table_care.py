@@ -33,6 +33,7 @@ from airflow_provider_merge.templates import has_template, when_rendered
 from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, RemoveOrphanFilesSpec
+from spark_jobs.contract.near_names import not_among
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import ErrorInfo
 from spark_jobs.contract.sizes import parse_size
@@ -331,8 +332,7 @@ class TableCareOperator(SparkJobOperator):
         }
         for index, each in enumerate(self.actions):
             if each not in tuple(known):  # it may be anything
-                problem = f"{each!r} is not one of: {', '.join(known)}"
-                raise invalid(f"actions[{index}]", problem)
+                raise not_among(f"actions[{index}]", each, known)
         return {name: each for name, each in known.items() if name in self.actions}
 
     def _most_bytes(self) -> int | None:
@@ -345,8 +345,7 @@ class TableCareOperator(SparkJobOperator):
 
     def _require_policy(self) -> None:
         if self.on_failure not in _ON_FAILURE:
-            known = ", ".join(_ON_FAILURE)
-            raise invalid("on_failure", f"{self.on_failure!r} is not one of: {known}")
+            raise not_among("on_failure", self.on_failure, _ON_FAILURE)
 
     def _require_approved(self) -> None:
         if self.plan is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.exceptions import invalid, no_text
 from airflow_provider_merge.operators._shared.guards import UPDATED_ROWS, UpdatedRowGuards
 from airflow_provider_merge.operators._shared.sql_parameter import of_parameter
 from airflow_provider_merge.operators._shared.where import WhereOperator
@@ -100,5 +100,5 @@ def _assignments(values: Any) -> tuple[Assignment, ...]:
         raise invalid("set", "is empty", "Name at least one column and its value.")
     for column, value in values.items():
         if not isinstance(value, str):
-            raise invalid(f"set.{column}", "expected Spark SQL text", "Put the value in quotes.")
+            raise no_text(f"set.{column}", value)
     return tuple(Assignment(column, value) for column, value in values.items())

@@ -39,6 +39,7 @@ from airflow_provider_merge.templates import (
 )
 from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.near_names import not_among, unknown_field
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import created_table
 from spark_jobs.errors import JobError
@@ -100,8 +101,7 @@ class WriteAuditPublish(TaskGroup):
         super().__init__(group_id, tooltip=tooltip, default_args=of_group)
         with naming_task(group_id):
             if is_template(on_failure) or on_failure not in _ON_FAILURE:
-                known = ", ".join(_ON_FAILURE)
-                raise invalid("on_failure", f"{on_failure!r} is not one of: {known}")
+                raise not_among("on_failure", on_failure, _ON_FAILURE)
             for name in ("trigger_rule", "dry_run"):
                 if name in parameters:
                     problem = "is not for the tasks of the group, which belong together"
@@ -242,8 +242,7 @@ def _query(name: str, check: Any) -> dict[str, Any]:
         raise invalid(place, "is neither a query nor a dict with sql", "Write a SELECT.")
     for parameter in check:
         if parameter not in _OF_CHECKS:
-            known = ", ".join(_OF_CHECKS)
-            raise invalid(f"{place}.{parameter}", "is unknown", f"Known: {known}.")
+            raise unknown_field(f"{place}.{parameter}", parameter, _OF_CHECKS)
     return {"check": "no_rows", **check}
 
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import Final
 
 from airflow_provider_merge.sql.check_meaning import require_meaning
 from airflow_provider_merge.sql.lexer import Token
 from airflow_provider_merge.sql.parser import read_names
 from airflow_provider_merge.sql.text import SqlText
+from spark_jobs.contract.near_names import did_you_mean
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.row_checks import CHECKED_VIEWS
 from spark_jobs.errors import ErrorCode, JobError
@@ -60,13 +60,12 @@ def _unknown(text: SqlText, table: TableName, known: Sequence[str]) -> JobError:
     """The error for a name that a check cannot read; ``known`` are those that it can."""
     is_named = table.database != _NO_DATABASE
     name = str(table) if is_named else table.table
-    close = get_close_matches(table.table.lower(), [each.lower() for each in known], n=1)
-    guess = f"Did you mean {close[0]}? " if close else ""
+    guess = did_you_mean(table.table, known)
     same = (each.start for each in text.tokens if each.is_name and each.name == table.table)
     return text.error(
         next(same, 0),
         f"a check cannot read {name}",
-        f"{guess}It reads {', '.join(known)}. Make another table a source of the statement: "
+        f"{guess} It reads {', '.join(known)}. Make another table a source of the statement: "
         f"sources={{'{table.table}': table_source('{name if is_named else f'db.{name}'}')}}.",
         ErrorCode.REQUEST_INVALID,
     )

@@ -11,6 +11,7 @@ from typing import Protocol
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.submit.applications import SparkApplication
 from spark_jobs.contract.batch import JobBatch
+from spark_jobs.contract.near_names import not_among
 from spark_jobs.contract.request import JobRequest
 
 _DEPLOY_MODES = ("client", "cluster")
@@ -93,7 +94,7 @@ def check_deploy_mode(field: str, mode: str) -> None:
         RequestError: REQUEST_INVALID, naming ``field``.
     """
     if mode not in _DEPLOY_MODES:
-        raise invalid(field, f"{mode!r} is not one of: {', '.join(_DEPLOY_MODES)}")
+        raise not_among(field, mode, _DEPLOY_MODES)
 
 
 class Submitter(Protocol):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.metadata.snapshot_facts import snapshot_facts
 from airflow_provider_merge.metadata.source_lags import (
     AppliedChanges,
@@ -16,6 +17,8 @@ from airflow_provider_merge.metadata.source_lags import (
 from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.observations import Observation, counted, newest
 from spark_jobs.contract.durations import duration_text
+from spark_jobs.contract.near_names import did_you_mean
+from spark_jobs.errors import CatalogError, ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,10 @@ class SourceLagGate:
 
     def observe(self, view: TableView) -> Observation:
         """Facts: those of the newest snapshot, and ``sources`` with the lag of each."""
-        chosen = [each for each in applied_changes(view.newest_first()) if self._is_meant(each)]
+        known = list(applied_changes(view.newest_first()))
+        chosen = [each for each in known if self._is_meant(each)]
         if not chosen:
+            self._require_source(view, known)
             return Observation(f"no retained snapshot tells of {self._wanted}; {newest(view)}")
         lags = [source_lag(each, view.other(each.connection, each.table)) for each in chosen]
         seen = "; ".join(map(_told, lags))
@@ -45,6 +50,26 @@ class SourceLagGate:
         if latest is None or not all(map(self._is_near, lags)):
             return Observation(f"{seen}, expected at most {self._limit}")
         return Observation(seen, {**snapshot_facts(latest), "sources": lag_facts(lags)})
+
+    def _require_source(self, view: TableView, known: Sequence[AppliedChanges]) -> None:
+        """Fail for a source that is no table: no task will ever apply its changes.
+
+        Raises:
+            RequestError: REQUEST_INVALID, with the sources that are known.
+        """
+        if not self.source:
+            return
+        connection, _, name = self.source.rpartition(":")
+        try:
+            view.other(connection or None, name)
+        except CatalogError as error:
+            if error.code is not ErrorCode.TABLE_NOT_FOUND:
+                raise
+            names = sorted({each.source for each in known})
+            guess = did_you_mean(self.source, names)
+            told = f"The table has changes of: {', '.join(names)}." if names else ""
+            remedy = f"{guess} {told}".strip()
+            raise invalid("source", f"{self.source} is no table", remedy) from None
 
     @property
     def _wanted(self) -> str:

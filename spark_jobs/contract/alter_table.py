@@ -13,6 +13,7 @@ from typing import ClassVar, Literal, get_args
 from spark_jobs.contract.checks import require, require_column, require_identifier
 from spark_jobs.contract.identifiers import name_parts
 from spark_jobs.contract.literals import require_literal
+from spark_jobs.contract.near_names import require_among
 from spark_jobs.contract.partition_keys import parsed_key
 from spark_jobs.contract.sort_fields import SortField, sort_field
 from spark_jobs.contract.spark_types import parse_type
@@ -232,11 +233,8 @@ class SetWriteOrder:
 
     def __post_init__(self) -> None:
         modes = get_args(Distribution)
-        require(
-            self.distribution is None or self.distribution in modes,
-            "distribution",
-            f"{self.distribution!r} is not one of: {', '.join(modes)}",
-        )
+        if self.distribution is not None:
+            require_among(self.distribution, modes, "distribution")
         self.fields()
 
     def fields(self) -> tuple[SortField, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from spark_jobs.contract.checks import require
-from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.contract.sources import OutsideSource, Source
+from spark_jobs.errors import CommitError, ErrorCode, NotSupportedError
 
 VERSION = 1
 
@@ -76,6 +77,22 @@ class Ticket:
         different = [each for each in names if digests.get(each) != self.digests.get(each)]
         if different:
             raise stale(f"other than in the dry run: {', '.join(different)}")
+
+
+def require_approvable(sources: Iterable[Source]) -> None:
+    """Refuse sources of which nothing tells whether they have the same rows as in a dry run.
+
+    Raises:
+        NotSupportedError: names the source.
+    """
+    for each in sources:
+        if isinstance(each, OutsideSource):
+            raise NotSupportedError(
+                f"approved: source {each.name} is of the kind {each.kind}, and nothing tells "
+                "whether it has the same rows as in the dry run.",
+                "Store its rows in a table by a task before the dry run, and read that "
+                "(table_source); or leave approved out.",
+            )
 
 
 def stale(problem: str, untouched: str = "Nothing was published.") -> CommitError:

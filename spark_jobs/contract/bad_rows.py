@@ -10,6 +10,7 @@ from typing import Final, Literal, get_args
 
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.locations import FILE_SCHEME, require_absolute
+from spark_jobs.contract.near_names import require_among
 from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
 
 OnBadRows = Literal["fail", "quarantine"]
@@ -32,11 +33,8 @@ def check_on_bad_rows(
         RequestError: REQUEST_INVALID, naming the field.
     """
     known = get_args(OnBadRows)
-    require(
-        on_bad_rows is None or on_bad_rows in known,
-        "on_bad_rows",
-        f"{on_bad_rows!r} is not one of: {', '.join(known)}",
-    )
+    if on_bad_rows is not None:
+        require_among(on_bad_rows, known, "on_bad_rows")
     if on_bad_rows != "quarantine":
         return
     require(

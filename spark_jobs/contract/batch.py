@@ -11,6 +11,7 @@ from typing import Literal, get_args
 from spark_jobs.contract import codec
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.drop_table import DropTableSpec
+from spark_jobs.contract.near_names import require_among
 from spark_jobs.contract.request import (
     VERSION,
     CatalogSpec,
@@ -52,11 +53,7 @@ class JobBatch:
         most = self.max_seconds
         require(most is None or most > 0, "max_seconds", "must be positive")
         policies = get_args(OnFailure)
-        require(
-            self.on_failure in policies,
-            "on_failure",
-            f"{self.on_failure!r} is not one of: {', '.join(policies)}",
-        )
+        require_among(self.on_failure, policies, "on_failure")
 
     def needs(self) -> list[frozenset[int]]:
         """For each request, the positions of earlier ones that must end before it starts.

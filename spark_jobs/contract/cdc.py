@@ -14,6 +14,7 @@ from spark_jobs.contract.event_documents import (
     require_places,
     row_columns,
 )
+from spark_jobs.contract.near_names import require_among
 
 EventFormat = Literal["columns", "debezium", "maxwell", "canal"]
 Late = Literal["ignore", "apply"]
@@ -104,7 +105,7 @@ class CdcSource:
         require_identifier("operation", self.operation)
         for place, choices in (("format", EventFormat), ("late", Late)):
             value, known = getattr(self, place), get_args(choices)
-            require(value in known, place, f"{value!r} is not one of: {', '.join(known)}")
+            require_among(value, known, place)
         require(
             bool(self.sequence) or self.late == "apply",
             "sequence",

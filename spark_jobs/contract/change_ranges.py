@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from spark_jobs.contract.checks import require
+from spark_jobs.contract.near_names import require_among
 from spark_jobs.contract.table_versions import TableVersion
 
 OnGap = Literal["fail", "full"]
@@ -62,11 +63,7 @@ class ChangeRange:
             value = getattr(self, name)
             require(value is None or value >= 0, name, f"{value} is no snapshot's id")
         choices = get_args(OnGap)
-        require(
-            self.on_gap in choices,
-            "on_gap",
-            f"{self.on_gap!r} is not one of: {', '.join(choices)}",
-        )
+        require_among(self.on_gap, choices, "on_gap")
         require(
             self.on_gap == "fail" or self.start is not None,
             "on_gap",

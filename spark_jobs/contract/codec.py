@@ -18,6 +18,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
+from spark_jobs.contract.near_names import not_among, unknown_field
 from spark_jobs.errors import ErrorCode, JobError, RequestError
 
 T = TypeVar("T")
@@ -85,8 +86,7 @@ def _decode(annotation: Any, value: Any, path: str) -> Any:
         return _decode_union(get_args(annotation), value, path)
     if origin is Literal:
         if value not in get_args(annotation) or not isinstance(value, str):
-            allowed = ", ".join(get_args(annotation))
-            raise invalid(path, f"{value!r} is not one of: {allowed}")
+            raise not_among(path, value, get_args(annotation))
         return value
     if origin is tuple:
         if not isinstance(value, list):
@@ -140,8 +140,7 @@ def _decode_union(members: tuple[Any, ...], value: Any, path: str) -> Any:
     kinds = {kind_of(member): member for member in members}
     kind = value.get("kind")
     if not isinstance(kind, str) or kind not in kinds:
-        allowed = ", ".join(sorted(str(each) for each in kinds))
-        raise invalid(_within(path, "kind"), f"{kind!r} is not one of: {allowed}")
+        raise not_among(_within(path, "kind"), kind, sorted(str(each) for each in kinds))
     return _decode_dataclass(kinds[kind], value, path)
 
 
@@ -165,9 +164,7 @@ def _decode_dataclass(cls: type, value: Any, path: str) -> Any:
             raise invalid(_within(path, "kind"), f"{value.get('kind')!r} is not {kind!r}")
     for key in value:
         if key not in known:
-            raise invalid(
-                _within(path, key), "unknown field", f"Known: {', '.join(sorted(known))}."
-            )
+            raise unknown_field(_within(path, key), key, sorted(known))
     arguments = {
         name: _decode(annotation, value[name], _within(path, name))
         for name, annotation in annotations.items()

@@ -9,6 +9,7 @@ from typing import ClassVar, Final, Literal, get_args
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.compaction_order import OrderParameter, sort_terms
 from spark_jobs.contract.inserts import PartitionSpec, require_partition
+from spark_jobs.contract.near_names import require_among
 from spark_jobs.contract.sizes import parse_size
 
 CompactMode = Literal["minor", "full", "deletes"]
@@ -76,10 +77,9 @@ class CompactSpec:
         for index, partition in enumerate(self.partitions):
             require_partition(partition, f"partitions[{index}]")
         modes = get_args(CompactMode)
-        require(self.mode in modes, "mode", f"{self.mode!r} is not one of: {', '.join(modes)}")
+        require_among(self.mode, modes, "mode")
         choices = get_args(Manifests)
-        problem = f"{self.manifests!r} is not one of: {', '.join(choices)}"
-        require(self.manifests in choices, "manifests", problem)
+        require_among(self.manifests, choices, "manifests")
         if self.manifests == "only":
             self._require_alone("manifests is 'only'", {"manifests"})
         if self.mode == "deletes":

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, get_args
 
 from spark_jobs.contract.checks import require, require_identifier
+from spark_jobs.contract.near_names import require_among
 
 Tie = Literal["fail", "any"]
 # Behind the name of such a source: the name of the source that it reads.
@@ -53,4 +54,4 @@ class DeduplicatedSource:
         for name in named:
             require(named.count(name) == 1, "order_by", f"{name} occurs more than once")
         choices = get_args(Tie)
-        require(self.tie in choices, "tie", f"{self.tie!r} is not one of: {', '.join(choices)}")
+        require_among(self.tie, choices, "tie")

@@ -24,6 +24,7 @@ _ADDED_TO_SOURCES: Final = (
     *("at", "changes", "connection", "catalog"),
 )
 _ADDED_TO_STATEMENTS: Final = {
+    "merge": ("clauses_of",),
     "insert_into": ("schema_evolution", "new_table"),
     "insert_overwrite": ("schema_evolution", "new_table", "whole_if_unpartitioned"),
     "create_table": ("format", "like", "source", "keep_existing"),

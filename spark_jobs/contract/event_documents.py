@@ -12,6 +12,7 @@ from typing import Final
 
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.near_names import did_you_mean, require_among
 from spark_jobs.contract.spark_types import SparkType, parse_type
 from spark_jobs.errors import NotSupportedError, RequestError
 
@@ -31,6 +32,16 @@ _PLACES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "maxwell": dict.fromkeys(("ts", "xid", "xoffset"), "BIGINT"),
     "canal": {**dict.fromkeys(("es", "ts", "id"), "BIGINT"), POSITION: "BIGINT"},
+}
+# How many of these are a second, of places that tell when something happened.
+_TICKS: Final[Mapping[str, Mapping[str, int]]] = {
+    "debezium": {
+        f"{start}{name}": ticks
+        for start in ("", "source.")
+        for name, ticks in (("ts_ms", 1_000), ("ts_us", 1_000_000), ("ts_ns", 1_000_000_000))
+    },
+    "maxwell": {"ts": 1},
+    "canal": {"es": 1_000, "ts": 1_000},
 }
 # What names the table of an event.
 _TABLES: Final[Mapping[str, str]] = {
@@ -131,8 +142,7 @@ def _encoding(format_: str, name: str, kind: SparkType, asked: Mapping[str, str]
             f"{format_} documents have one way to write {kind.name}",
             "Leave it out.",
         )
-        told = ", ".join(known)
-        require(given in known, f"encodings.{name}", f"{given!r} is not one of: {told}")
+        require_among(given, known, f"encodings.{name}")
         return given
     require(
         own not in _UNCERTAIN or not known,
@@ -170,8 +180,18 @@ def require_places(format_: str, places: Sequence[str]) -> None:
             place in known,
             "sequence",
             f"{place!r} is nothing that orders {format_} documents",
-            f"Use of these: {', '.join(known)}.",
+            f"{did_you_mean(place, known)} Use of these: {', '.join(known)}.".strip(),
         )
+
+
+def ticks(format_: str, place: str) -> int | None:
+    """In how many parts of a second a place tells a time; None: it tells none."""
+    return _TICKS.get(format_, {}).get(place)
+
+
+def times_of(format_: str) -> tuple[str, ...]:
+    """The places that tell a time."""
+    return tuple(_TICKS.get(format_, {}))
 
 
 def document_schema(format_: str, columns: Sequence[RowColumn], places: Sequence[str]) -> str:

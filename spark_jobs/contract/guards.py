@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, get_args
 
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.inserts import PartitionSpec, require_expected
+from spark_jobs.contract.near_names import require_among
 from spark_jobs.contract.row_checks import RowCheck, require_checkable
 from spark_jobs.contract.side_outputs import SideKind, folded_name, require_side_table
 
@@ -121,11 +122,8 @@ class Guards:
         require(most is None or most >= 0, "guards.max_bytes_rewritten", "must not be negative")
         require_expected(self.expected_partitions)
         choices = get_args(OutsidePartitions)
-        require(
-            self.outside_partitions is None or self.outside_partitions in choices,
-            "outside_partitions",
-            f"{self.outside_partitions!r} is not one of: {', '.join(choices)}",
-        )
+        if self.outside_partitions is not None:
+            require_among(self.outside_partitions, choices, "outside_partitions")
         require(
             self.outside_partitions is None or self.expected_partitions is not None,
             "outside_partitions",

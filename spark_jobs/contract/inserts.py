@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal, get_args
 
 from spark_jobs.contract.checks import require, require_column, require_identifier
+from spark_jobs.contract.near_names import require_among
 from spark_jobs.contract.new_table import NewTable
 
 # Prefixes of source columns that stand for DEFAULT. DEFAULT_AS precedes the name of a column that
@@ -94,7 +95,7 @@ class InsertOverwriteSpec:
         _require_rows(self)
         require_partition(self.partition, "partition")
         modes = get_args(OverwriteMode)
-        require(self.mode in modes, "mode", f"{self.mode!r} is not one of: {', '.join(modes)}")
+        require_among(self.mode, modes, "mode")
         require(
             self.mode != "static" or bool(self.partition),
             "partition",

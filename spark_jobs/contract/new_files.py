@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final, Literal, get_args
 
 from spark_jobs.contract.checks import require
+from spark_jobs.contract.near_names import require_among
 
 Replaced = Literal["fail", "again"]
 
@@ -34,11 +35,7 @@ class NewFiles:
 
     def __post_init__(self) -> None:
         choices = get_args(Replaced)
-        require(
-            self.replaced in choices,
-            "replaced",
-            f"{self.replaced!r} is not one of: {', '.join(choices)}",
-        )
+        require_among(self.replaced, choices, "replaced")
         for name in ("max_files", "max_bytes"):
             value = getattr(self, name)
             require(value is None or value > 0, name, f"{value} is not positive")

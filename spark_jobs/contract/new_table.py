@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
 from spark_jobs.contract.checks import require
+from spark_jobs.contract.near_names import require_among
 from spark_jobs.contract.partition_keys import parsed_key
 
 # The property of a table that tells which operation created it, to insert rows there.
@@ -32,11 +33,7 @@ class NewTable:
 
     def __post_init__(self) -> None:
         choices = get_args(WhenExists)
-        require(
-            self.when_exists in choices,
-            "when_exists",
-            f"{self.when_exists!r} is not one of: {', '.join(choices)}",
-        )
+        require_among(self.when_exists, choices, "when_exists")
         for index, key in enumerate(self.partition_keys):
             parsed_key(key, f"partition_keys[{index}]")
         require(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from spark_jobs.contract.checks import require
+from spark_jobs.contract.near_names import require_among
 from spark_jobs.contract.row_preview import require_preview_rows
 
 Isolation = Literal["serializable", "snapshot"]
@@ -45,8 +46,5 @@ class JobOptions:
         require(most is None or most > 0, "max_new_partitions", "must be positive")
         require_preview_rows(self.preview_rows)
         levels = get_args(Isolation)
-        require(
-            self.isolation is None or self.isolation in levels,
-            "isolation",
-            f"{self.isolation!r} is not one of: {', '.join(levels)}",
-        )
+        if self.isolation is not None:
+            require_among(self.isolation, levels, "isolation")

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final, Literal, get_args
 
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.locations import WAREHOUSE_SCHEMES, require_absolute, scheme_of
+from spark_jobs.contract.near_names import require_among
 
 OutputFormat = Literal["parquet", "csv"]
 
@@ -40,11 +41,7 @@ class QuerySpec:
             "Write more rows to files, with output_path.",
         )
         formats = get_args(OutputFormat)
-        require(
-            self.output_format in formats,
-            "output_format",
-            f"{self.output_format!r} is not one of: {', '.join(formats)}",
-        )
+        require_among(self.output_format, formats, "output_format")
         if self.output_path is not None:
             require_absolute("output_path", self.output_path)
             require(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from spark_jobs.contract import codec
-from spark_jobs.contract.approval import Ticket
+from spark_jobs.contract.approval import Ticket, require_approvable
 from spark_jobs.contract.catalogs import CatalogSpec
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.digests import digest_of, part_digests
@@ -16,6 +16,7 @@ from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.incremental import require_incremental, require_mark_of
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec, PartitionStatement
 from spark_jobs.contract.maintenance import CreateBranchSpec, CreateTagSpec
+from spark_jobs.contract.near_names import require_among
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.scd2_merge import require_scd2
@@ -118,11 +119,7 @@ class JobRequest:
             f"{self.operation_id!r} is not an id of letters, digits, _ and -",
         )
         choices = get_args(AfterEndedTry)
-        require(
-            self.after_ended_try in choices,
-            "after_ended_try",
-            f"{self.after_ended_try!r} is not one of: {', '.join(choices)}",
-        )
+        require_among(self.after_ended_try, choices, "after_ended_try")
         names = [source.name for source in self.sources]
         for name in names:
             require(
@@ -187,6 +184,8 @@ class JobRequest:
             "a dry run does nothing that could be approved",
             "Leave approved or dry_run out.",
         )
+        if self.approved is not None:
+            require_approvable(self.sources)
         require(
             self.approved is None or self._writes_rows or isinstance(self.statement, UndoRunSpec),
             "approved",

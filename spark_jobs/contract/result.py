@@ -54,7 +54,8 @@ class SourceMetrics:
     that the source's own options turned into NULL, ``lost_records`` records that its options
     dropped or emptied. ``quarantined`` counts records that were set aside in the file
     ``quarantine`` (path or URI; None if there is no such file). ``left_files`` and ``left_bytes``
-    are new files that the limits of a source of new files left to the next run.
+    are new files that the limits of a source of new files left to the next run. ``skipped_events``
+    are change events that were left aside: of other tables, tombstones, ignored operations.
     """
 
     files: int = 0
@@ -66,6 +67,7 @@ class SourceMetrics:
     quarantine: str | None = None
     left_files: int = 0
     left_bytes: int = 0
+    skipped_events: int = 0
 
 
 @dataclass(frozen=True, slots=True)

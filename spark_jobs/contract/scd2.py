@@ -8,6 +8,7 @@ from typing import ClassVar, Final, Literal, get_args
 
 from spark_jobs.contract.change_ranges import CHANGE_TYPE
 from spark_jobs.contract.checks import require, require_identifier
+from spark_jobs.contract.near_names import require_among
 from spark_jobs.errors import NotSupportedError
 
 HardDeletes = Literal["ignore", "close", "new_record"]
@@ -32,7 +33,8 @@ class Scd2Source:
     says is deleted; without one, of a key that the source does not have any more. ``late``: what
     becomes of a row that is older than the newest version of its key. ``corrections``: of a row
     with the time of a version and other values. ``open_end``: ``valid_to`` of versions that are
-    valid; None: NULL.
+    valid; None: NULL. ``of_events``: ``source`` has change events (``CdcSource``, each of them); of
+    those that a key has at one time, the last counts, and a delete has a time as others have.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Scd2Source:
     late: Late = "fail"
     corrections: Corrections = "fail"
     open_end: str | None = None
+    of_events: bool = False
     kind: ClassVar[str] = "scd2"
     is_incremental: ClassVar[bool] = False
 
@@ -61,7 +64,7 @@ class Scd2Source:
             ("corrections", get_args(Corrections)),
         ):
             value = getattr(self, place)
-            require(value in choices, place, f"{value!r} is not one of: {', '.join(choices)}")
+            require_among(value, choices, place)
         for place in ("as_of", "open_end"):
             value = getattr(self, place)
             require(
@@ -104,6 +107,19 @@ class Scd2Source:
             roles[name.lower()] = place
 
     def _require_times(self) -> None:
+        for place in ("delete_marker", "as_of") if self.of_events else ():
+            require(
+                getattr(self, place) is None,
+                place,
+                "is told by change events themselves",
+                "Leave it out; effective names the column that says when an event happened.",
+            )
+        require(
+            not self.of_events or self.effective is not None,
+            "effective",
+            "is missing: nothing says when an event happened",
+            "Name a column of the events, or of their sequence.",
+        )
         is_told = self.hard_deletes != "ignore" and self.tells_no_time_of_deletes
         require(
             self.as_of is not None or self.effective is not None,
@@ -130,14 +146,19 @@ class Scd2Source:
         return (self.delete_marker or "").lower() == CHANGE_TYPE
 
     @property
+    def tells_deletes(self) -> bool:
+        """Whether rows of the source say that a key is deleted."""
+        return self.of_events or self.delete_marker is not None
+
+    @property
     def finds_absent(self) -> bool:
         """Whether a key that the source does not have is deleted."""
-        return self.hard_deletes != "ignore" and self.delete_marker is None
+        return self.hard_deletes != "ignore" and not self.tells_deletes
 
     @property
     def tells_no_time_of_deletes(self) -> bool:
         """Whether deletes are of ``as_of``: rows that are gone do not tell when."""
-        return self.delete_marker is None or self.has_changes
+        return not self.tells_deletes or self.has_changes
 
 
 def _is_time(text: str) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.checks import require
+from spark_jobs.contract.event_documents import ticks, times_of
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.scd2 import ACTION, CLOSED, CORRECTED, INSERTED, REMOVED, Scd2Source
 from spark_jobs.contract.statements import (
@@ -48,6 +50,7 @@ def scd2_merge(source: Scd2Source) -> MergeSpec:
         cases=tuple(cases),
         target_alias=_TARGET,
         source_alias=_SOURCE,
+        clauses_of="versions",
     )
 
 
@@ -65,14 +68,8 @@ def require_scd2(
             continue
         is_own = source is sources[-1] and statement == scd2_merge(source)
         require(is_own, f"sources.{source.name}", "versions are for the MERGE of their own", "")
-        for each in sources:
-            if each.kind == "cdc":
-                raise NotSupportedError(
-                    "source: change events (cdc_source) are not turned into versions: their "
-                    "deletes and moved keys would need times of their own.",
-                    "Give the rows of the events by a query (sql_source) with a column for the "
-                    "time (effective) and a BOOLEAN one for deletes (delete_marker).",
-                )
+        require_events(source, sources)
+        _require_same_keys(source, sources)
         if options.isolation == "snapshot":
             raise NotSupportedError(
                 "isolation: with 'snapshot', two runs could each add a current version of a key.",
@@ -88,6 +85,88 @@ def require_scd2(
                 f"hard_deletes: {source.hard_deletes!r} takes keys that the source lacks for "
                 "deleted, but this source reads only what is new.",
                 "Name a delete_marker, set hard_deletes='ignore', or read all of the source.",
+            )
+
+
+def require_events(versions: Scd2Source, sources: Sequence[Source]) -> None:
+    """Refuse change events from which versions do not follow.
+
+    Raises:
+        RequestError: REQUEST_INVALID.
+        NotSupportedError: names the parameter.
+    """
+    for each in sources:
+        if not isinstance(each, CdcSource):
+            require(
+                not versions.of_events or each.name != versions.source,
+                f"sources.{versions.name}.of_events",
+                "is for change events (cdc_source)",
+            )
+            continue
+        if each.name != versions.source or each.net or not versions.of_events:
+            raise NotSupportedError(
+                "source: change events (cdc_source) below another source are not turned into "
+                "versions: only the last event of each key is left of them.",
+                "Let cdc_source be the source itself, around the query.",
+            )
+        _require_times_of_events(versions, each)
+
+
+def _require_times_of_events(versions: Scd2Source, events: CdcSource) -> None:
+    effective = (versions.effective or "").lower()
+    if not events.sequence:
+        raise NotSupportedError(
+            "source: net changes have neither an order nor times as change events have them.",
+            "Let changes_source itself be the source, without cdc_source around it.",
+        )
+    require(
+        events.deleted is None,
+        "source.deleted",
+        "is for rows of which there is one for each key",
+        "Leave it out: hard_deletes and deleted of the operator say what becomes of versions.",
+    )
+    is_told = effective not in map(str.lower, events.unchanged)
+    require(is_told, "effective", f"{versions.effective} is told by few events (unchanged)")
+    place = {e.column.lower(): e.path for e in events.sequence}.get(effective)
+    is_document = events.format != "columns"
+    known = f"Name in sequence one of: {', '.join(times_of(events.format))}"
+    require(
+        not is_document or place is None or ticks(events.format, place) is not None,
+        "effective",
+        f"{versions.effective} is {place} of {events.format} documents, which is no time",
+        f"{known}; and its column in effective.",
+    )
+    if is_document and place is None and versions.hard_deletes != "ignore":
+        raise NotSupportedError(
+            f"effective: {versions.effective} is a column of the row, and a delete tells the row "
+            "as it was before: it would say when the last version began.",
+            f"{known}; and its column in effective. Or set hard_deletes='ignore'.",
+        )
+    if versions.corrections == "ignore":
+        raise NotSupportedError(
+            "corrections: 'ignore' would leave out the later one of two events of one time, if it "
+            "comes in a later run.",
+            "Leave it out, or set corrections='overwrite'.",
+        )
+    if events.unchanged and versions.late != "fail":
+        raise NotSupportedError(
+            "late: with 'insert_between', a late event could change the value that later versions "
+            f"took over as unchanged ({', '.join(events.unchanged)}).",
+            "Set late='fail', or let PostgreSQL tell whole rows (REPLICA IDENTITY FULL).",
+        )
+
+
+def _require_same_keys(versions: Scd2Source, sources: Sequence[Source]) -> None:
+    """Check that versions and their events tell things apart by the same columns."""
+    own = {each.lower() for each in versions.keys}
+    for each in sources:
+        if isinstance(each, CdcSource) and each.name == versions.source:
+            require(
+                own == {key.lower() for key in each.keys},
+                "keys",
+                f"{', '.join(versions.keys)} are not the keys of the change events: "
+                f"{', '.join(each.keys)}",
+                "Name the same columns in keys of the operator and of cdc_source.",
             )
 
 

@@ -9,16 +9,16 @@ from typing import Final
 _HOLDS: Final = re.compile(
     r"(secret|password|passwd|passphrase|passcode|pwd|token|credentials?|gs\.encryption\.key"
     r"|authorization|keystore\.key|auth\.user\.info"
-    r"|(secret|access|api|account|private)[._-]?key([._-]?(id|secret))?)"
+    r"|(secret|access|api|account|private|shared)[._-]?key([._-]?(id|secret))?)"
     # Azure puts the account behind: fs.azure.account.oauth2.client.secret.ACCOUNT.dfs.HOST.
     r"(\.[\w-]+\.(dfs|blob)(\.[\w-]+)+)?$"
     r"|(secret|access|api|account|private)[._-]?key\.[\w.-]+$"
     r"|sas[._-]?fixed[._-]?token\.[\w.-]+$|fs\.azure\.sas\.(?!token\.provider)[\w.-]+$"
     # Short words count as words of their own, such as DB_PASS; a compass holds no secret.
-    r"|(^|[._-])(pass|pw)$",
+    r"|(^|[._-])(pass|pw|jwt|sas|signature)$",
     re.IGNORECASE,
 )
-_HUMP: Final = re.compile(r"[a-z0-9](Pass|Pw)$")
+_HUMP: Final = re.compile(r"[a-z0-9](Pass|Pw|Jwt|JWT|Sas|SAS|Signature)$")
 # Characters: no setting has more.
 _LONGEST_NAME: Final = 500
 # The shell's folder, as in spark.executorEnv.PWD.

@@ -18,6 +18,7 @@ from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.literals import require_literal
 from spark_jobs.contract.maintenance import MaintenanceStatement
+from spark_jobs.contract.near_names import require_among
 from spark_jobs.contract.new_table import NewTable
 from spark_jobs.contract.partition_keys import PartitionKey, partition_keys
 from spark_jobs.contract.query import QuerySpec
@@ -140,7 +141,8 @@ class MergeSpec:
     if more than one source row takes effect on a target row) or ``strict`` (Spark's rule: with a
     MATCHED clause, any second match is an error). ``schema_evolution``: the table gets the columns
     and nested fields that it lacks and that ``*`` or an assignment of a source column to the column
-    of the same name would store.
+    of the same name would store. ``clauses_of``: nobody wrote the clauses; they are those of
+    ``events`` or ``versions``.
     """
 
     source: str
@@ -150,6 +152,7 @@ class MergeSpec:
     source_alias: str
     cardinality: Cardinality = "effective"
     schema_evolution: bool = False
+    clauses_of: Literal["", "events", "versions"] = ""
     kind: ClassVar[str] = "merge"
 
     def __post_init__(self) -> None:
@@ -158,11 +161,7 @@ class MergeSpec:
         for name in ("target_alias", "source_alias"):
             require_identifier(name, getattr(self, name))
         modes = get_args(Cardinality)
-        require(
-            self.cardinality in modes,
-            "cardinality",
-            f"{self.cardinality!r} is not one of: {', '.join(modes)}",
-        )
+        require_among(self.cardinality, modes, "cardinality")
         require(bool(self.cases), "cases", "MERGE needs at least one WHEN clause")
         require(
             self.target_alias.lower() != self.source_alias.lower(),
@@ -171,6 +170,18 @@ class MergeSpec:
             "Give one of them another alias.",
         )
         self._require_reachable_cases()
+
+    def label(self, case: int) -> str:
+        """What errors call a clause, by its number from 0."""
+        if not self.clauses_of:
+            return f"clause {case + 1}"
+        verb = self.cases[case].action.kind.removesuffix("_all")
+        return f"{self.clauses_of} that {verb} rows"
+
+    def place(self, case: int) -> str:
+        """The same with the kind of the clause, where people know of clauses."""
+        text = _CLAUSE_TEXT[self.cases[case].when]
+        return self.label(case) if self.clauses_of else f"{self.label(case)} ({text})"
 
     def _require_reachable_cases(self) -> None:
         unconditional: dict[str, int] = {}

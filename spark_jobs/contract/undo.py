@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 from spark_jobs.contract.checks import require
+from spark_jobs.contract.near_names import require_among
 
 OnRefused = Literal["fail", "skip"]
 TableOutcome = Literal["undone", "planned", "unchanged", "refused"]
@@ -31,11 +32,7 @@ class UndoRunSpec:
         require(bool(self.run_id.strip()), "run_id", "is empty")
         require(bool(self.tables), "tables", "is empty")
         choices = get_args(OnRefused)
-        require(
-            self.on_refused in choices,
-            "on_refused",
-            f"{self.on_refused!r} is not one of: {', '.join(choices)}",
-        )
+        require_among(self.on_refused, choices, "on_refused")
 
 
 @dataclass(frozen=True, slots=True)

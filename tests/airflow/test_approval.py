@@ -11,11 +11,21 @@ import pytest
 from jinja2 import Environment
 
 from airflow_provider_merge.operators._shared.results import result_table
+from airflow_provider_merge.operators.clauses import when_matched
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator
 from airflow_provider_merge.operators.insert_overwrite import InsertOverwriteOperator
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
-from airflow_provider_merge.operators.sources import table_source
-from airflow_provider_merge.operators.statement_list import delete_from
+from airflow_provider_merge.operators.scd2 import Scd2Operator
+from airflow_provider_merge.operators.sources import (
+    cdc_source,
+    deduplicate,
+    jdbc_source,
+    python_source,
+    spark_source,
+    sql_source,
+    table_source,
+)
+from airflow_provider_merge.operators.statement_list import delete_from, insert_into
 from airflow_provider_merge.operators.statements import StatementsOperator
 from airflow_provider_merge.operators.truncate_table import TruncateTableOperator
 from spark_jobs.contract import codec
@@ -25,7 +35,7 @@ from spark_jobs.contract.guards import Guards, Limit
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import GuardReport, JobResult, Metrics, PlanReport
-from spark_jobs.errors import CommitError, RequestError
+from spark_jobs.errors import CommitError, NotSupportedError, RequestError
 from tests.airflow.parameter_values import TICKET
 from tests.airflow.support import DagFile, FakeSubmitter, committed, example_request
 
@@ -175,6 +185,61 @@ def test_what_is_no_ticket_is_named(approved: Any, problem: str) -> None:
     with pytest.raises(RequestError, match="approved") as caught:
         DeleteFromOperator(task_id="t", target="a.b", where="id = 1", approved=approved)
     assert problem in str(caught.value)
+
+
+_EVENTS: dict[str, Any] = {"keys": ["id"], "sequence": ["lsn"], "values": {"delete": "d"}}
+OUTSIDE = {
+    "jdbc": jdbc_source("shop_db", query="SELECT * FROM orders"),
+    "spark": spark_source("kafka", options={"subscribe": "{{ params.topic }}"}),
+    "python": python_source("json:loads"),
+}
+ABOVE: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "itself": lambda source: source,
+    "deduplicated": lambda source: deduplicate(source, by=["id"], order_by=["at"]),
+    "query": lambda source: sql_source("SELECT * FROM below", sources={"below": source}),
+}
+
+
+@pytest.mark.parametrize("above", ABOVE)
+@pytest.mark.parametrize("kind", OUTSIDE)
+def test_rows_from_outside_cannot_be_approved(kind: str, above: str) -> None:
+    """Nobody would learn it before the dry run was made, and the question answered."""
+    source = ABOVE[above](OUTSIDE[kind])
+    later: dict[str, Any] = {"approved": "{{ ti.xcom_pull('preview') }}", "target": "a.b"}
+    when = [when_matched().delete()]
+
+    def listed() -> object:
+        statement = insert_into("x", source=source, **later)
+        return StatementsOperator(task_id="t", statements=[statement])
+
+    made: list[Callable[[], object]] = [
+        lambda: MergeIntoOperator(task_id="t", source=source, on="t.id = s.id", when=when, **later),
+        lambda: Scd2Operator(task_id="t", source=source, keys=["id"], as_of="2026-01-31", **later),
+        lambda: InsertOverwriteOperator(task_id="t", source=source, mode="dynamic", **later),
+        lambda: MergeIntoOperator(
+            task_id="t",
+            sql="MERGE INTO a.b USING s ON b.id = s.id WHEN MATCHED THEN DELETE",
+            sources={"s": source},
+            approved=later["approved"],
+        ),
+        listed,
+    ]
+    for make in made:
+        with pytest.raises(NotSupportedError, match=rf"approved: source .* of the kind {kind}"):
+            make()
+
+
+@pytest.mark.parametrize("kind", OUTSIDE)
+def test_events_from_outside_cannot_be_approved(kind: str) -> None:
+    events = cdc_source(OUTSIDE[kind], **_EVENTS)
+    given: dict[str, Any] = {"target": "a.b", "source": events}
+    given["approved"] = "{{ ti.xcom_pull('preview') }}"
+    with pytest.raises(NotSupportedError, match=r"approved: source .* of the kind"):
+        MergeIntoOperator(task_id="t", **given)
+    with pytest.raises(NotSupportedError, match=r"approved: source .* of the kind"):
+        Scd2Operator(task_id="t", keys=["id"], as_of="2026-01-31", **given)
+    del given["approved"]
+    MergeIntoOperator(task_id="t", dry_run=True, **given)
 
 
 def test_a_dry_run_cannot_be_approved() -> None:

@@ -171,6 +171,7 @@ def test_through_a_run(dag_file: Callable[..., DagFile], submitter: FakeSubmitte
         "quarantine": FILE,
         "left_files": 0,
         "left_bytes": 0,
+        "skipped_events": 0,
     }
     assert ti.xcom_pull(task_ids="merge")["metrics"]["sources"] == {"merge_source": told}
     (event,) = asset_events(run)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_merge.hooks.catalog import catalog_hook
+from airflow_provider_merge.hooks.function_code import function_code
 from airflow_provider_merge.hooks.source_connections import of_connection, source_credentials
 from airflow_provider_merge.operators._shared.source_parameters import to_sources
 from airflow_provider_merge.operators.clauses import when_matched
@@ -224,3 +225,17 @@ def test_requests_keep_their_form(warehouse: Path, monkeypatch: pytest.MonkeyPat
     made = request(jdbc_source("shop_db", table="t", partition_by="id", partitions="4"))
     assert JobRequest.from_json(made.to_json()) == made
     assert json.loads(made.to_json())["sources"][0]["kind"] == "jdbc"
+
+
+def test_no_package_of_a_function_is_run_where_a_dag_is_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "outer_of_a_function" / "inner"
+    package.mkdir(parents=True)
+    for folder in (package.parent, package):
+        (folder / "__init__.py").write_text("raise SystemExit('was run')\n")
+    (package / "rows.py").write_text("def made(spark, context): ...\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert "def made" in function_code("source.function", "outer_of_a_function.inner.rows:made")
+    with pytest.raises(JobError, match=r"there is no module outer_of_a_function\.other"):
+        function_code("source.function", "outer_of_a_function.other:made")

@@ -92,7 +92,11 @@ def test_templates_are_checked_around() -> None:
         ({"open_end": "never"}, "open_end: 'never' is no date or time"),
         ({"as_of": "yesterday"}, "as_of: 'yesterday' is no date or time"),
         ({"isolation": "snapshot"}, "NOT_SUPPORTED.*isolation: with 'snapshot'"),
-        ({"source": EVENTS}, r"NOT_SUPPORTED.*source: change events \(cdc_source\)"),
+        ({"source": EVENTS}, "as_of: is told by change events themselves"),
+        (
+            {"source": deduplicate(EVENTS, by=["id"])},
+            r"NOT_SUPPORTED.*source: change events \(cdc_source\) below another source",
+        ),
         ({"target": "versions"}, "target: 'versions' is not a table name"),
         (
             {"source": new_files_source("/in", "csv", start="all"), "hard_deletes": "close"},
@@ -107,6 +111,81 @@ def test_templates_are_checked_around() -> None:
 def test_what_is_wrong_is_named(given: dict[str, Any], told: str) -> None:
     with pytest.raises(JobError, match=told):
         _operator(**given)
+
+
+_DEBEZIUM = {
+    "format": "debezium",
+    "keys": ["id"],
+    "schema": "id BIGINT, changed_at TIMESTAMP",
+    "sequence": {"lsn": "source.lsn", "happened": "source.ts_ms"},
+}
+
+
+def _of_events(**given: Any) -> Scd2Operator:
+    """Versions of the events of a source, in which it may be given otherwise."""
+    told: dict[str, Any] = {**_DEBEZIUM, **given.pop("events", {})}
+    source = cdc_source(given.pop("inner", file_source("/in", "json")), **told)
+    usual: dict[str, Any] = {"target": "crm.versions", "keys": ["id"], "effective": "happened"}
+    usual |= {"source": source, "hard_deletes": "close"}
+    return Scd2Operator(task_id="versions", **{**usual, **given})
+
+
+def test_each_change_event_is_a_row() -> None:
+    found = _of_events().request_sources()
+    events, versions = found[-2:]
+    assert isinstance(versions, Scd2Source)
+    assert (versions.of_events, versions.source, versions.finds_absent) == (
+        True,
+        events.name,
+        False,
+    )
+    assert (getattr(events, "net", None), versions.late) == (False, "insert_between")
+    takes_over = _of_events(events={"unchanged": ["note"], "schema": "id BIGINT, note STRING"})
+    of_versions = takes_over.request_sources()[-1]
+    assert isinstance(of_versions, Scd2Source)
+    assert of_versions.late == "fail"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"delete_marker": "gone"}, "delete_marker: is told by change events"),
+        ({"effective": "lsn"}, "effective: lsn is source.lsn of debezium documents, which is no"),
+        (
+            {"effective": "changed_at"},
+            "NOT_SUPPORTED.*effective: changed_at is a column of",
+        ),
+        ({"corrections": "ignore"}, "NOT_SUPPORTED.*corrections: 'ignore' would leave out"),
+        ({"events": {"late": "apply"}}, "source.late: is for rows of which there is one"),
+        ({"events": {"deleted": "gone"}}, "source.deleted: is for rows of which there is one"),
+        (
+            {
+                "events": {"unchanged": ["note"], "schema": "id BIGINT, note STRING"},
+                "late": "insert_between",
+            },
+            "NOT_SUPPORTED.*late: with 'insert_between', a late event",
+        ),
+    ],
+)
+def test_events_from_which_no_versions_follow_are_refused(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(JobError, match=told):
+        _of_events(**given)
+
+
+def test_net_changes_are_no_events_with_times() -> None:
+    changes = cdc_source(CHANGES, keys=["id"])
+    with pytest.raises(JobError, match=r"NOT_SUPPORTED.*source: net changes have neither"):
+        Scd2Operator(
+            task_id="versions", target="crm.v", source=changes, keys=["id"], effective="since"
+        )
+    with pytest.raises(JobError, match="effective: is missing: nothing says when an event"):
+        Scd2Operator(task_id="versions", target="crm.v", source=EVENTS, keys=["id"])
+
+
+def test_a_row_that_is_never_deleted_may_tell_its_time() -> None:
+    found = _of_events(effective="changed_at", hard_deletes="ignore").request_sources()[-1]
+    assert isinstance(found, Scd2Source)
+    assert found.effective == "changed_at"
 
 
 def test_a_run_without_any_time_is_refused() -> None:

@@ -110,8 +110,8 @@ def test_only_what_one_task_has_applied(chain: Chain) -> None:
     assert lag(consumer_task_id="slow") is None
     assert lag() is None
     assert lag(consumer_dag_id="silver", source="shop.orders", max_snapshots=1) is not None
-    assert told(source="shop.other").startswith(
-        "no retained snapshot tells of changes of shop.other that a task has applied"
+    assert told(consumer_task_id="other").startswith(
+        "no retained snapshot tells of changes of a table that other has applied"
     )
 
 
@@ -139,6 +139,17 @@ def test_a_source_that_is_not_there(chain: Chain) -> None:
     task = SimpleNamespace(dag_id="d", task_id="t", map_index=-1, run_id="r", try_number=1)
     context: Any = {"ti": task}
     with pytest.raises(AirflowFailException, match=r"TABLE_NOT_FOUND: .*shop\.orders"):
+        sensor.poke(context)
+
+
+def test_a_name_that_is_no_table_is_not_waited_for(chain: Chain) -> None:
+    chain.apply(chain.change(2))
+    sensor = SourceLagSensor(task_id="t", table="shop.clean", source="shop.order")
+    task = SimpleNamespace(dag_id="d", task_id="t", map_index=-1, run_id="r", try_number=1)
+    context: Any = {"ti": task}
+    with pytest.raises(
+        AirflowFailException, match=r"(?s)shop\.order is no table.*changes of: shop\.orders"
+    ):
         sensor.poke(context)
 
 

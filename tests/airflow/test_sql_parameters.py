@@ -280,7 +280,7 @@ WRONG = {
     ),
     "empty set": (UpdateOperator, {"target": "a.b", "set": {}}, "set: is empty"),
     "set no dict": (UpdateOperator, {"target": "a.b", "set": ["a"]}, "set: expected a dict"),
-    "value no text": (UpdateOperator, {"target": "a.b", "set": {"a": 1}}, "set.a: expected Spark"),
+    "value no text": (UpdateOperator, {"target": "a.b", "set": {"a": 1}}, "set.a: expected text"),
     "empty value": (UpdateOperator, {"target": "a.b", "set": {"a": ""}}, "assignment to a: value"),
     "time travel": (
         MergeIntoOperator,

@@ -37,6 +37,7 @@ PATHS: dict[str, dict[str, Any]] = {
     "sample": {"before": 1, "after": 1},
     "preview": {"operation_id": "op-1"},
     "tables": {},
+    "lags": {},
 }
 
 

@@ -137,7 +137,7 @@ def test_deleting_is_a_teardown(dag_file: Callable[..., DagFile]) -> None:
         (group(checks="[]"), "checks: there is none"),
         (group(checks="7"), "checks: expected a list or a dict of queries, found int"),
         (group(checks="{'a': 7}"), "checks[a]: is neither a query nor a dict with sql"),
-        (group(checks="[{'sql': 'SELECT 1', 'no': 1}]"), "checks[1].no: is unknown"),
+        (group(checks="[{'sql': 'SELECT 1', 'no': 1}]"), "checks[1].no: unknown field"),
         (group(checks="['DELETE FROM a.b']"), "SYNTAX_ERROR"),
         (group(checks="[{'sql': 'SELECT 1', 'check': 'x'}]"), "check: 'x' is not one of"),
         (group('{"name": "c", "operation": "compact", "target": "a.b"}'), "'compact' cannot be"),

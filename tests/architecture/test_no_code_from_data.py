@@ -15,12 +15,11 @@ FORBIDDEN_IMPORTS = ("pickle", "cloudpickle", "dill", "marshal", "shelve", "yaml
 # Functions that run text, whatever they are called on; `compile` of `re` is another one.
 FORBIDDEN_CALLS = ("eval", "exec", "compile", "__import__", "execfile", "loads_pickle", "system")
 ALLOWED_CALLS = {"re.compile"}
-# Who imports modules by name: from a list in their own source, but for the last two.
+# Who imports modules by name: from a list in their own source, but for the last one.
 IMPORTERS = {
     "spark_jobs.connectors.registry": ["importlib.import_module(module_name)"],
     "airflow_provider_merge.job_package": ["importlib.util.find_spec(NAME)"],
     # The one source that is code: what a DAG's author names, and no template can.
-    "airflow_provider_merge.hooks.function_code": ["importlib.util.find_spec(module)"],
     "spark_jobs.engine.source.python_rows": [
         "importlib.util.spec_from_file_location(name, file)",
         "importlib.util.module_from_spec(spec)",

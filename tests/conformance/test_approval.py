@@ -12,8 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark_jobs.contract.alter_table import AddColumn, AlterTableSpec, DropColumn, RenameColumn
+from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.guards import Guards, Limit
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
+from spark_jobs.contract.maintenance import RollbackSpec
 from spark_jobs.contract.request import FileSource, JobRequest, SqlSource, TableName, TableSource
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec, MergeSpec
@@ -161,6 +163,88 @@ def test_a_source_may_not_change(make_table: MakeTable, tmp_path: Path) -> None:
     _require_stale(_approved(insert, preview, harness), "2 files")
     assert readable(harness.state().rows) == rows
     assert _approved(insert, _preview(insert, harness), harness).metrics.inserted == 3
+
+
+@pytest.mark.slow
+@pytest.mark.by_turns(2)
+@pytest.mark.parametrize("change", ["as long", "renamed", "removed"])
+def test_files_may_not_be_others_in_any_way(
+    change: str, make_table: MakeTable, tmp_path: Path
+) -> None:
+    harness = make_table("append-dv", ORDERS_WITHOUT_NULL, partitioned=True)
+    folder = tmp_path / "files"
+    folder.mkdir()
+    schema = pa.schema([("id", pa.int64()), ("v", pa.string())])
+    for name in ("one", "two"):
+        rows = pa.Table.from_pylist([{"id": 100, "v": name}], schema=schema)
+        pq.write_table(rows.slice(0, name == "one"), folder / f"{name}.parquet")
+    file = folder / "one.parquet"
+    source = FileSource("s", str(folder), "parquet")
+    statement = MergeSpec("s", "t.id = s.id", (matched(update(v="s.v")),), "t", "s")
+    merge = replace(request_of(_MERGE, harness), sources=(source,), statement=statement)
+    preview, size = _preview(merge, harness), file.stat().st_size
+    before = harness.state()
+    if change == "as long":
+        pq.write_table(pa.Table.from_pylist([{"id": 100, "v": "uno"}], schema=schema), file)
+        assert file.stat().st_size == size
+    elif change == "renamed":
+        file.rename(folder / "other.parquet")
+    else:
+        (folder / "two.parquet").unlink()
+
+    _require_stale(_approved(merge, preview, harness), "source s")
+
+    assert harness.state().snapshot_id == before.snapshot_id
+
+
+@pytest.mark.slow
+@pytest.mark.by_turns(2)
+@pytest.mark.parametrize("kind", ["append-cow", "iceberg-mor"])
+def test_a_source_that_was_made_anew_with_the_same_rows_is_another_one(
+    kind: str, make_table: MakeTable
+) -> None:
+    harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
+    source, base = TableName("db", "source"), request_of(_MERGE, harness)
+    columns = (ColumnSpec("id", "BIGINT"), ColumnSpec("v", "STRING"))
+    rows = SqlSource("s", "SELECT 100L AS id, 'right' AS v")
+    fill = replace(base, target=source, sources=(rows,), statement=InsertIntoSpec("s"))
+
+    def made(operation: str) -> None:
+        harness.open().metadata.create_table(source, CreateTableSpec(columns))
+        assert _job(replace(fill, operation_id=operation), harness).status == "committed"
+
+    made("first")
+    statement = MergeSpec("s", "t.id = s.id", (matched(update(v="s.v")),), "t", "s")
+    merge = replace(base, sources=(TableSource("s", source),), statement=statement)
+    preview, before = _preview(merge, harness), harness.state()
+    alterations = harness.open().alterations
+    assert alterations is not None
+    assert alterations.drop_table(source, DropTableSpec())
+    made("second")
+
+    _require_stale(_approved(merge, preview, harness), "source s")
+
+    assert harness.state().snapshot_id == before.snapshot_id
+
+
+@pytest.mark.slow
+@pytest.mark.by_turns(2)
+@pytest.mark.parametrize("kind", ["append-cow", "primary-key", "iceberg-mor"])
+def test_a_target_that_was_rolled_back_is_another_one(kind: str, make_table: MakeTable) -> None:
+    harness = make_table(kind, ORDERS_WITHOUT_NULL, partitioned=True)
+    request, first = request_of(_MERGE, harness), harness.state().snapshot_id
+    assert first is not None
+    _commit(_OTHERS, harness, "others")
+    preview = _preview(request, harness)
+    roll_back = RollbackSpec(first, force=True)
+    maintenance = harness.open().maintenance
+    assert maintenance is not None
+    maintenance.roll_back(TARGET, roll_back, dag_id="", dry_run=False)
+    before = harness.state()
+
+    _require_stale(_approved(request, preview, harness))
+
+    assert readable(harness.state().rows) == readable(before.rows)
 
 
 @pytest.mark.slow

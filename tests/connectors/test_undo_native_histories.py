@@ -26,7 +26,7 @@ TYPES = {"id": "INT", "s": "STRING"}
 PAIMON = ("append", "vectors", "bucketed vectors", "row tracking", "tracked vectors", "key")
 _MARKING = ("vectors", "bucketed vectors", "tracked vectors")
 SEEDS = range(12 if EVERYTHING else 1)
-RUNS = 8 if EVERYTHING else 4
+RUNS = 10 if EVERYTHING else 4
 
 
 class JavaPaimonTables(PaimonTables):

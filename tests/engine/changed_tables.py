@@ -44,6 +44,9 @@ KINDS: dict[str, dict[str, str]] = {
     "iceberg-mor": {"format-version": "2", **MARKS},
     "iceberg-v3": {"format-version": "3", **MARKS},
 }
+# A table with a primary key, which tells its changes in a changelog.
+KEYED = "key"
+_KEYED = {"bucket": "2", "changelog-producer": "input"}
 Row = tuple[Any, ...]
 
 
@@ -69,7 +72,8 @@ class ChangedTable:
     def make(self) -> None:
         if self.kind.startswith("iceberg"):
             PlainCatalog(self.folder).library().create_namespace("db")
-        spec = CreateTableSpec(COLUMNS, ("p",), table_options=KINDS[self.kind])
+        key, options = ("p", "id") if self.kind == KEYED else (), KINDS.get(self.kind, _KEYED)
+        spec = CreateTableSpec(COLUMNS, ("p",), primary_key=key, table_options=options)
         self.connector.metadata.create_table(NAME, spec)
 
     def request(self, text: str | Statement, sources: Sequence[Any] = ()) -> JobRequest:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 START = dt.datetime.fromisoformat("2026-01-01")
 _KINDS = {**KINDS, **{kind.name: kind for kind in ICEBERG}}
-_COLUMNS = (
+COLUMNS = (
     ColumnSpec("id", "BIGINT", nullable=False),
     ColumnSpec("v", "STRING"),
     ColumnSpec("n", "DECIMAL(6, 2)"),
@@ -67,7 +67,7 @@ def dimension(
     spark: SparkSession,
     folder: Path,
     kind: str,
-    columns: Sequence[ColumnSpec] = _COLUMNS,
+    columns: Sequence[ColumnSpec] = COLUMNS,
     files: Sequence[Sequence[Row]] = (),
 ) -> Harness:
     """A new table of a kind, with rows of ``files``."""
@@ -135,7 +135,7 @@ def history(harness: Harness, names: Sequence[str] = ()) -> list[tuple[Any, ...]
     rows: list[Mapping[str, Any]] = sorted(
         harness.read(), key=lambda each: (each["id"], each["valid_from"])
     )
-    wanted = names or [each.name for each in _COLUMNS]
+    wanted = names or [each.name for each in COLUMNS]
     return [tuple(_plain(row[name]) for name in wanted) for row in rows]
 
 

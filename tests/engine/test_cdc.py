@@ -149,9 +149,13 @@ def test_new_columns_come_by_evolution_without_those_of_events(harness: Harness)
     assert {row["id"]: row.get("city") for row in harness.read()} == {1: "Bonn", 2: None, 3: None}
 
 
-def test_an_event_with_a_map_may_come_twice(harness: Harness) -> None:
+@pytest.mark.parametrize(
+    "shape", ["{}", "named_struct('m', {}, 'n', 1)", "array({}, NULL)", "map('k', struct({}))"]
+)
+def test_an_event_with_a_map_may_come_twice(harness: Harness, shape: str) -> None:
     columns = "op, id, v, lsn, m"
-    maps = ("map('a', 1, 'b', 2)", "map('b', 2, 'a', 1)", "map('a', 1, 'b', 3)")
+    pairs = ("map('a', 1, 'b', 2)", "map('b', 2, 'a', 1)", "map('a', 1, 'b', 3)")
+    maps = map(shape.format, pairs)
     first, same, other = (f"('u', 1L, 'a', 11L, {each})" for each in maps)
 
     assert run(harness, SOURCE, events_of(first, same, columns=columns)).error is None

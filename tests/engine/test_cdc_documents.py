@@ -241,3 +241,30 @@ def test_what_a_type_does_not_hold_exactly_is_refused(
     assert result.error.code == "VALUE_NOT_STORABLE", result.error
     assert column in result.error.message
     assert harness.read() == []
+
+
+def test_skipped_events_are_counted_and_wrong_tables_are_seen(
+    harness: Harness, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "airflow_provider_merge.job")
+    source = replace(_debezium(SOURCE), table="public.t")
+    others = [_event("c", n, None, {"id": n, "v": "a"}, table="other") for n in (31, 32)]
+    mine = _event("c", 33, None, {"id": 9, "v": "mine"})
+    nothing = [{"before": None, "after": None, "op": None}, _event("m", 34, None, None)]
+
+    some = run(harness, source, _file(tmp_path, source, *others, *nothing, mine))
+    none = run(harness, source, _file(tmp_path, source, *others), operation_id="none")
+
+    assert (some.error, none.error, none.status) == (None, None, "unchanged")
+    assert some.metrics.sources["events"].skipped_events == 4
+    assert none.metrics.sources["events"].skipped_events == 2
+    told = "of 5 events, skipped: tombstones 1, of other tables 2, ignored operations 1"
+    assert told in caplog.text
+    assert "none is of public.t. Their tables: public.other" in caplog.text
+    misspelt = replace(source, table="public.OTHER")
+    refused = run(harness, misspelt, _file(tmp_path, misspelt, *others), operation_id="misspelt")
+    assert refused.error is not None
+    assert refused.error.code == "CHANGE_EVENT_INVALID"
+    assert "none of its events is of public.OTHER, but some are of public.other" in (
+        refused.error.message
+    )

@@ -103,6 +103,26 @@ def test_a_preview_of_another_task_is_approved_in_each_run(
 
 
 @pytest.mark.slow
+@pytest.mark.by_turns(2)
+@pytest.mark.parametrize("kind", ["vectors", "iceberg-cow"])
+def test_other_changes_than_the_approved_ones_are_stale(
+    spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    loaded = task(spark, tmp_path, kind)
+    preview = loaded.done(dry_run=True)
+    loaded.table.do("INSERT INTO db.t VALUES (5L, 'z', 1.5D, NULL, 0)")
+    more = loaded.run(approved=preview.ticket)
+    preview = loaded.done(dry_run=True)
+    loaded.done()
+    applied_already = loaded.run(approved=preview.ticket)
+
+    for stale in (more, applied_already):
+        assert stale.error is not None
+        assert stale.error.code == "APPROVAL_STALE"
+    assert len(loaded.log()) == 3
+
+
+@pytest.mark.slow
 @pytest.mark.by_turns(3)
 @pytest.mark.parametrize("kind", ["vectors", "iceberg-cow", "iceberg-mor"])
 def test_each_change_is_applied_once(spark: SparkSession, tmp_path: Path, kind: str) -> None:

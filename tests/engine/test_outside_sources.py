@@ -20,6 +20,7 @@ from spark_jobs.contract.request import CatalogSpec, JobRequest, SqlSource, Tabl
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.sources import OutsideSource
 from spark_jobs.contract.text_limits import TextLimits
+from spark_jobs.errors import NotSupportedError
 from spark_jobs.run import run
 from tests.support.paimon_tables import create
 
@@ -58,6 +59,14 @@ def wrong(spark):
 
 def failing(spark, context):
     raise ValueError("no rows for " + context.arguments["secret"])
+
+
+def failing_in_tasks(spark, context):
+    def fail(text):
+        raise KeyError("a row without a price")
+
+    failing = F.udf(fail, StringType())("id").alias("v")
+    return spark.range(2).select("id", failing, F.lit(1).alias("r"))
 
 
 def offline(spark, context):
@@ -148,6 +157,7 @@ WRONG = {
     "gone": ("REQUEST_INVALID", "is not a function of its module"),
     "number": ("REQUEST_INVALID", "is not a function of its module"),
     "failing": ("SOURCE_UNREADABLE", "raised ValueError: no rows for ***"),
+    "failing_in_tasks": ("SOURCE_UNREADABLE", "a row without a price"),
     "offline": ("STORAGE_UNAVAILABLE", "raised ConnectionRefusedError"),
     "leaving": ("SOURCE_UNREADABLE", "raised SystemExit: 0"),
     "elsewhere": ("REQUEST_INVALID", "returned a DataFrame of another session"),
@@ -160,7 +170,7 @@ def test_what_is_wrong_with_a_function(lake: Lake, caplog: pytest.LogCaptureFixt
     for name, (code, problem) in WRONG.items():
         error = lake.run(function(name, secret=SECRET)).error
         assert error is not None
-        assert (error.code, f"source s: sources_of_tests:{name} " in error.message) == (code, True)
+        assert (error.code, f"sources_of_tests:{name} " in error.message) == (code, True), error
         assert problem in error.message, error.message
         assert SECRET not in f"{error.message} {error.remedy}"
     traces = [each.exc_info for each in caplog.records if each.levelno == logging.ERROR]
@@ -235,7 +245,6 @@ def test_an_approval_says_that_it_cannot_know(lake: Lake, tmp_path: Path) -> Non
     told = lake.run(source, dry_run=True)
     assert told.ticket is not None
     assert isinstance(told.ticket, Ticket)
-    error = lake.run(source, approved=told.ticket).error
-    assert error is not None
-    assert error.code == "NOT_SUPPORTED"
+    with pytest.raises(NotSupportedError, match="source s is of the kind python"):
+        lake.run(source, approved=told.ticket)
     assert lake.rows() == []

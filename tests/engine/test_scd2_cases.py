@@ -297,3 +297,28 @@ def test_guards_checks_and_dry_runs_are_those_of_a_merge(
         assert failed.error is not None
         assert failed.error.code == code
     assert len(history(harness)) == 3
+
+
+@pytest.mark.parametrize("what", ["source", "version", "versions"])
+def test_an_approval_of_versions_is_of_rows_versions_and_parameters(
+    spark: SparkSession, tmp_path: Path, what: str
+) -> None:
+    harness, folder = dimension(spark, tmp_path / "w", "append-cow"), tmp_path / "b"
+    _applied(harness, spec(), tmp_path / "first", _row(1, "a", 1))
+    source, asked = batch(folder, [_row(1, "b", 3)]), spec()
+    dry = run(harness, asked, source, dry_run=True)
+    if what == "source":
+        (folder / "batch-0.parquet").unlink()
+        source = batch(folder, [_row(1, "c", 3)])
+    elif what == "version":
+        _applied(harness, spec(), tmp_path / "other", _row(1, "other", 2))
+    else:
+        asked = spec(tracked=("v",))
+    before = harness.state()
+
+    stale = run(harness, asked, source, approved=dry.ticket)
+
+    assert stale.error is not None
+    assert stale.error.code == "APPROVAL_STALE"
+    after = harness.state()
+    assert (after.snapshot_id, after.on_disk) == (before.snapshot_id, before.on_disk)

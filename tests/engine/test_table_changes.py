@@ -16,7 +16,7 @@ import pyarrow.fs as pafs
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.engine.changed_tables import KINDS, ChangedTable, applied, random_statement
+from tests.engine.changed_tables import KEYED, KINDS, ChangedTable, applied, random_statement
 
 STATEMENTS = 9
 
@@ -73,8 +73,8 @@ class CountedFiles(pafs.FSSpecHandler):
 
 
 @pytest.mark.slow
-@pytest.mark.by_turns(3)
-@pytest.mark.parametrize("kind", ["vectors", "iceberg-cow", "iceberg-mor"])
+@pytest.mark.by_turns(8)
+@pytest.mark.parametrize("kind", [*KINDS, KEYED])
 def test_only_changed_files_are_read(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     table = ChangedTable(spark, tmp_path, kind)
     table.make()
@@ -92,7 +92,10 @@ def test_only_changed_files_are_read(spark: SparkSession, tmp_path: Path, kind: 
     rows = connector.changes.changed_rows(spark, changes, changes.files)
     counted = pafs.PyFileSystem(CountedFiles(fsspec.filesystem("file")))
     reader = rows.function.reader
-    reader = replace(reader, scan=replace(reader.scan, filesystem=counted))
+    if kind == KEYED:
+        reader = replace(reader, reader=replace(reader.reader, filesystem=counted))
+    else:
+        reader = replace(reader, scan=replace(reader.scan, filesystem=counted))
     function = replace(rows.function, reader=reader)
     CountedFile.counts.clear()
     numbers = pa.RecordBatch.from_pydict({"task": [*range(len(rows.files))]})

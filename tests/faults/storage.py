@@ -29,10 +29,12 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 def visible_file_system() -> pafs.FileSystem:
     """Like pyarrow's own, but written in Python down to the system calls."""
-    return pafs.PyFileSystem(_Visible(LocalFileSystem(auto_mkdir=False)))
+    return pafs.PyFileSystem(Visible(LocalFileSystem(auto_mkdir=False)))
 
 
-class _Visible(pafs.FSSpecHandler):
+class Visible(pafs.FSSpecHandler):
+    """Opens local files in Python."""
+
     def get_file_info_selector(self, selector: pafs.FileSelector) -> list[pafs.FileInfo]:
         try:
             return super().get_file_info_selector(selector)

@@ -19,7 +19,7 @@ import pytest
 
 from tests.integration.conftest import Lake
 
-pytestmark = [pytest.mark.slow, pytest.mark.extended, pytest.mark.by_turns(2)]
+pytestmark = [pytest.mark.slow, pytest.mark.by_turns(7)]
 
 RECIPES = Path(__file__).resolve().parents[2] / "dags_examples" / "recipes"
 
@@ -200,6 +200,34 @@ def test_files_as_they_land_each_once(kitchen: Kitchen) -> None:
     done = kitchen.run_anyhow("new_files", "2026-03-04", {})
     assert "SOURCE_REPLACED" in done.stdout
     assert kitchen.rows("grid.meters") == rows
+
+
+def test_a_chain_of_tables_follows_what_changed(kitchen: Kitchen) -> None:
+    def land(name: str, *rows: str) -> None:
+        folder = kitchen.landing / "meters"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("\n".join(("meter,kwh,read_at,sent_at", *rows)) + "\n")
+
+    def days() -> dict[str, tuple[int, str]]:
+        return {day: (meters, kwh) for day, meters, kwh in kitchen.rows("grid.days")}
+
+    first, second = "2026-03-01T08:00:00Z", "2026-03-02T08:00:00Z"
+    land(
+        "a.csv", f"1,5,{first},{first}", f"1,6,{first},2026-03-01T08:05:00Z", f"2,7,{first},{first}"
+    )
+    kitchen.run("chain_of_tables", "2026-03-01")
+    assert days() == {"2026-03-01": (2, "13.000")}
+
+    # Of the first day: one meter sends an old reading again, and one is late.
+    land("b.csv", f"1,5,{first},{first}", f"3,1,{first},{second}", f"1,9,{second},{second}")
+    kitchen.run("chain_of_tables", "2026-03-02")
+    assert days() == {"2026-03-01": (3, "14.000"), "2026-03-02": (1, "9.000")}
+    assert len(kitchen.rows("grid.arrived")) == 6
+    assert len(kitchen.rows("grid.readings")) == 4
+
+    printed = kitchen.run("chain_of_tables", "2026-03-03")
+    assert "0 new files" in printed
+    assert days() == {"2026-03-01": (3, "14.000"), "2026-03-02": (1, "9.000")}
 
 
 def test_every_version_of_a_customer(kitchen: Kitchen) -> None:

@@ -88,6 +88,7 @@ import org.apache.paimon.types.RowType;
  * {"mode": "drop_branch", "name": "b"}
  * {"mode": "compact", "full": true, "buckets": [0]}
  * {"mode": "expire", "keeps_changelogs": true}
+ * {"mode": "rollback", "snapshot": 1}
  * </pre>
  *
  * "append" and "delete" make one commit each, "delete" by deletion vectors; "append" may have a kind
@@ -174,6 +175,9 @@ public final class WritePaimon {
                     return;
                 case "expire":
                     expire(table, request.path("keeps_changelogs").asBoolean(false));
+                    return;
+                case "rollback":
+                    table.rollbackTo(request.get("snapshot").asLong());
                     return;
                 default:
                     throw new IllegalArgumentException("no mode " + mode);

@@ -149,6 +149,10 @@ class JavaTable:
         """
         self._ask(mode="expire", keeps_changelogs=keeps_changelogs)
 
+    def roll_back(self, snapshot_id: int) -> None:
+        """Make an earlier snapshot the latest one; those behind it are gone."""
+        self._ask(mode="rollback", snapshot=snapshot_id)
+
     def _ask(self, **request: Any) -> None:
         where = {"warehouse": str(self.warehouse), "table": self.name, "branch": self.branch}
         server("WritePaimon", self.zone).ask(**where, **request)

@@ -9,10 +9,12 @@ from typing import Any, ClassVar, Final, cast
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.guards import GuardedOperator
+from airflow_provider_merge.operators._shared.inlets import announce_sources
 from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.templates import is_template
 from spark_jobs.contract import codec
-from spark_jobs.contract.approval import Ticket
+from spark_jobs.contract.approval import Ticket, require_approvable
+from spark_jobs.contract.request import Source
 from spark_jobs.errors import RequestError
 
 APPROVED: Final = "approved"
@@ -52,6 +54,16 @@ class ApprovableOperator(GuardedOperator):
         """Whether ``dry_run`` is ``plan``: bounds by metadata and the source, in seconds."""
         value: object = self.dry_run
         return isinstance(value, str) and value.strip().lower() == PLAN
+
+    def announce_read(self, sources: Sequence[Source]) -> None:
+        """Make the tables among the known sources inlets, if they can be approved.
+
+        Raises:
+            NotSupportedError: names the source that an approved task cannot read.
+        """
+        if self.approved is not None:
+            require_approvable(sources)
+        announce_sources(self, sources)
 
     def approval(self) -> Ticket | None:
         """The ticket, from rendered parameters; None: the task needs none.

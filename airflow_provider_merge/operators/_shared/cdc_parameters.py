@@ -20,6 +20,7 @@ from spark_jobs.contract.change_ranges import (
     UPDATE_BEFORE,
 )
 from spark_jobs.contract.identifiers import quote, unquoted
+from spark_jobs.contract.near_names import not_among, unknown_field
 from spark_jobs.contract.request import FileSource, Source, TableSource
 from spark_jobs.errors import NotSupportedError
 
@@ -55,8 +56,7 @@ def with_events(
     """
     unknown = sorted(set(value) - set(_KNOWN))
     if unknown:
-        problem = f"Known: {', '.join(_KNOWN[1:])}."
-        raise invalid(f"{field}.{unknown[0]}", "unknown field", problem)
+        raise unknown_field(f"{field}.{unknown[0]}", unknown[0], _KNOWN[1:])
     events, keys = inner[-1], column_list(value.get("keys", []), f"{field}.keys")
     if isinstance(events, TableSource) and events.changes is not None:
         document = _of_changes(value, field, events)
@@ -86,7 +86,7 @@ def _document(value: dict[str, Any], field: str) -> dict[str, Any]:
         raise invalid(f"{field}.format", problem, "Write it in the DAG file.")
     formats = get_args(EventFormat)
     if format_ not in formats:
-        raise invalid(f"{field}.format", f"{format_!r} is not one of: {', '.join(formats)}")
+        raise not_among(f"{field}.format", format_, formats)
     table = value.get("table", PLACEHOLDER)
     if isinstance(table, str) and PLACEHOLDER not in table and "." not in table:
         problem = f"{table!r} does not say which schema or database the table is in"
@@ -146,7 +146,7 @@ def _values(value: Any, field: str) -> dict[str, list[str]]:
     made: dict[str, list[str]] = {}
     for name, told in value.items():
         if name not in _OPERATIONS:
-            raise invalid(field, f"{name!r} is not one of: {', '.join(_OPERATIONS)}")
+            raise not_among(field, name, _OPERATIONS)
         listed = list(told) if isinstance(told, list | tuple) else [told]
         if not all(isinstance(each, str) for each in listed):
             problem = f"expected texts, found {told!r}"

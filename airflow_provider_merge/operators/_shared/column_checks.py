@@ -16,6 +16,7 @@ from typing import Any, Final
 from airflow_provider_merge.exceptions import invalid
 from spark_jobs.contract.checks import require_column
 from spark_jobs.contract.identifiers import name_parts, quote
+from spark_jobs.contract.near_names import not_among, unknown_field
 from spark_jobs.contract.row_checks import NEW_ROWS, TARGET, RowCheck
 from spark_jobs.contract.sql_literals import sql_literal
 from spark_jobs.errors import RequestError
@@ -49,7 +50,7 @@ def column_checks(written: Mapping[str, Any], place: str) -> Iterator[RowCheck]:
     given = {str(name): value for name, value in written.items()}
     on = given.pop(_ON, NEW_ROWS)
     if on not in (NEW_ROWS, TARGET):
-        raise invalid(f"{place}.{_ON}", f"{on!r} is not one of: {NEW_ROWS}, {TARGET}")
+        raise not_among(f"{place}.{_ON}", on, (NEW_ROWS, TARGET))
     behind = "" if on == NEW_ROWS else f" in {on}"
     if ROW_COUNT in given and COLUMN not in given:
         conditions = given.pop(ROW_COUNT)
@@ -71,7 +72,7 @@ def column_checks(written: Mapping[str, Any], place: str) -> Iterator[RowCheck]:
 def _refuse_others(given: Mapping[str, Any], known: tuple[str, ...], place: str) -> None:
     for name in given:
         if name not in known:
-            raise invalid(f"{place}.{name}", "unknown field", f"Known: {', '.join(known)}.")
+            raise unknown_field(f"{place}.{name}", name, known)
 
 
 def _column(written: Any, place: str) -> str:

@@ -9,6 +9,7 @@ from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.values import conf_text, text, whole_number
 from airflow_provider_merge.templates import PLACEHOLDER
 from spark_jobs.contract import codec
+from spark_jobs.contract.near_names import unknown_field
 from spark_jobs.contract.outside_sources import JdbcSource, PythonSource, SparkSource
 from spark_jobs.contract.sources import OutsideSource
 from spark_jobs.errors import RequestError
@@ -37,8 +38,7 @@ def to_outside_source(value: dict[str, Any], field: str, name: str) -> OutsideSo
     given = {each: part for each, part in value.items() if each != "kind"}
     unknown = sorted(set(given) - set(_KNOWN[kind]))
     if unknown:
-        known = f"Known: {', '.join(_KNOWN[kind])}."
-        raise invalid(f"{field}.{unknown[0]}", "unknown field", known)
+        raise unknown_field(f"{field}.{unknown[0]}", unknown[0], _KNOWN[kind])
     document: dict[str, Any] = {
         each: _FITTING[each] if part == PLACEHOLDER and each in _FITTING else part
         for each, part in given.items()

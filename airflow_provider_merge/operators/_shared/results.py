@@ -241,6 +241,7 @@ def _source_lines(metrics: Metrics) -> list[str]:
     for name, source in metrics.sources.items():
         read = [each for each in _READ if getattr(source, each) is not None]
         read += _LEFT if source.left_files else ()
+        read += ("skipped_events",) if source.skipped_events else ()
         lines.append(f"  {called(name)}: {_cells(source, read)}")
         not_stored = [each for each in _NOT_STORED if getattr(source, each)]
         if not_stored:

@@ -19,6 +19,7 @@ from airflow_provider_merge.operators._shared.values import whole_number
 from airflow_provider_merge.sql.row_checks import checked_query
 from airflow_provider_merge.templates import has_template, is_template
 from spark_jobs.contract.guards import Guards
+from spark_jobs.contract.near_names import unknown_field
 from spark_jobs.contract.request import Source
 from spark_jobs.contract.row_checks import RowCheck
 from spark_jobs.contract.row_preview import require_preview_rows
@@ -129,7 +130,7 @@ def _named(written: Mapping[str, Any], names: Iterable[str] | None, place: str) 
             raise invalid(f"{place}.{field}", "expected text", _REMEDY)
     for field in written:
         if field not in ("name", "sql"):
-            raise invalid(f"{place}.{field}", "unknown field", "Known: name, sql.")
+            raise unknown_field(f"{place}.{field}", field, ("name", "sql"))
     return RowCheck(written["name"], _query(written["sql"], names, f"{place}.sql"))
 
 

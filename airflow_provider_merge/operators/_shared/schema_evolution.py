@@ -13,6 +13,7 @@ from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.inserts import InsertStatement
+from spark_jobs.contract.near_names import did_you_mean
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.statements import MergeSpec
 
@@ -114,7 +115,8 @@ class EvolvingOperator(SourceRowGuards, StatementOperator):
             return None
         if value not in _SCHEMA_CHANGES:
             problem = f"{value!r} is not one of: {', '.join(_SCHEMA_CHANGES)}"
-            raise invalid("on_schema_change", problem, _OF_DBT.get(str(value), ""))
+            remedy = _OF_DBT.get(str(value)) or did_you_mean(value, _SCHEMA_CHANGES)
+            raise invalid("on_schema_change", problem, remedy)
         if value == "ignore" and not self.may_ignore_columns:
             problem = "'ignore' is not for INSERT, which stores each column of its source"
             remedy = "Select the columns in the source, or choose fail, append or widen."

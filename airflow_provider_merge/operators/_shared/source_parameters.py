@@ -26,6 +26,7 @@ from airflow_provider_merge.templates import PLACEHOLDER
 from spark_jobs.contract import codec
 from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.deduplication import ALL_ROWS, DeduplicatedSource
+from spark_jobs.contract.near_names import not_among
 from spark_jobs.contract.new_files import ALL, NewFiles
 from spark_jobs.contract.request import FileSource, Source, SqlSource
 from spark_jobs.contract.source_names import MERGE_SOURCE
@@ -86,8 +87,7 @@ def to_sources(value: Any, field: str = "source", name: str = MERGE_SOURCE) -> t
         inner = to_sources(value.get("source"), f"{field}.source", f"{name}{ALL_ROWS}")
         return with_events(value, field, name, inner)
     if kind not in _KINDS:
-        known = "cdc, changes, deduplicated, file, jdbc, new_files, python, spark, sql, table"
-        raise invalid(f"{field}.kind", f"{kind!r} is not one of: {known}")
+        raise not_among(f"{field}.kind", kind, sorted(_REQUIRED))
     document = {**value, "name": name}
     named = document.pop("sources", {}) if kind == "sql" else {}
     inner = to_named_sources(named, f"{field}.sources")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, ClassVar, Final
 
-from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.exceptions import invalid, no_text
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.operators._shared.drop_table import DropTableStatement
 from airflow_provider_merge.operators._shared.spark_conf import spark_conf
@@ -205,8 +205,7 @@ class SqlScriptsOperator(SparkJobOperator):
     def _labelled(self, at: int, text: Any) -> Script:
         """The script in a text, which is read once; errors name the text."""
         if not isinstance(text, str):
-            place, found = self._label(at), type(text).__name__
-            raise invalid(place, f"expected text, found {found}", "Put it in quotes.")
+            raise no_text(self._label(at), text)
         key = (text, str(self.database), repr(self.sources))
         if key not in self._scripts:
             with of_parameter(self._label(at)):

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from airflow_provider_merge.checks.lines import on_line
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.assignments import check_assignments
-from airflow_provider_merge.operators._shared.inlets import announce_sources
 from airflow_provider_merge.operators._shared.row_operator import RowOperator
 from airflow_provider_merge.operators._shared.source_parameters import (
     require_read,
@@ -160,16 +159,16 @@ class StatementOperator(SqlOperator, RowOperator):
         if self.sql is None:
             if not is_template(self.target):
                 self.announce_target(self.target_table())
-            announce_sources(self, self.check_parts())
+            self.announce_read(self.check_parts())
         elif self.reads_later():
             self._announce_plain_names()
             return
         elif self.knows_text():
-            announce_sources(self, self.parsed().sources)
+            self.announce_read(self.parsed().sources)
             self.announce_target(self.target_table())
             require_read(self.sources, [*self.texts(), *self.check_texts()])
         if not is_template(self.sources) and not chosen_later({"sources": self.sources or {}}):
-            announce_sources(self, to_named_sources(with_placeholders(self.sources)))
+            self.announce_read(to_named_sources(with_placeholders(self.sources)))
         if not has_template([getattr(self, name) for name in self.template_fields]):
             self.check_request()
 
@@ -184,7 +183,7 @@ class StatementOperator(SqlOperator, RowOperator):
         except JobError:
             return  # the rendered text decides
         given = to_named_sources(with_placeholders(self.sources))
-        announce_sources(self, (*given, *parsed.sources))
+        self.announce_read((*given, *parsed.sources))
         if is_known_name(parsed.target):
             self.announce_target(parsed.target)
 

@@ -10,6 +10,7 @@ from airflow_provider_merge.operators._shared.values import flag, text
 from airflow_provider_merge.table_names import parse_table_name
 from airflow_provider_merge.templates import PLACEHOLDER
 from spark_jobs.contract.change_ranges import ALL, NOW, ChangeRange
+from spark_jobs.contract.near_names import unknown_field
 from spark_jobs.contract.request import TableSource
 from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.errors import RequestError
@@ -87,7 +88,7 @@ def _require_known(
     known = ("kind", "table", *names)
     unknown = sorted(set(value) - {*known, *others})
     if unknown:
-        raise invalid(f"{field}.{unknown[0]}", "unknown field", f"Known: {', '.join(known)}.")
+        raise unknown_field(f"{field}.{unknown[0]}", unknown[0], known)
 
 
 def _version(value: dict[str, Any], field: str) -> TableVersion | None:

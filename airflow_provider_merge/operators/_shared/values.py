@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, cast
 
-from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.exceptions import invalid, no_text
 from airflow_provider_merge.nothing import is_nothing
 from airflow_provider_merge.templates import PLACEHOLDER, is_template
 from spark_jobs.contract.durations import parse_duration, parse_limit
@@ -80,7 +80,7 @@ def text(field: str, value: str | None) -> str | None:
         RequestError: REQUEST_INVALID, naming ``field``.
     """
     if not isinstance(value, str | None):
-        raise invalid(field, f"expected text, found {type(value).__name__}", "Put it in quotes.")
+        raise no_text(field, value)
     if value == "":
         raise is_nothing(field, "empty")
     return value
@@ -152,7 +152,7 @@ def identifier(field: str, value: Any) -> str:
         RequestError: REQUEST_INVALID, naming ``field``.
     """
     if not isinstance(value, str):
-        raise invalid(field, f"expected text, found {type(value).__name__}", "Put it in quotes.")
+        raise no_text(field, value)
     if not _IDENTIFIER.fullmatch(value):
         raise invalid(field, f"{value!r} is not an identifier", "Write a name such as t.")
     return unquoted(value)

@@ -37,11 +37,6 @@ _SEES: dict[str, str] = {
     "not_matched": "source",
     "not_matched_by_source": "target",
 }
-_TEXT: dict[str, str] = {
-    "matched": "WHEN MATCHED",
-    "not_matched": "WHEN NOT MATCHED",
-    "not_matched_by_source": "WHEN NOT MATCHED BY SOURCE",
-}
 _EVERY_ROW = Expression("TRUE", frozenset(), frozenset(), BooleanType(), deterministic=True)
 
 
@@ -79,6 +74,7 @@ def analyze_merge(
     expressions = ExpressionAnalyzer(spark, target, source)
     types = declared_types(table)
     analysis = _CaseAnalysis(
+        spec,
         expressions,
         AssignmentAnalyzer(expressions, table, target, source, types, spec.schema_evolution),
     )
@@ -172,19 +168,19 @@ def refuse_reserved_names(names: Sequence[str], side: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _CaseAnalysis:
+    spec: MergeSpec
     expressions: ExpressionAnalyzer
     assignments: AssignmentAnalyzer
 
     def case(self, number: int, case: MergeCase) -> AnalyzedCase:
-        label = f"clause {number + 1}"
-        where = f"{label} ({_TEXT[case.when]})"
+        where = self.spec.place(number)
         sees = _SEES[case.when]
         condition = None
         if case.condition is not None:
             condition = _condition(self.expressions, case.condition, sees, f"condition of {where}")
         return AnalyzedCase(
             number=number,
-            label=label,
+            label=self.spec.label(number),
             when=case.when,
             condition=condition,
             operation=_operation_of(case.action),

@@ -17,6 +17,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.change_ranges import SNAPSHOT_ID
 from spark_jobs.contract.scd2 import ACTION, Scd2Source
 from spark_jobs.contract.source_names import called
@@ -68,8 +69,12 @@ class Roles:
         return StructType([*fields, StructField(ACTION, StringType())])
 
 
-def roles_of(spec: Scd2Source, table: TableHandle, schema: StructType) -> Roles:
+def roles_of(
+    spec: Scd2Source, table: TableHandle, schema: StructType, changes: CdcSource | None = None
+) -> Roles:
     """The columns of ``table`` and of a source with ``schema`` by their roles. Reads no data.
+
+    ``changes``: the source, if it has change events; what orders them is not tracked by itself.
 
     Raises:
         AnalysisError: COLUMN_NOT_FOUND, AMBIGUOUS_REFERENCE, TYPE_MISMATCH or EXPRESSION_INVALID.
@@ -85,8 +90,9 @@ def roles_of(spec: Scd2Source, table: TableHandle, schema: StructType) -> Roles:
     given = {name: source.column(name, f"column {name} of the target") for name in (*keys, *values)}
     effective = source.named("effective")
     if spec.tracked is None:
-        timed = None if effective is None else effective.name.lower()
-        tracked = tuple(each for each in values if each.lower() != timed)
+        orders = {each.column.lower() for each in changes.sequence} if changes else set()
+        orders |= set() if effective is None else {effective.name.lower()}
+        tracked = tuple(each for each in values if each.lower() not in orders)
     else:
         tracked = tuple(target.column(each, "tracked") for each in spec.tracked)
     types = {each.name: frame_type(each.type) for each in table.columns}

@@ -39,6 +39,51 @@ def document_rows(source: CdcSource, rows: DataFrame) -> DataFrame:
 
 
 @dataclass(frozen=True)
+class Places:
+    """Where documents have what is told by none of their rows, as SQL."""
+
+    source: CdcSource
+    columns: frozenset[str]
+
+    @staticmethod
+    def of(source: CdcSource, events: DataFrame) -> Places:
+        """Those in the documents that are rows of ``events``."""
+        return Places(source, frozenset(each.lower() for each in events.columns))
+
+    def told(self, path: str) -> str:
+        """A field of Debezium's documents, which may have an envelope."""
+        place = ".".join(map(quote, path.split(".")))
+        has_envelope = PAYLOAD.lower() in self.columns
+        return f"coalesce({quote(PAYLOAD)}.{place}, {place})" if has_envelope else place
+
+    @property
+    def operation(self) -> str:
+        """What happened, as text."""
+        return self.told("op") if self.source.format == "debezium" else "type"
+
+    @property
+    def table(self) -> str:
+        """The table of a document, with its schema or database."""
+        if self.source.format != "debezium":
+            return "concat(database, '.', `table`)"
+        owner = f"coalesce({self.told('source.schema')}, {self.told('source.db')})"
+        return f"concat({owner}, '.', {self.told('source.table')})"
+
+    @property
+    def is_tombstone(self) -> str:
+        """Whether a document tells nothing: behind a delete, it lets Kafka forget the key."""
+        if self.source.format != "debezium":
+            return "FALSE"
+        return " AND ".join(f"{self.told(each)} IS NULL" for each in ("op", "before", "after"))
+
+    @property
+    def is_of_table(self) -> str:
+        """Whether a document is of the table that the source asks for."""
+        asked = self.source.table
+        return "TRUE" if asked is None else f"{self.table} = {text_literal(asked)}"
+
+
+@dataclass(frozen=True)
 class _Documents:
     source: CdcSource
     events: DataFrame
@@ -55,22 +100,11 @@ class _Documents:
         return image.selectExpr(*columns, *self._sequence_names(), OPERATION)
 
     def _debezium(self) -> DataFrame:
-        found = self._require("op", "before", "after", structs=("before", "after"))
-        has_envelope = PAYLOAD.lower() in found
-
-        def told(path: str) -> str:
-            place = ".".join(map(quote, path.split(".")))
-            return f"coalesce({quote(PAYLOAD)}.{place}, {place})" if has_envelope else place
-
-        operation = told("op")
+        self._require("op", "before", "after", structs=("before", "after"))
+        places = Places.of(self.source, self.events)
+        told, operation = places.told, places.operation
         is_gone = f"{operation} IN ({_texts(self.source.values.delete)})"
-        # Behind a delete, a message without a value lets Kafka forget the key.
-        parts = [f"{told(each)} IS NULL" for each in ("op", "before", "after")]
-        events = self.events.where(f"NOT ({' AND '.join(parts)})")
-        if self.source.table is not None:
-            owner = f"coalesce({told('source.schema')}, {told('source.db')})"
-            name = f"concat({owner}, '.', {told('source.table')})"
-            events = events.where(f"{name} = {text_literal(self.source.table)}")
+        events = self.events.where(f"NOT ({places.is_tombstone})").where(places.is_of_table)
         return events.selectExpr(
             named(operation, OPERATION),
             named(f"IF({is_gone}, {told('before')}, {told('after')})", _NEW),
@@ -130,10 +164,7 @@ class _Documents:
         return f"IF({moved}, array({before}, {now}), array({now}))"
 
     def _of_table(self) -> DataFrame:
-        if self.source.table is None:
-            return self.events
-        name = text_literal(self.source.table)
-        return self.events.where(f"concat(database, '.', `table`) = {name}")
+        return self.events.where(Places.of(self.source, self.events).is_of_table)
 
     def _sequence(self, places: dict[str, str]) -> list[str]:
         return [named(places[each.path], each.column) for each in self.source.sequence]
@@ -143,8 +174,8 @@ class _Documents:
 
     def _require(
         self, *names: str, structs: Sequence[str] = (), arrays: Sequence[str] = ()
-    ) -> set[str]:
-        """The columns of the documents, which must have ``names``."""
+    ) -> None:
+        """Check that the documents have ``names``."""
         found = {each.name.lower(): each.dataType for each in self.events.schema}
         for name in names:
             kind = found.get(name)
@@ -158,7 +189,6 @@ class _Documents:
                     "query (sql_source) give the columns of a document: from_json(value, "
                     f"'{self.source.document_schema}').",
                 )
-        return set(found)
 
 
 def _texts(values: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from pyspark.sql.types import (
 )
 
 from spark_jobs.contract.cdc import CdcSource, last_of
-from spark_jobs.contract.change_ranges import CHANGE_TYPE, DELETE, UPDATE_BEFORE
+from spark_jobs.contract.change_ranges import CHANGE_TYPE, DELETE, INSERT, UPDATE_BEFORE
 from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
 from spark_jobs.contract.source_names import source_text
 from spark_jobs.engine.analysis.compared_types import is_comparable
@@ -35,10 +35,14 @@ _REPLICA: Final = (
     "Name the column in unchanged, so that it keeps its value, or let PostgreSQL tell whole rows "
     "(REPLICA IDENTITY FULL)."
 )
+_WHOLE: Final = "An insert tells whole rows: give the value in a query below it (sql_source)."
 
 
-def last_events(source: CdcSource, rows: DataFrame) -> DataFrame:
+def last_events(source: CdcSource, rows: DataFrame, *more_keys: str) -> DataFrame:
     """Of ``rows`` (see ``event_rows``), what each key's events come to in the end.
+
+    ``more_keys``: columns that are as good as keys. With such, an insert has to tell all values:
+    the row before it may be another one, whose delete was ignored.
 
     ``_change_type`` is ``delete`` where the key's row is gone. The row has the column ``deleted``,
     if the target marks deleted rows, and a struct for each column that may be unchanged: the
@@ -51,17 +55,20 @@ def last_events(source: CdcSource, rows: DataFrame) -> DataFrame:
         DataError: SOURCE_KEY_NOT_UNIQUE: different events of a key have the same sequence;
             CHANGE_EVENT_INVALID: a value is not told.
     """
-    return _LastEvents(source, rows.schema).of(rows)
+    keys = (*source.keys, *more_keys)
+    return _LastEvents(source, rows.schema, keys, told_inserts=bool(more_keys)).of(rows)
 
 
 @dataclass(frozen=True)
 class _LastEvents:
     source: CdcSource
     schema: StructType
+    keys: tuple[str, ...]
+    told_inserts: bool
 
     def of(self, rows: DataFrame) -> DataFrame:
         source = self.source
-        for field in self._named("keys", source.keys):
+        for field in self._named("keys", self.keys):
             self._require_comparable(field, "keys")
         for field in self._named("sequence", [each.column for each in source.sequence]):
             self._require_comparable(field, "sequence")
@@ -105,7 +112,7 @@ class _LastEvents:
         )
 
     def _window(self) -> str:
-        keys = ", ".join(quote(each.name) for each in self._named("keys", self.source.keys))
+        keys = ", ".join(quote(each.name) for each in self._named("keys", self.keys))
         order = [f"{each} DESC NULLS LAST" for each in (*self._sequence, _TURN)]
         return f"PARTITION BY {keys} ORDER BY {', '.join(order)}"
 
@@ -135,8 +142,11 @@ class _LastEvents:
 
     def _is_last(self, unchanged: list[StructField]) -> str:
         """Whether an event is the last of its key, and all that it needs is told."""
-        cases = [
-            f"WHEN {_BEFORE} AND NOT {_ROW} THEN {self._tie()}",
+        cases = [f"WHEN {_BEFORE} AND NOT {_ROW} THEN {self._tie()}"]
+        for each in unchanged if self.told_inserts else ():
+            is_untold = f"{CHANGE_TYPE} = '{INSERT}' AND {self._is_unavailable(each)}"
+            cases.append(f"WHEN {is_untold} THEN {self._unavailable(each, _WHOLE)}")
+        cases += [
             f"WHEN {_NUMBER} > 1 THEN FALSE",
             f"WHEN {CHANGE_TYPE} IN ('{DELETE}', '{UPDATE_BEFORE}') THEN TRUE",
         ]
@@ -169,13 +179,13 @@ class _LastEvents:
             )
         return "FALSE"
 
-    def _unavailable(self, column: StructField) -> str:
+    def _unavailable(self, column: StructField, remedy: str = _REPLICA) -> str:
         problem = f"{source_text(self.source)}: {column.name} holds {self.source.unavailable!r}"
         message = text_literal(f"{problem}: an event does not tell its value")
-        return raised(ErrorCode.CHANGE_EVENT_INVALID, message, _REPLICA)
+        return raised(ErrorCode.CHANGE_EVENT_INVALID, message, remedy)
 
     def _tie(self) -> str:
-        keys = ", ".join(map(quote, self.source.keys))
+        keys = ", ".join(named(quote(e), e.removeprefix(RESERVED_PREFIX)) for e in self.keys)
         start = text_literal(f"{source_text(self.source)}: different events have the key ")
         names = ", ".join(each.column for each in self.source.sequence)
         equal = text_literal(f" and equal values of {names}" if names else "")
@@ -208,12 +218,27 @@ def not_told(source: CdcSource, column: str) -> str:
 
 
 def _compared(column: StructField) -> str | None:
-    """A column as a value that Spark compares: a map as its entries in the order of their keys."""
-    name, kind = quote(column.name), column.dataType
+    """A column as a value that Spark compares: maps as entries in the order of their keys."""
+    return _comparable(quote(column.name), column.dataType)
+
+
+def _comparable(value: str, kind: DataType, depth: int = 0) -> str | None:
     if is_comparable(kind):
-        return name
-    if isinstance(kind, MapType) and is_comparable(kind.keyType) and is_comparable(kind.valueType):
-        return f"array_sort(map_entries({name}))"
+        return value
+    each = f"e{depth}"
+    if isinstance(kind, StructType):
+        parts = [_comparable(f"{value}.{quote(e.name)}", e.dataType, depth) for e in kind]
+        known = [part for part in parts if part is not None]
+        is_null = f"({value} IS NULL)"
+        return f"struct({', '.join([is_null, *known])})" if len(known) == len(parts) else None
+    if isinstance(kind, ArrayType):
+        part = _comparable(each, kind.elementType, depth + 1)
+        return None if part is None else f"transform({value}, {each} -> {part})"
+    if isinstance(kind, MapType) and is_comparable(kind.keyType):
+        part = _comparable(f"{each}.value", kind.valueType, depth + 1)
+        entry = f"struct({each}.key AS key, {part} AS value)"
+        entries = f"transform(map_entries({value}), {each} -> {entry})"
+        return None if part is None else f"array_sort({entries})"
     return None
 
 

@@ -90,6 +90,8 @@ def _scale(kind: DataType) -> int | None:
 
 
 def _finds_by_keys(source: CdcSource, statement: Statement) -> bool:
+    if not source.net:  # versions, which have the keys of their events
+        return True
     return (
         isinstance(statement, MergeSpec)
         and statement.source == source.name

@@ -4,43 +4,49 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs.contract.change_ranges import DELETE, UPDATE_BEFORE
+from spark_jobs.contract.cdc import CdcSource
+from spark_jobs.contract.change_ranges import CHANGE_TYPE, DELETE, UPDATE_BEFORE
 from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
 from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.source_names import called
 from spark_jobs.engine.analysis.scd2_roles import Roles
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, raised, stored
+from spark_jobs.engine.events.event_states import AT, GONE, last_of_each_time, untold_flags
 from spark_jobs.engine.runtime.sql_text import named, text_literal, type_text
 from spark_jobs.errors import ErrorCode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-AT: Final = f"{RESERVED_PREFIX}at"
-GONE: Final = f"{RESERVED_PREFIX}gone"
 _SNAPSHOT: Final = f"{RESERVED_PREFIX}snapshot"
 _LAST: Final = f"{RESERVED_PREFIX}last"
 _EXPECTED: Final = "Leave such rows out, or give them a value, in a query below it (sql_source)."
 
 
-def source_events(rows: DataFrame, spec: Scd2Source, roles: Roles) -> DataFrame:
+def source_events(
+    rows: DataFrame, spec: Scd2Source, roles: Roles, changes: CdcSource | None
+) -> DataFrame:
     """The rows of a source with the target's types: keys, values, ``__merge_at``, ``__merge_gone``.
 
-    Rows of changes also have ``__merge_snapshot``. Deletes that are ignored are left out. No row is
-    read yet.
+    Rows of changes also have ``__merge_snapshot``. Deletes that are ignored are left out; of
+    ``changes``, events that are rows of a ``cdc_source``, the last of each key and time is kept. No
+    row is read yet.
 
     Raises, when the rows are evaluated:
         DataError: NOT_NULL_VIOLATION or VALUE_NOT_STORABLE, naming the column.
     """
     label = called(spec.source)
-    columns = [
-        named(_stored(name, roles, label, is_key=name in roles.keys), name)
-        for name in (*roles.keys, *roles.values)
-    ]
     gone = _gone(spec, roles)
-    if roles.marker is not None and spec.hard_deletes == "ignore":
+    columns = [named(_stored(name, roles, label, is_key=True), name) for name in roles.keys]
+    for name in roles.values:  # those of a delete are stored nowhere
+        value = _stored(name, roles, label, is_key=False)
+        columns.append(named(f"CASE WHEN {gone} THEN NULL ELSE {value} END", name))
+    if spec.tells_deletes and spec.hard_deletes == "ignore":
         rows = rows.where(f"NOT ({gone})")
     at = _time(spec, roles, gone)
+    if changes is not None:
+        rows, at = last_of_each_time(changes, rows.selectExpr("*", named(at, AT))), AT
+        columns += untold_flags(changes, roles, gone)
     columns += [named(at, AT), named(gone, GONE)]
     if roles.snapshot is not None:
         columns.append(named(quote(roles.snapshot.name), _SNAPSHOT))
@@ -92,6 +98,8 @@ def _not_null(text: str, column: str, problem: str) -> str:
 
 
 def _gone(spec: Scd2Source, roles: Roles) -> str:
+    if spec.of_events:
+        return f"{CHANGE_TYPE} IN ('{DELETE}', '{UPDATE_BEFORE}')"
     if roles.marker is None:
         return "FALSE"
     column = quote(roles.marker.name)

@@ -23,8 +23,9 @@ from spark_jobs.contract.scd2 import (
 from spark_jobs.contract.source_names import called
 from spark_jobs.engine.analysis.scd2_roles import Roles
 from spark_jobs.engine.analysis.store_assignment import raised
+from spark_jobs.engine.events.event_states import AT, GONE
 from spark_jobs.engine.runtime.sql_text import named, text_literal
-from spark_jobs.engine.scd2.events import AT, GONE, as_of, open_end
+from spark_jobs.engine.scd2.events import as_of, open_end
 from spark_jobs.errors import ErrorCode
 
 if TYPE_CHECKING:

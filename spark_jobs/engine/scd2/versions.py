@@ -15,6 +15,7 @@ from spark_jobs.contract.source_names import called
 from spark_jobs.contract.statements import DeleteAction, MergeCase, MergeSpec
 from spark_jobs.engine.analysis.analyzer import analyze_merge
 from spark_jobs.engine.analysis.scd2_roles import Roles, roles_of
+from spark_jobs.engine.events.event_states import change_events, dated, told_values
 from spark_jobs.engine.pruning.dynamic_filters import dynamic_filter
 from spark_jobs.engine.pruning.needed_files import Pruning
 from spark_jobs.engine.runtime.sql_text import named
@@ -58,15 +59,18 @@ def changed_versions(
         JobError: as the source; SOURCE_EMPTY: every key would be deleted.
     """
     opened = run.sources[spec.source]
-    roles = roles_of(spec, run.table, opened.frame.schema)
-    rows = source_events(run.moment.fixed(opened.frame), spec, roles)
+    changes = change_events(run.sources.request.sources, spec)
+    rows = dated(changes, spec, run.moment.fixed(opened.frame))
+    roles = roles_of(spec, run.table, rows.schema, changes)
+    rows = source_events(rows, spec, roles, changes)
     events = materialize(run.spark, rows, rows.columns, run.connector.storage, run.scratch)
     _require_rows(run, spec, events)
     reading = _Reading(run, spec, roles, events, planned, broadcast_limit)
     versions, read_set = reading.of_all() if spec.finds_absent else reading.of_events()
     told = told_events(events.frame, spec, roles)
-    changes = History(spec, roles).changes(versions, told)
-    return Versions(changes, events.row_count, read_set)
+    if changes is not None:
+        told = told_values(told, versions, changes, roles)
+    return Versions(History(spec, roles).changes(versions, told), events.row_count, read_set)
 
 
 def _require_rows(run: SparkRun[Any], spec: Scd2Source, events: MaterializedSource) -> None:

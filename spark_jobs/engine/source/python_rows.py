@@ -7,17 +7,21 @@ import importlib.util
 import inspect
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pyspark.cloudpickle.cloudpickle import register_pickle_by_value
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame
 
 from spark_jobs.contract.outside_sources import PythonSource
 from spark_jobs.contract.source_names import called
+from spark_jobs.contract.sources import Source
+from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.progress import log
 from spark_jobs.engine.runtime.session import kept_settings
 from spark_jobs.errors import (
@@ -71,6 +75,26 @@ def python_rows(spark: SparkSession, source: PythonSource) -> DataFrame:
         raise _invalid(source, problem, "Return a DataFrame of the session that it gets.")
     assert isinstance(rows, DataFrame)  # noqa: S101 - see above
     return rows
+
+
+@contextmanager
+def failing_finally(source: Source) -> Iterator[None]:
+    """Within, what a function of ``source`` raises in a task is final, as in the driver.
+
+    Raises:
+        CatalogError: SOURCE_UNREADABLE: a Python function of a ``PythonSource`` raised.
+    """
+    try:
+        yield
+    except PythonException as error:
+        found = translated(error)
+        if found.code is not ErrorCode.SPARK_FAILED or not isinstance(source, PythonSource):
+            raise
+        raise CatalogError(
+            ErrorCode.SOURCE_UNREADABLE,
+            f"{called(source.name)}: a function of {source.function} raised: {found.problem}",
+            "See the trace in the log, and correct the function.",
+        ) from None
 
 
 def _wrong(spark: SparkSession, rows: object) -> str | None:

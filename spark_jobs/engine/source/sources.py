@@ -21,6 +21,8 @@ from spark_jobs.contract.sources import DerivedSource
 from spark_jobs.engine.analysis.char_columns import padded
 from spark_jobs.engine.analysis.scd2_roles import roles_of
 from spark_jobs.engine.analysis.statement_time import StatementTime
+from spark_jobs.engine.events.event_states import change_events, dated
+from spark_jobs.engine.events.skipped_events import skipped_events
 from spark_jobs.engine.events.stored_keys import stored_keys
 from spark_jobs.engine.marks.marks import Marks, NewMark
 from spark_jobs.engine.runtime.failures import translated
@@ -34,6 +36,7 @@ from spark_jobs.engine.source.open_source import OpenSource, open_source
 from spark_jobs.engine.source.orc_times import refuse_old_times
 from spark_jobs.engine.source.outside_rows import kept_rows
 from spark_jobs.engine.source.pinned_tables import FormerStates, PinnedTables
+from spark_jobs.engine.source.python_rows import failing_finally
 from spark_jobs.engine.source.quarantine import quarantine_of
 from spark_jobs.engine.source.source_access import SourceAccess
 from spark_jobs.engine.source.source_files import SourceFiles
@@ -182,10 +185,25 @@ class Sources(Mapping[str, OpenSource]):
                     )
                     self.metrics[source.name] = self._with_rest(source.name, read)
             elif opened.is_outside:
-                opened, has_landed = self._kept(source.name, opened), True
+                with failing_finally(source):
+                    opened, has_landed = self._kept(source.name, opened), True
             elif isinstance(source, SqlSource | DerivedSource) and has_landed:
                 opened = self._open(source)
             self._opened[source.name] = opened
+            if isinstance(source, CdcSource):
+                self._count_skipped(source)
+
+    def _count_skipped(self, source: CdcSource) -> None:
+        """Tell which events of files, or of an outside source, no row comes from."""
+        inner = self._opened[source.source]
+        if inner.landed is None and inner.listed is None:
+            return
+        found = skipped_events(self.spark, source)
+        if found.count:
+            read = self.metrics.get(source.source, SourceMetrics())
+            self.metrics[source.source] = replace(read, skipped_events=found.count)
+            say = self.progress.warn if found.tables else self.progress.say
+            say(found.told(source))
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
@@ -243,7 +261,9 @@ class Sources(Mapping[str, OpenSource]):
     def _open_versions(self, source: Scd2Source) -> OpenSource:
         """The columns of versions; their rows are found when the rows of their source are read."""
         assert self.target is not None  # noqa: S101 - the statement is a MERGE
-        roles = roles_of(source, self.target, self._opened[source.source].frame.schema)
+        changes = change_events(self.request.sources, source)
+        rows = dated(changes, source, self._opened[source.source].frame)
+        roles = roles_of(source, self.target, rows.schema, changes)
         columns = [named(null_of(each.dataType), each.name) for each in roles.schema]
         frame = self.spark.sql("SELECT TRUE").where("FALSE").selectExpr(*columns)
         frame.createOrReplaceTempView(source.name)

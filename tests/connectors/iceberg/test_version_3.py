@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.errors import ErrorCode, JobError, NotSupportedError
 from spark_jobs.spi.connector import Connector
+from spark_jobs.spi.writes import Fragment
 from tests.connectors.iceberg.direct import DirectWrite, ids_in, ids_of
 from tests.connectors.iceberg.ids_here import changed_ids, ids_here, require_numbered
 from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog
@@ -86,6 +88,20 @@ def test_ids_stay_whatever_becomes_of_manifests(connector: Connector) -> None:
     require_numbered(pinned_table(connector.metadata.load_table(NAME)))
 
 
+def _in_one_file(fragments: Sequence[Fragment]) -> None:
+    """Put the vectors of several fragments into the file of the first, as Java stores them."""
+    vectors = [each.document["deletes"] for each in fragments]
+    contents = [Path(each["path"]).read_bytes() for each in vectors]
+    start = 0
+    for vector, content in zip(vectors, contents, strict=True):
+        Path(vector["path"]).unlink()
+        vector["offset"] += start
+        start += len(content)
+    Path(vectors[0]["path"]).write_bytes(b"".join(contents))
+    for vector in vectors:
+        vector |= {"path": vectors[0]["path"], "size": start}
+
+
 def test_vectors_in_one_file_are_told_apart(connector: Connector) -> None:
     for first in (0, 10, 20):
         DirectWrite(connector).insert(*_rows(*range(first, first + 9))).publish()
@@ -94,7 +110,10 @@ def test_vectors_in_one_file_are_told_apart(connector: Connector) -> None:
     sink = write.handle.sinks.open("one task")
     for file in range(3):
         sink.store_merged_rows(deleted(file, 1, 2))
-    write.fragments += sink.finish()
+    marked = sink.finish()
+    assert len({each.document["deletes"]["path"] for each in marked}) == 3, "expiries of Java"
+    _in_one_file(marked)
+    write.fragments += marked
     write.publish()
     table = pinned_table(connector.metadata.load_table(NAME))
     vectors = [file.vector for file in table.files]

@@ -19,9 +19,11 @@ from spark_jobs.contract.maintenance import (
 )
 from spark_jobs.contract.request import JobRequest, TableName
 from spark_jobs.run import run
+from tests.connectors.iceberg.direct import DirectWrite
 from tests.connectors.iceberg.lineage import Ids
 from tests.connectors.iceberg.tables import assert_read_alike, catalog_of, done_here, opened
 from tests.judge.iceberg_spark import CATALOG, IcebergSpark
+from tests.support.iceberg_changes import deleted
 
 pytestmark = pytest.mark.slow
 
@@ -123,6 +125,32 @@ def test_statements_and_java_in_turn(
     ids.follow(gone=[16])
     assert_read_alike(spark, judge, f"db.{name}")
     assert (3, "a", "up") in _rows(judge, name)
+
+
+def test_java_expires_no_vector_that_is_needed(iceberg_spark: IcebergSpark) -> None:
+    name = f"v{uuid.uuid4().hex[:8]}"
+    table = f"{CATALOG}.db.{name}"
+    iceberg_spark.sql(
+        f"CREATE TABLE {table} (id BIGINT, s STRING) USING iceberg "
+        "TBLPROPERTIES ('format-version'='3', 'write.merge.mode'='merge-on-read')",
+        f"INSERT INTO {table} SELECT /*+ COALESCE(1) */ id, 'x' FROM range(0, 10)",
+        f"INSERT INTO {table} SELECT /*+ COALESCE(1) */ id, 'x' FROM range(0, 10)",
+    )
+    connector, target = opened(iceberg_spark), TableName("db", name)
+    # One task marks a row of both files, then another one marks a row of one of them.
+    write = DirectWrite(connector, name=target, rewrite_share=0.9)
+    sink = write.handle.sinks.open("one task")
+    for file in range(2):
+        sink.store_merged_rows(deleted(file, 1))
+    write.fragments += sink.finish()
+    write.publish()
+    DirectWrite(connector, name=target, rewrite_share=0.9).delete(0, 2).publish()
+
+    iceberg_spark.sql(f"INSERT INTO {table} VALUES (10, 'x')")
+    iceberg_spark.expire(f"db.{name}")
+
+    found = iceberg_spark.sql(f"SELECT id FROM {table} ORDER BY id")
+    assert [row["id"] for row in found] == [0, 0, 2, *sorted([*range(3, 10)] * 2), 10]
 
 
 @pytest.mark.parametrize("mode", MODES)

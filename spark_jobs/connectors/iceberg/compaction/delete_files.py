@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.iceberg.format.deletes import positions_by_file, write_deletes
-from spark_jobs.connectors.iceberg.format.vectors import VectorWriter
+from spark_jobs.connectors.iceberg.format.deletes import positions_by_file
+from spark_jobs.connectors.iceberg.format.vectors import stored_deletes
 from spark_jobs.spi.writes import Fragment
 
 
@@ -51,19 +51,14 @@ def rewrite_deletes(
     found = positions_by_file(filesystem, part.deletes, counts)
     marked = [each for each in part.files if each.location in found]
     added = list[dict[str, Any]]()
-    if part.writes_vectors:
-        vectors = VectorWriter(filesystem, lambda: new_path(marked[0].folder, "puffin"))
-        for file in marked:
-            vectors.add(file.location, found[file.location])
-        stored = zip(marked, vectors.finish(), strict=True)
-        added = [{"file": file.ordinal, **vector._asdict()} for file, vector in stored]
-    for file in () if part.writes_vectors else marked:
-        path, positions = new_path(file.folder, "parquet"), found[file.location]
-        size = write_deletes(filesystem, path, file.location, positions)
-        added.append({"file": file.ordinal, "path": path, "size": size, "rows": len(positions)})
+    for file in marked:
+        path = new_path(file.folder, "puffin" if part.writes_vectors else "parquet")
+        place, positions = file.location, found[file.location]
+        stored = stored_deletes(filesystem, path, place, positions, as_vector=part.writes_vectors)
+        added.append({"file": file.ordinal, **stored})
     return Fragment(
         {"compacted": {"files": [each.ordinal for each in part.files], "added": added}},
-        bytes_added=sum(each.get("length", each["size"]) for each in added),
+        bytes_added=sum(each["size"] for each in added),
         bytes_removed=part.size,
         deletion_vectors_added=len(added),
     )

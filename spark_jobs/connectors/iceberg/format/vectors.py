@@ -1,18 +1,23 @@
-"""Writing deletion vectors: several in one Puffin file. Runs on executors.
+"""Writing deletion vectors, each in a Puffin file of its own. Runs on executors.
 
-Follows the Puffin specification and its "deletion-vector-v1 blob type".
+Follows the Puffin specification and its "deletion-vector-v1 blob type". A file never has a second
+vector: once one of the two has been replaced, an expiry of Iceberg's Java
+(``IncrementalFileCleanup``, 1.12) removes their file, which the other one still needs.
 """
 
 from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.iceberg.format.deletes import POSITION_ID, VECTOR_MAGIC
+from spark_jobs.connectors.iceberg.format.deletes import (
+    POSITION_ID,
+    VECTOR_MAGIC,
+    write_deletes,
+)
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.roaring import bitmap_bytes_64, frame
 from spark_jobs.storage.files import make_folder
@@ -31,46 +36,43 @@ class StoredVector(NamedTuple):
     rows: int
 
 
-class VectorWriter:
-    """Writes vectors to one file, whose path is asked for in the end."""
+def write_vector(
+    filesystem: pafs.FileSystem, path: str, location: str, positions: Positions
+) -> StoredVector:
+    """Write the file ``path`` with the deleted rows (ascending) of the data file ``location``."""
+    vector = frame(VECTOR_MAGIC + bitmap_bytes_64(positions))
+    blob = {
+        "type": "deletion-vector-v1",
+        "fields": [POSITION_ID],
+        "snapshot-id": -1,
+        "sequence-number": -1,
+        "offset": len(_MAGIC),
+        "length": len(vector),
+        "properties": {"referenced-data-file": location, "cardinality": str(len(positions))},
+    }
+    document = {"blobs": [blob], "properties": {"created-by": _CREATOR}}
+    footer = json.dumps(document).encode()
+    end = (_MAGIC, footer, struct.pack("<i", len(footer)), bytes(4), _MAGIC)
+    content = b"".join((_MAGIC, vector, *end))
+    make_folder(filesystem, path.rpartition("/")[0])
+    with filesystem.open_output_stream(path) as stream:
+        stream.write(content)
+    return StoredVector(path, len(content), len(_MAGIC), len(vector), len(positions))
 
-    def __init__(self, filesystem: pafs.FileSystem, new_path: Callable[[], str]) -> None:
-        self._filesystem = filesystem
-        self._new_path = new_path
-        self._parts = [_MAGIC]
-        self._size = len(_MAGIC)
-        self._blobs: list[dict[str, object]] = []
-        self._places: list[tuple[int, int, int]] = []
 
-    def add(self, location: str, positions: Positions) -> int:
-        """Take the deleted rows (ascending) of a data file; the size of their vector in bytes."""
-        vector = frame(VECTOR_MAGIC + bitmap_bytes_64(positions))
-        properties = {"referenced-data-file": location, "cardinality": str(len(positions))}
-        self._blobs.append(
-            {
-                "type": "deletion-vector-v1",
-                "fields": [POSITION_ID],
-                "snapshot-id": -1,
-                "sequence-number": -1,
-                "offset": self._size,
-                "length": len(vector),
-                "properties": properties,
-            }
-        )
-        self._places.append((self._size, len(vector), len(positions)))
-        self._parts.append(vector)
-        self._size += len(vector)
-        return len(vector)
+def stored_deletes(
+    filesystem: pafs.FileSystem,
+    path: str,
+    location: str,
+    positions: Positions,
+    *,
+    as_vector: bool,
+) -> dict[str, Any]:
+    """Write the deleted rows (ascending) of a data file: a vector, or a file of position deletes.
 
-    def finish(self) -> list[StoredVector]:
-        """Write the file, if there are vectors; where each of them is, in order."""
-        if not self._places:
-            return []
-        document = {"blobs": self._blobs, "properties": {"created-by": _CREATOR}}
-        footer = json.dumps(document).encode()
-        end = (_MAGIC, footer, struct.pack("<i", len(footer)), bytes(4), _MAGIC)
-        path, content = self._new_path(), b"".join((*self._parts, *end))
-        make_folder(self._filesystem, path.rpartition("/")[0])
-        with self._filesystem.open_output_stream(path) as stream:
-            stream.write(content)
-        return [StoredVector(path, len(content), *place) for place in self._places]
+    The fields of a ``StoredVector``, those of the place within the file for a vector alone.
+    """
+    if as_vector:
+        return write_vector(filesystem, path, location, positions)._asdict()
+    size = write_deletes(filesystem, path, location, positions)
+    return {"path": path, "size": size, "rows": len(positions)}

@@ -14,9 +14,8 @@ from spark_jobs.connectors.iceberg.format.deletes import (
     DataFileDeletes,
     DeletedRows,
     DeleteFile,
-    write_deletes,
 )
-from spark_jobs.connectors.iceberg.format.vectors import VectorWriter
+from spark_jobs.connectors.iceberg.format.vectors import stored_deletes
 from spark_jobs.connectors.iceberg.maintenance.undo_plan import RestoredFile, UndoPlan
 from spark_jobs.connectors.iceberg.table.live_files import referenced_file
 from spark_jobs.connectors.iceberg.table.manifests import FileKey, ManifestEntry
@@ -101,22 +100,16 @@ class RestoredFiles:
             return None
         number = max(each.sequence_number for each in file.deletes)
         copied = _moved(entry, copy)
-        if table.has_vectors:
-            document = self._vector(table, entry.path, copy, positions)
-        else:
-            path = self._new_path(table, table.storage.path(entry.path), "-deletes.parquet")
-            size = write_deletes(filesystem, path, copy, positions)
-            document = {"path": path, "size": size, "rows": len(positions)}
+        document = self._stored(table, entry.path, copy, positions, as_vector=table.has_vectors)
         return new_delete_file(table, document, copied).of_number(number)
 
-    def _vector(
-        self, table: PinnedTable, beside: str, location: str, positions: Any
+    def _stored(
+        self, table: PinnedTable, beside: str, location: str, positions: Any, *, as_vector: bool
     ) -> Mapping[str, Any]:
-        path = self._new_path(table, table.storage.path(beside), "-deletes.puffin")
-        writer = VectorWriter(table.storage.filesystem, lambda: path)
-        writer.add(location, positions)
-        (stored,) = writer.finish()
-        return stored._asdict()
+        ending = "-deletes.puffin" if as_vector else "-deletes.parquet"
+        path = self._new_path(table, table.storage.path(beside), ending)
+        filesystem = table.storage.filesystem
+        return stored_deletes(filesystem, path, location, positions, as_vector=as_vector)
 
     def _mark(self, table: PinnedTable, entry: ManifestEntry) -> NewDataFile:
         """The deletes of a file that stays, in a file of their own."""
@@ -127,7 +120,7 @@ class RestoredFiles:
             # A vector tells its rows without the file that it is about.
             found = DataFileDeletes(0, marked, 1 << 62, own)
             positions = DeletedRows(storage.filesystem).positions(found)
-            document = self._vector(table, entry.path, marked, positions)
+            document = self._stored(table, entry.path, marked, positions, as_vector=True)
             new = new_delete_file(table, document, _moved(entry, marked))
             return new.of_number(entry.sequence_number)
         copy = self._new_path(table, path, "-deletes.parquet")

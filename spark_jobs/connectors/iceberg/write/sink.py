@@ -16,13 +16,12 @@ import pyarrow as pa
 from spark_jobs.connectors.iceberg.format.deletes import (
     DataFileDeletes,
     DeletedRows,
-    write_deletes,
 )
 from spark_jobs.connectors.iceberg.format.file_columns import Constants, NameMapping, file_mappings
 from spark_jobs.connectors.iceberg.format.row_lineage import COLUMNS, RowLineage
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type
 from spark_jobs.connectors.iceberg.format.stored_columns import stored_columns
-from spark_jobs.connectors.iceberg.format.vectors import VectorWriter
+from spark_jobs.connectors.iceberg.format.vectors import stored_deletes
 from spark_jobs.connectors.iceberg.write.file_layout import NewFileLayout, Partition
 from spark_jobs.connectors.shared.write.merge_sink import (
     FileSinks,
@@ -97,8 +96,6 @@ class IcebergMergeSink(MergeSink[SourceFile, Partition]):
             self._updated_schema = self._old_rows.schema
         self._moved_rows = MovedRows(self._filesystem, COLUMNS, self._ids_of)
         self._updated = LooseRows(layout.rows, layout.files.row_group_bytes, self._old_rows)
-        self._marked: list[int] = []
-        self._vectors = VectorWriter(self._filesystem, self._vector_path)
 
     def abort(self) -> None:
         """Remove all files of this sink."""
@@ -146,29 +143,20 @@ class IcebergMergeSink(MergeSink[SourceFile, Partition]):
         del gone
         own = self._deleted_rows.positions(source.own)
         positions = distinct(changes.positions, own)
-        if self._write.writes_vectors:
-            self._marked.append(ordinal)
-            self._vectors.add(source.deletes.location, positions)
-            return
-        path = self._files.new_path(self._write.name_prefix, source.folder, "-deletes.parquet")
-        size = write_deletes(self._filesystem, path, source.deletes.location, positions)
-        deletes = {"path": path, "size": size, "rows": len(positions)}
-        self._fragments.append(_marks(ordinal, deletes, size))
-
-    def _vector_path(self) -> str:
-        folder = self._write.files[self._marked[0]].folder
-        return self._files.new_path(self._write.name_prefix, folder, "-deletes.puffin")
+        location, vectors = source.deletes.location, self._write.writes_vectors
+        ending = "-deletes.puffin" if vectors else "-deletes.parquet"
+        path = self._files.new_path(self._write.name_prefix, source.folder, ending)
+        deletes = stored_deletes(self._filesystem, path, location, positions, as_vector=vectors)
+        self._fragments.append(_marks(ordinal, deletes))
 
     def _finished(self) -> Iterator[Fragment]:
         self._updated.finish()
-        for ordinal, vector in zip(self._marked, self._vectors.finish(), strict=True):
-            yield _marks(ordinal, vector._asdict(), vector.length)
         for writer in dict.fromkeys((self._new_rows, self._old_rows)):
             for place, written in writer.finish():
                 yield new_file(written, file_document(written, place))
 
 
-def _marks(ordinal: int, deletes: dict[str, Any], size: int) -> Fragment:
+def _marks(ordinal: int, deletes: dict[str, Any]) -> Fragment:
     """The fragment of the new deletes of a data file."""
     document = {"removed": None, "added": None, "marked": ordinal, "deletes": deletes}
-    return Fragment(document, bytes_added=size, deletion_vectors_added=1)
+    return Fragment(document, bytes_added=deletes["size"], deletion_vectors_added=1)

@@ -1,0 +1,134 @@
+"""Change events as states of things: what each key is from each time on, at which it has events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from spark_jobs.contract.cdc import CdcSource, last_of
+from spark_jobs.contract.change_ranges import CHANGE_TYPE, UPDATE_BEFORE
+from spark_jobs.contract.event_documents import ticks
+from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
+from spark_jobs.contract.scd2 import Scd2Source
+from spark_jobs.contract.sources import Source
+from spark_jobs.engine.analysis.scd2_roles import Roles
+from spark_jobs.engine.events.last_events import last_events, not_told
+from spark_jobs.engine.runtime.sql_text import named
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# What a state has beside keys and values: from when on it is, and whether the thing is gone.
+AT: Final = f"{RESERVED_PREFIX}at"
+GONE: Final = f"{RESERVED_PREFIX}gone"
+_EPOCH: Final = "TIMESTAMP'1970-01-01 00:00:00Z'"
+_EVENT, _TURN, _LAST, _OTHERS = (
+    f"{RESERVED_PREFIX}{name}" for name in ("each", "turn", "told", "others")
+)
+# What is there at a time: the end of a version, a version, or an event.
+_END, _VERSION, _NEW = 0, 1, 2
+
+
+def change_events(sources: Iterable[Source], spec: Scd2Source) -> CdcSource | None:
+    """The source of change events of which ``spec`` is made; None: it is of other rows."""
+    for each in sources:
+        if each.name == spec.source and isinstance(each, CdcSource):
+            return each
+    return None
+
+
+def dated(events: CdcSource | None, spec: Scd2Source, rows: DataFrame) -> DataFrame:
+    """``rows`` with ``effective`` as a time, where documents have it as a number."""
+    for each in () if events is None else events.sequence:
+        parts = ticks(events.format, each.path) if events else None
+        if parts is None or each.column.lower() != (spec.effective or "").lower():
+            continue
+        micros = f"floor(CAST({quote(each.column)} AS DECIMAL(20,0)) * 1000000 / {parts})"
+        seconds = f"CAST({micros} / 1000000 AS DECIMAL(18,6))"
+        time = f"{_EPOCH} + make_dt_interval(0, 0, 0, {seconds})"
+        columns = (named(time, e) if e == each.column else quote(e) for e in rows.columns)
+        return rows.selectExpr(*columns)
+    return rows
+
+
+def last_of_each_time(events: CdcSource, rows: DataFrame) -> DataFrame:
+    """Of ``rows`` with ``__merge_at``, the last event of each key and time, as ``last_events``.
+
+    The row before an update is none where the update has the same key.
+    """
+    if events.values.before:
+        key = ", ".join(map(quote, (*events.keys, *(e.column for e in events.sequence))))
+        is_before = f"{CHANGE_TYPE} = '{UPDATE_BEFORE}'"
+        has_others = f"max(NOT ({is_before})) OVER (PARTITION BY {key})"
+        rows = rows.selectExpr("*", named(has_others, _OTHERS))
+        rows = rows.where(f"NOT ({_OTHERS} AND {is_before})").drop(_OTHERS)
+    return last_events(events, rows, AT)
+
+
+def untold_flags(events: CdcSource, roles: Roles, gone: str) -> list[str]:
+    """For each column that may be unchanged: whether no event of the time tells its value."""
+    return [
+        named(f"NOT ({gone}) AND {quote(last_of(given))} IS NULL", _untold(name))
+        for name, given in _unchanged(events, roles)
+    ]
+
+
+def told_values(
+    states: DataFrame, versions: DataFrame, events: CdcSource, roles: Roles
+) -> DataFrame:
+    """``states`` with the values of the states before them, where events tell none.
+
+    ``versions`` are rows of the target, all that the keys of ``states`` have.
+
+    Raises, when the rows are evaluated:
+        DataError: CHANGE_EVENT_INVALID: there is no state before.
+    """
+    unchanged = _unchanged(events, roles)
+    if not unchanged:
+        return states
+    columns = states.columns
+    new = states.selectExpr("*", named(str(_NEW), _TURN))
+    both = _known(versions, roles, columns).unionByName(new)
+    over = f"OVER (PARTITION BY {', '.join(map(quote, roles.keys))} ORDER BY {AT}, {_TURN} "
+    over += "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+    told = []
+    for name, _ in unchanged:
+        state = f"struct({GONE} AS gone, {quote(name)} AS value)"
+        is_told = f"{GONE} OR NOT {quote(_untold(name))}"
+        last = f"last_value(CASE WHEN {is_told} THEN {state} END, TRUE) {over}"
+        told.append(named(last, f"{_LAST}_{name}"))
+    found = both.selectExpr("*", *told).where(f"{_TURN} = {_NEW}")
+    values = {name: _value(events, name, given) for name, given in unchanged}
+    return found.selectExpr(*(named(values.get(e, quote(e)), e) for e in columns))
+
+
+def _value(events: CdcSource, name: str, given: str) -> str:
+    last = quote(f"{_LAST}_{name}")
+    is_lost = f"{last} IS NULL OR {last}.gone"
+    return (
+        f"CASE WHEN NOT {quote(_untold(name))} THEN {quote(name)} "
+        f"WHEN {is_lost} THEN {not_told(events, given)} ELSE {last}.value END"
+    )
+
+
+def _known(versions: DataFrame, roles: Roles, columns: list[str]) -> DataFrame:
+    """The states that the target's rows tell, with ``columns``: each version, and its end."""
+    record = f"coalesce({quote(roles.deleted)}, FALSE)" if roles.deleted else "FALSE"
+    begun = f"struct({quote(roles.valid_from)} AS at, {record} AS gone, {_VERSION} AS turn)"
+    ended = f"struct({quote(roles.valid_to)} AS at, TRUE AS gone, {_END} AS turn)"
+    own = {AT: f"{_EVENT}.at", GONE: f"{_EVENT}.gone"}
+    rows = versions.selectExpr("*", named(f"explode(array({begun}, {ended}))", _EVENT))
+    given = {e.lower() for e in roles.columns}
+    parts = [named(own.get(e, quote(e) if e.lower() in given else "FALSE"), e) for e in columns]
+    return rows.where(f"{_EVENT}.at IS NOT NULL").selectExpr(*parts, named(f"{_EVENT}.turn", _TURN))
+
+
+def _unchanged(events: CdcSource, roles: Roles) -> list[tuple[str, str]]:
+    """The columns that may be unchanged: as the target spells them, and as events do."""
+    asked = {each.lower() for each in events.unchanged}
+    pairs = ((name, roles.given[name].name) for name in roles.values)
+    return [(name, given) for name, given in pairs if given.lower() in asked]
+
+
+def _untold(name: str) -> str:
+    return f"{RESERVED_PREFIX}untold_{name}"
