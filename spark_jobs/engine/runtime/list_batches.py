@@ -18,7 +18,7 @@ _BYTES_PER_BATCH: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 _MEASURED: Final = "64MB"
 _UNMEASURED: Final = str(2**31 - 1)
 _MOST_ROWS: Final = 250
-_MOST_UNMEASURED: Final = 1_000
+_MOST_UNMEASURED: Final = 4_000
 
 
 @contextmanager
@@ -42,9 +42,9 @@ def list_batches(frame: DataFrame) -> Iterator[None]:
 def row_batches(frame: DataFrame) -> Iterator[None]:
     """Run a block, an action on all rows of ``frame``, in batches that Spark does not measure.
 
-    Since 4.1, Spark measures a batch after each row, which takes longer than filling it. Batches
-    of 1,000 rows stay small without that, unless there are binary values, lists or maps, or a
-    cluster has set the size of batches.
+    Since 4.1, Spark measures a batch after each row, which takes longer than filling it. Earlier
+    versions make batches of 10,000 rows, whatever their size; 4,000 rows are small enough without
+    a measure, unless there are binary values, lists or maps, or a cluster has set the size.
     """
     from pyspark.sql.types import BinaryType
 
