@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any
 
 import pytest
 
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec, InsertStatement
-from spark_jobs.contract.request import JobRequest, SqlSource
+from spark_jobs.contract.request import JobRequest, SqlSource, TableSource
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.spi.tables import ColumnRange
+from tests.conformance.check import readable
 from tests.conformance.conftest import MakeTable
 from tests.conformance.harness import TARGET, Harness
-from tests.conformance.tables import EMPTY
-from tests.support.insert_paths import InsertPath, forced_insert_path
+from tests.conformance.tables import DEEP, EMPTY, EVENTS, NAMES, NESTED, VALUES
+from tests.support.insert_paths import INSERT_PATHS, InsertPath, forced_insert_path
 
 pytestmark = pytest.mark.slow
 
@@ -23,6 +25,7 @@ _ROWS = (
     "FROM range(0, {n}, 1, {tasks})"
 )
 _KINDS = ("append-cow", "iceberg-cow")
+_SEEDS = {seed.name: seed for seed in (NAMES, NESTED, DEEP, VALUES, EVENTS)}
 
 
 def insert(harness: Harness, rows: str, statement: InsertStatement | None = None) -> JobResult:
@@ -109,3 +112,49 @@ def test_random_values_are_stored_once(make_table: MakeTable) -> None:
     stored = harness.state().rows
     assert sorted(row["id"] for row in stored) == list(range(4_000))
     assert {row["p"] for row in stored} == {"heads", "tails"}
+
+
+@pytest.mark.by_turns(7)
+@pytest.mark.parametrize("kind", ["append-cow", "append-dv", "iceberg-cow", "iceberg-v3-mor"])
+@pytest.mark.parametrize("seed", _SEEDS)
+def test_values_of_every_type(seed: str, kind: str, make_table: MakeTable) -> None:
+    """What is stored, and what statistics say of it, does not depend on the path."""
+    table, found = _SEEDS[seed], {}
+    for path in INSERT_PATHS:
+        harness = make_table(kind, table, partitioned=True)
+        request = JobRequest(
+            "one",
+            TARGET,
+            harness.catalog,
+            InsertIntoSpec("s", by_name=True),
+            (TableSource("t", TARGET), SqlSource("s", "SELECT * FROM t")),
+        )
+
+        with forced_insert_path(path) as tally:
+            result = Job(request, harness.spark, harness.open()).run()
+
+        assert result.error is None, result.error
+        assert tally == Counter({path: 1})
+        rows = readable(harness.state().rows)
+        assert rows == readable([row for row in table.rows for _ in range(2)])
+        found[path] = _bounds(harness)
+    assert found["streamed"] == found["spilled"] == found["materialised"]
+
+
+def _bounds(harness: Harness) -> dict[tuple[str, str], tuple[Any, ...]]:
+    """The bounds and the number of NULLs that files tell, by partition and column."""
+    connector = harness.open()
+    files = connector.metadata.plan_files(connector.metadata.load_table(TARGET))
+    told: dict[tuple[str, str], list[ColumnRange]] = defaultdict(list)
+    for file in files:
+        for name in file.ranges:
+            told[repr(file.partition), name].append(file.known(name))
+    return {place: _merged(ranges) for place, ranges in told.items()}
+
+
+def _merged(ranges: list[ColumnRange]) -> tuple[Any, ...]:
+    lows = [each.minimum for each in ranges if each.minimum is not None]
+    highs = [each.maximum for each in ranges if each.maximum is not None]
+    nulls = [each.null_count for each in ranges]
+    count = None if None in nulls else sum(nulls)
+    return min(lows, default=None), max(highs, default=None), count
