@@ -52,7 +52,10 @@ def test_random_rows_are_stored_once(merges: ClusterMerges, fate: str) -> None:
         copies = [task for task in tasks if task["Task Info"]["Speculative"]]
         assert any(task["Task End Reason"]["Reason"] == "Success" for task in copies)
     else:
-        lost = {"python worker killed": "ExceptionFailure", "executor killed": "ExecutorLostFailure"}
+        lost = {
+            "python worker killed": "ExceptionFailure",
+            "executor killed": "ExecutorLostFailure",
+        }
         assert lost[fate] in reasons
 
 
