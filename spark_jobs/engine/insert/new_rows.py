@@ -17,7 +17,7 @@ from spark_jobs.engine.write.clustering import (
     with_layout_columns,
 )
 from spark_jobs.engine.write.spark_run import SparkRun
-from spark_jobs.spi.tables import PlannedFile
+from spark_jobs.spi.tables import PlannedFile, row_bytes_of
 from spark_jobs.spi.writes import WriteLayout
 
 
@@ -37,12 +37,6 @@ class NewRows:
     def partitions(self, keys: int) -> list[Partition]:
         """The distinct partitions: the first ``keys`` values of each cluster's key."""
         return list(dict.fromkeys(cluster.key[:keys] for cluster in self.clusters))
-
-
-def row_bytes_of(files: Sequence[PlannedFile]) -> float:
-    """The average size of a row of ``files`` in bytes; 0 without rows."""
-    rows = sum(file.row_count for file in files)
-    return sum(file.size for file in files) / rows if rows else 0.0
 
 
 def new_rows_of(

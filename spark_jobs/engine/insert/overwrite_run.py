@@ -22,7 +22,7 @@ from spark_jobs.engine.insert.partition_shares import Partition
 from spark_jobs.engine.insert.replaced_files import rows_replaced
 from spark_jobs.engine.insert.replacement import ReplacedFiles, Replacement
 from spark_jobs.engine.insert.streaming import stored_partitions, streamed, why_not_streamed
-from spark_jobs.engine.runtime.list_batches import list_batches
+from spark_jobs.engine.runtime.arrow_batches import arrow_batches
 from spark_jobs.engine.runtime.query_status import plan_bytes
 from spark_jobs.engine.source.materialized import materialize
 from spark_jobs.engine.source.open_source import OpenSource
@@ -39,7 +39,7 @@ from spark_jobs.engine.write.statement_run import StatementOutcome
 from spark_jobs.errors import DataError, ErrorCode, NotSupportedError
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.sinks import MergeHandle
-from spark_jobs.spi.tables import PlannedFile
+from spark_jobs.spi.tables import PlannedFile, row_bytes_of
 from spark_jobs.spi.writes import WriteLayout
 
 
@@ -213,7 +213,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
         )
         with self.writing(handle):
             with self.progress.phase("write"):
-                found = streamed(self, rows, handle, layout)
+                found = streamed(self, rows, handle, layout, row_bytes_of(planned))
                 reports = found.reports
                 if found.rest is not None:
                     size = found.spilled_bytes // COMPRESSION
@@ -293,5 +293,5 @@ class OverwriteRun(SparkRun[InsertStatement]):
         columns = tuple(rows.columns)
         writer = InsertWriter(handle.sinks, not_null, columns, different_keys, placed, recording)
         stored = map_in_arrow(by_position(rows), writer, REPORT_SCHEMA)
-        with list_batches(rows):
+        with arrow_batches(rows, new.row_bytes):
             return [TaskReport.from_json(row["report"]) for row in stored.collect()]

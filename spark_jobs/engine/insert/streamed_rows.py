@@ -29,11 +29,6 @@ if TYPE_CHECKING:
     from spark_jobs.spi.writes import WriteLayout
 
 
-# Up to here, what is done once for a batch takes longer than joining batches.
-_MOST_ROWS = 16_000
-_MOST_BYTES = 8 * 1024 * 1024
-
-
 @dataclass(slots=True)
 class StreamedReport:
     """What one task stored, and the file with the rows that it left over; None: it left none."""
@@ -82,7 +77,7 @@ class StreamedInsert:
         spill = Spill(self.filesystem, f"{self.folder}/{name}")
         opened: dict[tuple[Any, ...], MergeSink] = {}
         with task_sinks(self.sinks) as sinks, spill:
-            for batch in combined(batches):
+            for batch in batches:
                 report.stored.inserted += self._taken(batch, sinks, opened, spill)
             report.stored.fragments = sinks.finish()
         if spill.row_count:
@@ -112,21 +107,3 @@ class StreamedInsert:
             opened[key].store_merged_rows(change_rows(part))
             stored += part.num_rows
         return stored
-
-
-def combined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of ``batches`` in fewer ones, without those that are empty.
-
-    Batches with nested columns stay as they are: Spark leaves offsets out of empty nested arrays.
-    """
-    waiting: list[pa.RecordBatch] = []
-    for batch in batches:
-        waiting += [batch] if batch.num_rows else []
-        row_count = sum(each.num_rows for each in waiting)
-        size = sum(each.get_total_buffer_size() for each in waiting)
-        is_nested = any(pa.types.is_nested(each) for each in batch.schema.types)
-        if waiting and (is_nested or row_count >= _MOST_ROWS or size >= _MOST_BYTES):
-            yield pa.concat_batches(waiting)
-            waiting = []
-    if waiting:
-        yield pa.concat_batches(waiting)

@@ -20,8 +20,8 @@ from spark_jobs.contract.inserts import InsertOverwriteSpec
 from spark_jobs.contract.operation_files import new_source_folder
 from spark_jobs.engine.insert.partition_shares import Partition, partition_of
 from spark_jobs.engine.insert.streamed_rows import StreamedInsert, StreamedReport
+from spark_jobs.engine.runtime.arrow_batches import arrow_batches
 from spark_jobs.engine.runtime.lease import LeasedTask
-from spark_jobs.engine.runtime.list_batches import row_batches
 from spark_jobs.engine.source.materialized import spilled_frame
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
 from spark_jobs.engine.write.derivation import by_position
@@ -80,9 +80,15 @@ class Streamed:
 
 
 def streamed(
-    run: SparkRun[Any], rows: DataFrame, handle: MergeHandle, layout: WriteLayout
+    run: SparkRun[Any],
+    rows: DataFrame,
+    handle: MergeHandle,
+    layout: WriteLayout,
+    row_bytes: float,
 ) -> Streamed:
     """Evaluate ``rows``, and store them in new files of ``handle``.
+
+    ``row_bytes`` is about the size of a row in data files, 0 if it is not known.
 
     Raises:
         DataError: a row cannot be stored.
@@ -96,7 +102,7 @@ def streamed(
         handle.sinks, layout, run.required_columns, columns, storage.filesystem, place
     )
     task = LeasedTask(writer, run.lease, place)
-    with row_batches(rows):
+    with arrow_batches(rows, row_bytes):
         found = map_in_arrow(by_position(rows), task, REPORT_SCHEMA).collect()
     reports = [StreamedReport.from_json(row["report"]) for row in found]
     spilled = [each.spilled for each in reports if each.spilled is not None]

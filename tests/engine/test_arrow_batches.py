@@ -1,4 +1,4 @@
-"""Spark gives Python few rows at once where columns have lists or maps, and only there."""
+"""Spark gives Python as many rows at once as suits their columns and what is known of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.classic.dataframe import DataFrame
 
-from spark_jobs.engine.runtime.list_batches import list_batches
+from spark_jobs.engine.runtime.arrow_batches import arrow_batches
 from spark_jobs.engine.runtime.session import fixed_settings
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from tests.engine.changed_tables import ChangedTable
@@ -34,8 +34,11 @@ _KEY = "spark.sql.execution.arrow.maxRecordsPerBatch"
         ("struct(id AS a, array(id) AS b)", None, 250),
         ("array(id)", "7", 7),
         ("array(id)", "0", 250),
-        ("CAST(id AS STRING)", None, 600),
         ("struct(id AS a)", "400", 400),
+        ("struct(id AS a)", None, 600),
+        ("struct(CAST(id AS STRING) AS a)", None, 500),
+        ("struct(CAST(id AS STRING) AS a)", "1000", 500),
+        ("struct(CAST(CAST(id AS STRING) AS BINARY) AS a)", None, 600),
     ],
 )
 def test_rows_per_batch(spark: SparkSession, column: str, asked: str | None, largest: int) -> None:
@@ -43,12 +46,50 @@ def test_rows_per_batch(spark: SparkSession, column: str, asked: str | None, lar
 
     with fixed_settings(spark, {_KEY: asked}):
         before = spark.conf.get(_KEY)
-        with list_batches(frame):
+        with arrow_batches(frame):
             rows = map_in_arrow(frame, _sizes, "rows long").collect()
         assert spark.conf.get(_KEY) == before
 
     assert max(each.rows for each in rows) == largest
     assert sum(each.rows for each in rows) == 600
+
+
+@pytest.mark.parametrize(
+    ("row_bytes", "largest"), [(0, 500), (10, 2_000), (999, 2_000), (1_001, 2_400)]
+)
+def test_rows_with_texts_by_the_size_that_is_known(
+    spark: SparkSession, row_bytes: float, largest: int
+) -> None:
+    """Spark measures batches of rows that may be large, and no others."""
+    frame = spark.range(0, 2_400, 1, 1).selectExpr("struct(id, CAST(id AS STRING) AS v) AS v")
+
+    with arrow_batches(frame, row_bytes):
+        measured = spark.conf.get("spark.sql.execution.arrow.maxBytesPerBatch", "64MB") == "64MB"
+        rows = map_in_arrow(frame, _sizes, "rows long").collect()
+
+    assert measured == (row_bytes > 1_000)
+    assert max(each.rows for each in rows) == largest
+
+
+def test_a_measure_that_somebody_set_stays(spark: SparkSession) -> None:
+    frame = spark.range(0, 2_400, 1, 1).selectExpr("struct(id, repeat('x', 1000) AS v) AS v")
+    key = "spark.sql.execution.arrow.maxBytesPerBatch"
+
+    with fixed_settings(spark, {key: "100KB"}), arrow_batches(frame, 10):
+        assert spark.conf.get(key) == "100KB"
+        rows = map_in_arrow(frame, _sizes, "rows long").collect()
+
+    if spark.version >= "4.1":
+        assert max(each.rows for each in rows) <= 150
+
+
+def test_small_batches_are_joined(spark: SparkSession) -> None:
+    frame = spark.range(0, 2_400, 1, 1).selectExpr("id", "CAST(id AS STRING) AS v")
+
+    with arrow_batches(frame):
+        rows = map_in_arrow(frame, _sizes, "rows long").collect()
+
+    assert [each.rows for each in rows] == [2_400]
 
 
 def _sizes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
