@@ -161,7 +161,8 @@ def _view(spark: SparkSession, target: TableName) -> None:
     """Let plain Spark know the files of a table, or list them if there are partitions."""
     if target == _PARTS:
         folder = _master(target) / f"{target.database}.db" / target.table
-        found = spark.read.schema("id BIGINT, v STRING, p BIGINT").parquet(str(folder))
+        reader = spark.read.schema("id BIGINT, v STRING, p BIGINT")
+        found = reader.option("basePath", str(folder)).parquet(f"{folder}/p=*")
     else:
         found = spark.read.parquet(*files_of(_master(target), target))
     found.createOrReplaceTempView(target.table)
