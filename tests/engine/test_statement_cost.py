@@ -86,7 +86,7 @@ def cost(
     [
         ("join", "append-cow", 16, UPDATE, 500, 3),
         ("join", "append-cow", 16, MIXED, 650, 3),
-        ("join", "append-cow", 16, INSERT, 550, 3),
+        ("join", "append-cow", 16, INSERT, 570, 3),
         ("join", "append-cow", 200, INSERT_ALL, 2_000, 3),
         ("join", "append-dv", 16, UPDATE, 500, 3),
         ("join", "append-dv", 16, MIXED, 650, 3),
