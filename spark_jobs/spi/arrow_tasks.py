@@ -6,7 +6,7 @@ import sys
 import zipimport
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from spark_jobs.contract.access_rights import named_denials
 from spark_jobs.errors import job_mark, marked_errors
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     ArrowFunction = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-
-# Up to here, what functions do once for a batch takes longer than joining batches.
-_MOST_ROWS: Final = 16_000
-_MOST_BYTES: Final = 8 * 1024 * 1024
 
 Part = TypeVar("Part")
 Part_contra = TypeVar("Part_contra", contravariant=True)
@@ -88,34 +84,9 @@ class ExecutorTask:
         try:
             # Here, because the user of an executor may be another than the driver's.
             with marked_errors(self.mark), named_denials():
-                yield from self.function(combined(batches))
+                yield from self.function(batches)
         finally:
             _forget_archives()
-
-
-def combined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of ``batches`` in fewer ones, without those that are empty.
-
-    Batches with nested columns stay as they are: Spark leaves offsets out of empty nested arrays.
-    """
-    import pyarrow as pa
-
-    waiting: list[pa.RecordBatch] = []
-    row_count = size = 0
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        if not batch.num_columns or any(map(pa.types.is_nested, batch.schema.types)):
-            yield batch
-            continue
-        waiting.append(batch)
-        row_count += batch.num_rows
-        size += batch.get_total_buffer_size()
-        if row_count >= _MOST_ROWS or size >= _MOST_BYTES:
-            yield pa.concat_batches(waiting)
-            waiting, row_count, size = [], 0, 0
-    if waiting:
-        yield pa.concat_batches(waiting)
 
 
 def _forget_archives() -> None:

@@ -13,6 +13,7 @@ from pyspark.sql.classic.dataframe import DataFrame
 
 from spark_jobs.engine.runtime.arrow_batches import arrow_batches
 from spark_jobs.engine.runtime.session import fixed_settings
+from spark_jobs.engine.write.joined_batches import joined
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from tests.engine.changed_tables import ChangedTable
 
@@ -87,9 +88,33 @@ def test_small_batches_are_joined(spark: SparkSession) -> None:
     frame = spark.range(0, 2_400, 1, 1).selectExpr("id", "CAST(id AS STRING) AS v")
 
     with arrow_batches(frame):
-        rows = map_in_arrow(frame, _sizes, "rows long").collect()
+        rows = map_in_arrow(frame, _joined_sizes, "rows long").collect()
 
     assert [each.rows for each in rows] == [2_400]
+
+
+def test_batches_that_are_joined_have_the_same_rows() -> None:
+    """Empty ones go, those with lists stay as they are, and many rows are not joined for ever."""
+    texts = [pa.array([f"{n}-{i}" for i in range(n % 7)], pa.string()) for n in range(50)]
+    structs = [pa.StructArray.from_arrays([each], ["v"]) for each in texts]
+    flat = [
+        pa.record_batch([pa.array(range(len(a)), pa.int64()), a, b], ["n", "a", "b"])
+        for a, b in zip(texts, structs, strict=True)
+    ]
+    assert pa.Table.from_batches(joined(flat)) == pa.Table.from_batches(flat).combine_chunks()
+    assert len(list(joined(flat))) == 1
+    assert list(joined(flat[:1] * 3)) == []
+
+    lists = [pa.record_batch([pa.array([[1], None])], ["v"])] * 3
+    assert list(joined(lists)) == lists
+    many = [pa.record_batch([pa.array(range(6_000))], ["v"])] * 7
+    assert [each.num_rows for each in joined(many)] == [18_000, 18_000, 6_000]
+    large = [pa.record_batch([pa.array(["x" * 5_000_000])], ["v"])] * 5
+    assert [each.num_rows for each in joined(large)] == [2, 2, 1]
+
+
+def _joined_sizes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return _sizes(joined(batches))
 
 
 def _sizes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -21,6 +21,7 @@ from spark_jobs.engine.insert.task_clusters import MOST_CLUSTERS
 from spark_jobs.engine.runtime.spill import Spill, SpilledFile
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.change_writer import TaskReport
+from spark_jobs.engine.write.joined_batches import joined
 from spark_jobs.engine.write.task_sinks import TaskSinks, task_sinks
 from spark_jobs.engine.write.text_check import require_text
 
@@ -77,7 +78,7 @@ class StreamedInsert:
         spill = Spill(self.filesystem, f"{self.folder}/{name}")
         opened: dict[tuple[Any, ...], MergeSink] = {}
         with task_sinks(self.sinks) as sinks, spill:
-            for batch in batches:
+            for batch in joined(batches):
                 report.stored.inserted += self._taken(batch, sinks, opened, spill)
             report.stored.fragments = sinks.finish()
         if spill.row_count:
