@@ -198,7 +198,9 @@ def _measured(spark: SparkSession, run: Callable[[], float]) -> tuple[float, flo
 
 def _jobs(spark: SparkSession) -> dict[int, float]:
     """The seconds of the epoch at which each of Spark's jobs began."""
-    found = spark.sparkContext._jsc.sc().statusStore().jobsList(None)  # noqa: SLF001 - no public way
+    context = spark.sparkContext._jsc.sc()  # noqa: SLF001 - no public way
+    context.listenerBus().waitUntilEmpty()
+    found = context.statusStore().jobsList(None)
     jobs = [found.apply(index) for index in range(found.size())]
     return {each.jobId(): each.submissionTime().get().getTime() / 1000 for each in jobs}
 
