@@ -1,8 +1,10 @@
-"""Statements with thousands of constants, terms or branches, beside plain Spark, and their checks.
+"""Statements with thousands of constants, terms, columns or partitions, beside plain Spark.
 
 ``.venv-spark/bin/python -m benchmarks.long_statements [--runs N] [--only WORD] [--cold]``. The
-table has 100,000 rows in one file, so nearly all time goes into the text. Plain Spark filters,
-joins or inserts with the same text, and writes Parquet files without a commit. The first run of a
+table has 100,000 rows in one file, so nearly all time goes into the text; one of 2,000 columns has
+1,000 rows, and one of 10,000 partitions 10 rows in each, whose folders plain Spark lists in each
+run. Plain Spark filters, joins or inserts with the same text, and writes Parquet files without a
+commit. The first run of a
 side warms the JVM up and does not count. With ``--cold`` it counts alone, each in a new process.
 """
 
@@ -27,17 +29,22 @@ from benchmarks.comparison import ROOT, append, copy_of, files_of, session, time
 from spark_jobs.contract.request import TableName
 
 _TABLE = TableName("bench", "t")
+_WIDE = TableName("bench", "wide")
+_PARTS = TableName("bench", "parts")
 _ROWS = 100_000
+_COLUMNS = 2_000
+_PARTITIONS = 10_000
 _SOURCE = "(SELECT id * 7 AS id, 'new' AS v FROM range(1000))"
 
 
 @dataclass(frozen=True)
 class Work:
-    """A statement on ``bench.t``, and what plain Spark does instead, as a query over ``t``."""
+    """A statement on ``target``, and what plain Spark does instead, as a query over its name."""
 
     name: str
     statement: str
     plain: str
+    target: TableName = _TABLE
 
 
 def _works() -> Iterator[Work]:
@@ -80,21 +87,102 @@ def _works() -> Iterator[Work]:
         f"INSERT INTO {_TABLE} VALUES {rows}",
         f"SELECT * FROM VALUES {rows} AS s(id, v)",
     )
+    yield from _large()
 
 
-def _plain(spark: SparkSession, query: str) -> float:
+def _large() -> Iterator[Work]:
+    """Works of many clauses, columns or partitions."""
+    join = f"SELECT t.id, %s AS v FROM t LEFT JOIN {_SOURCE} s ON t.id = s.id"
+    clauses = " ".join(
+        f"WHEN MATCHED AND t.id % 200 = {number} THEN UPDATE SET v = concat(s.v, '{number}')"
+        for number in range(200)
+    )
+    cases = " ".join(
+        f"WHEN t.id % 200 = {number} THEN concat(s.v, '{number}')" for number in range(200)
+    )
+    yield Work(
+        "MERGE, 200 clauses",
+        f"MERGE INTO {_TABLE} t USING {_SOURCE} s ON t.id = s.id {clauses}",
+        join % f"CASE WHEN s.id IS NULL THEN t.v {cases} ELSE t.v END",
+    )
+    names = [f"c{number}" for number in range(1, _COLUMNS)]
+    kept = ", ".join(
+        f"IF(id = 7, 'x', {name}) AS {name}" if name == "c5" else name for name in names
+    )
+    yield Work(
+        "UPDATE, 2,000 columns",
+        f"UPDATE {_WIDE} SET c5 = 'x' WHERE id = 7",
+        f"SELECT id, {kept} FROM wide",
+        _WIDE,
+    )
+    made = ", ".join(f"'new' AS {name}" for name in names)
+    source = f"(SELECT id * 7 AS id, {made} FROM range(100))"
+    merged = ", ".join(f"IF(s.id IS NULL, t.{name}, s.{name}) AS {name}" for name in names)
+    yield Work(
+        "MERGE, SET * of 2,000 columns",
+        f"MERGE INTO {_WIDE} t USING {source} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *",
+        f"SELECT t.id, {merged} FROM wide t LEFT JOIN {source} s ON t.id = s.id",
+        _WIDE,
+    )
+    placed = f"(SELECT id * 7 AS id, 'new' AS v, id * 7 % {_PARTITIONS} AS p FROM range(100))"
+    on = "t.id = s.id AND t.p = s.p"
+    yield Work(
+        "MERGE, 10,000 partitions",
+        f"MERGE INTO {_PARTS} t USING {placed} s ON {on} WHEN MATCHED THEN UPDATE SET v = s.v",
+        f"SELECT t.id, coalesce(s.v, t.v) AS v, t.p FROM parts t LEFT JOIN {placed} s ON {on}",
+        _PARTS,
+    )
+
+
+def _rows(target: TableName) -> tuple[pa.Table, tuple[str, ...]]:
+    """The rows of a table, and its partition columns."""
+    ids = list(range(1_000 if target == _WIDE else _ROWS))
+    if target == _WIDE:
+        texts = {f"c{number}": [f"v{number}"] * len(ids) for number in range(1, _COLUMNS)}
+        return pa.table({"id": ids, **texts}), ()
+    rows = pa.table({"id": ids, "v": [f"v{each}" for each in ids]})
+    if target == _TABLE:
+        return rows, ()
+    return rows.append_column("p", pa.array([each % _PARTITIONS for each in ids])), ("p",)
+
+
+def _master(target: TableName) -> Path:
+    """A warehouse with a table, made once."""
+    master = ROOT / f"long-{target.table}"
+    if not master.exists():
+        making = master.with_name(f"{master.name}-{uuid.uuid4().hex}")
+        rows, keys = _rows(target)
+        append(making, target, rows, keys)
+        making.rename(master)
+    return master
+
+
+def _view(spark: SparkSession, target: TableName) -> None:
+    """Let plain Spark know the files of a table, or list them if there are partitions."""
+    if target == _PARTS:
+        folder = _master(target) / f"{target.database}.db" / target.table
+        reader = spark.read.schema("id BIGINT, v STRING, p BIGINT")
+        found = reader.option("basePath", str(folder)).parquet(f"{folder}/p=*")
+    else:
+        found = spark.read.parquet(*files_of(_master(target), target))
+    found.createOrReplaceTempView(target.table)
+
+
+def _plain(spark: SparkSession, work: Work) -> float:
     out = ROOT / f"plain-{uuid.uuid4().hex}"
     started = time.perf_counter()
-    spark.sql(query).write.parquet(str(out))
+    if work.target == _PARTS:
+        _view(spark, work.target)
+    spark.sql(work.plain).write.parquet(str(out))
     seconds = time.perf_counter() - started
     shutil.rmtree(out)
     return seconds
 
 
-def _ours(spark: SparkSession, master: Path, statement: str) -> float:
-    parsed = parse_statement(statement)
-    copy = copy_of(master)
-    seconds, _ = timed(spark, copy, _TABLE, parsed.statement, *parsed.sources)
+def _ours(spark: SparkSession, work: Work) -> float:
+    parsed = parse_statement(work.statement)
+    copy = copy_of(_master(work.target))
+    seconds, _ = timed(spark, copy, work.target, parsed.statement, *parsed.sources)
     shutil.rmtree(copy)
     return seconds
 
@@ -110,7 +198,9 @@ def _measured(spark: SparkSession, run: Callable[[], float]) -> tuple[float, flo
 
 def _jobs(spark: SparkSession) -> dict[int, float]:
     """The seconds of the epoch at which each of Spark's jobs began."""
-    found = spark.sparkContext._jsc.sc().statusStore().jobsList(None)  # noqa: SLF001 - no public way
+    context = spark.sparkContext._jsc.sc()  # noqa: SLF001 - no public way
+    context.listenerBus().waitUntilEmpty()
+    found = context.statusStore().jobsList(None)
     jobs = [found.apply(index) for index in range(found.size())]
     return {each.jobId(): each.submissionTime().get().getTime() / 1000 for each in jobs}
 
@@ -148,24 +238,22 @@ def main() -> None:
             sides = [_in_new_process(arguments.runs, work.name, s) for s in ("plain", "ours")]
             _show(work, *sides)
         return
-    master = ROOT / f"long-{uuid.uuid4().hex}"
-    ids = list(range(_ROWS))
-    append(master, _TABLE, pa.table({"id": ids, "v": [f"v{each}" for each in ids]}))
-    spark = session("2g", {"spark.sql.ansi.enabled": "true"})
-    spark.read.parquet(*files_of(master, _TABLE)).createOrReplaceTempView("t")
+    # Spark would list folders in a job, which reads the first row of nothing.
+    few = {"spark.sql.sources.parallelPartitionDiscovery.threshold": str(2 * _PARTITIONS)}
+    spark = session("2g", {"spark.sql.ansi.enabled": "true", **few})
     for work in works:
+        _view(spark, work.target)
 
         def plain(work: Work = work) -> tuple[float, float]:
-            return _measured(spark, lambda: _plain(spark, work.plain))
+            return _measured(spark, lambda: _plain(spark, work))
 
         def ours(work: Work = work) -> tuple[float, float]:
-            return _measured(spark, lambda: _ours(spark, master, work.statement))
+            return _measured(spark, lambda: _ours(spark, work))
 
         if arguments.first:
             print(*(plain if arguments.first == "plain" else ours)())
         else:
             _show(work, *_medians(arguments.runs, plain, ours))
-    shutil.rmtree(master)
 
 
 def _show(work: Work, plain: tuple[float, ...], ours: tuple[float, ...]) -> None:

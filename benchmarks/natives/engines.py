@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks import lineitem
 from benchmarks.natives.data import MANY, Data
-from benchmarks.natives.works import Overwrite, Work
+from benchmarks.natives.works import Append, Overwrite, Work
 
 DATABASE: Final = "bench"
 SOURCE: Final = "s"
@@ -41,7 +41,10 @@ def source_rows(
     spark: SparkSession, data: Data, work: Work, staging: Callable[[], DataFrame]
 ) -> DataFrame:
     """The source of a work, which is also the view ``s``; ``staging``: the table with new rows."""
-    if not isinstance(work.statement, Overwrite):
+    if isinstance(work.statement, Append):
+        spark.read.parquet(str(data.source("rows"))).createOrReplaceTempView("landed")
+        rows = spark.sql(query(work))
+    elif not isinstance(work.statement, Overwrite):
         rows = spark.read.parquet(str(data.source(work.source)))
     elif work.statement.landing == "table":
         rows = staging()
@@ -55,7 +58,7 @@ def source_rows(
 
 
 def query(work: Work) -> str:
-    """The query of landed rows that replaces partitions."""
+    """The query of landed rows that replaces partitions, or is added."""
     values = {name: name for name, _ in lineitem.COLUMNS} | {"part": "part"}
     values["price"] = "CAST(price * 2 AS DECIMAL(15, 2))"
     if work.table == "many":

@@ -14,8 +14,8 @@ from benchmarks.comparison import append, copy_of, files_of, timed
 from benchmarks.merge import enable_vectors, marked_rows
 from benchmarks.natives import engines
 from benchmarks.natives.data import FOLDER, TABLES, Data, made
-from benchmarks.natives.works import Merge, Work
-from spark_jobs.contract.inserts import InsertOverwriteSpec
+from benchmarks.natives.works import Append, Merge, Work
+from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableName, TableSource
 from spark_jobs.contract.statements import Statement
 from tests.support.forced_plans import Forced, forced_plan
@@ -124,6 +124,10 @@ def statement_of(data: Data, work: Work, name: TableName) -> tuple[Statement, tu
         text = work.statement.text(str(name), engines.SOURCE)
         source = FileSource(engines.SOURCE, str(data.source(work.source)), "parquet")
         return parse_statement(text, [engines.SOURCE]).statement, (source,)
+    if isinstance(work.statement, Append):
+        landed = FileSource("landed", str(data.source("rows")), "parquet")
+        query = SqlSource(engines.SOURCE, engines.query(work))
+        return InsertIntoSpec(engines.SOURCE, by_name=True), (landed, query)
     statement = InsertOverwriteSpec(engines.SOURCE, "dynamic", by_name=True)
     landing = work.statement.landing
     if landing == "table":

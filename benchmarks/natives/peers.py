@@ -14,7 +14,7 @@ from benchmarks.merge import enable_vectors
 from benchmarks.natives import engines
 from benchmarks.natives.data import FOLDER, TABLES, Data
 from benchmarks.natives.here import load_paimon, paimon_master, paimon_rows
-from benchmarks.natives.works import Merge, Work
+from benchmarks.natives.works import Append, Merge, Work
 from spark_jobs.contract.request import TableName
 
 ICEBERG: Final = FOLDER / "iceberg-live"
@@ -104,6 +104,8 @@ class Iceberg:
         source = engines.source_rows(self._spark, data, work, lambda: self._spark.table(staging))
         if isinstance(work.statement, Merge):
             self._spark.sql(work.statement.text(self._name(work), engines.SOURCE))
+        elif isinstance(work.statement, Append):
+            source.writeTo(self._name(work)).append()
         else:
             source.writeTo(self._name(work)).overwritePartitions()
 
@@ -160,7 +162,8 @@ class Delta:
         if isinstance(work.statement, Merge):
             self._spark.sql(work.statement.text(self._name(work.table), engines.SOURCE))
             return
-        writer = source.write.format("delta").mode("overwrite")
+        mode = "append" if isinstance(work.statement, Append) else "overwrite"
+        writer = source.write.format("delta").mode(mode)
         writer.option("partitionOverwriteMode", "dynamic").save(str(self._live / work.table))
 
     def rows(self, data: Data, work: Work) -> DataFrame:
@@ -207,7 +210,8 @@ class PaimonSpark:
         if isinstance(work.statement, Merge):
             self._spark.sql(work.statement.text(target, engines.SOURCE))
         else:
-            self._spark.sql(f"INSERT OVERWRITE {target} SELECT * FROM {engines.SOURCE}")
+            kind = "INTO" if isinstance(work.statement, Append) else "OVERWRITE"
+            self._spark.sql(f"INSERT {kind} {target} SELECT * FROM {engines.SOURCE}")
 
     def rows(self, data: Data, work: Work) -> DataFrame:
         """The rows of the copy."""

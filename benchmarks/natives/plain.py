@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from benchmarks.natives import engines
 from benchmarks.natives.data import FOLDER, PARTITIONS, TABLES, Data
-from benchmarks.natives.works import ALL, Merge, Work
+from benchmarks.natives.works import ALL, Append, Merge, Work
 
 
 class Plain:
@@ -56,8 +56,9 @@ class Plain:
         if isinstance(work.statement, Merge):
             self._merge(work.statement, source)
             return
+        mode = "append" if isinstance(work.statement, Append) else "overwrite"
         (
-            source.write.mode("overwrite")
+            source.write.mode(mode)
             .option("partitionOverwriteMode", "dynamic")
             .partitionBy("part")
             .parquet(str(self._live / "table"))

@@ -52,6 +52,11 @@ class Overwrite:
 
 
 @dataclass(frozen=True, slots=True)
+class Append:
+    """INSERT INTO from a query of as many rows as the table has."""
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
     """A statement on a table of ``data.TABLES`` with a source of ``data.SOURCES``.
 
@@ -60,7 +65,7 @@ class Work:
     """
 
     name: str
-    statement: Merge | Overwrite
+    statement: Merge | Overwrite | Append
     table: str = "lineitem"
     source: str = "changes"
     vectors: bool = False
@@ -109,6 +114,7 @@ WORKS: Final = (
     Work("overwrite-files", Overwrite("files"), "daily"),
     Work("overwrite-table", Overwrite("table"), "daily"),
     Work("overwrite-query", Overwrite("query"), "daily"),
+    Work("insert-query", Append(), "daily"),
     Work("partitions-2000", Overwrite("query"), "many"),
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -175,6 +175,12 @@ class PlannedFile:
     def live_row_count(self) -> int:
         """The number of rows that are not marked as deleted; at most, without an exact count."""
         return self.row_count - self.deleted_row_count
+
+
+def row_bytes_of(files: Sequence[PlannedFile]) -> float:
+    """The average size of a row of ``files`` in bytes; 0 without rows."""
+    rows = sum(file.row_count for file in files)
+    return sum(file.size for file in files) / rows if rows else 0.0
 
 
 @dataclass(frozen=True, slots=True)

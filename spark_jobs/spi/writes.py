@@ -100,7 +100,9 @@ class WriteLayout:
     cluster may be spread over tasks. If one layout is for all rows, it keeps clusters, and among
     rows that are equal in ``order_by``, INSERT rows come last. ``adds_files``: tasks with UPDATE
     rows may add files, so that fewer tasks leave fewer files. ``row_order``: that of INSERT rows
-    that are equal in ``order_by``; a layout for all rows has none.
+    that are equal in ``order_by``; a layout for all rows has none. ``joins_files``: small files of
+    new rows can be joined after they were written (``MergeWrite.scattered``), so that tasks may
+    write rows as they compute them; ``cluster_by`` then has the fields of the partition.
     """
 
     cluster_by: tuple[str, ...]
@@ -110,6 +112,7 @@ class WriteLayout:
     keeps_clusters: bool = False
     adds_files: bool = False
     row_order: RowOrder | None = None
+    joins_files: bool = False
 
     @property
     def deciding_columns(self) -> frozenset[str]:
@@ -164,7 +167,8 @@ class MergeWrite:
     neither ``begin_merge`` nor the sinks store anything, but fragments and errors are those of a
     real write; ``finish_merge`` is not called. ``require_wanted`` is called last, right before each
     try to publish; it raises a JobError if the snapshot is no longer wanted. ``inserted_keys``
-    matters only in tables with a primary key.
+    matters only in tables with a primary key. ``scattered``: tasks store INSERT rows as they
+    compute them, and ``repacking`` joins small files of them.
     """
 
     operation: Operation
@@ -180,6 +184,7 @@ class MergeWrite:
     dry_run: bool = False
     inserted_keys: InsertedKeys = InsertedKeys.NEW
     require_wanted: Callable[[], None] = always_wanted
+    scattered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.connectors.iceberg.read.changed_scan",
     "spark_jobs.connectors.iceberg.write.file_layout",
     "spark_jobs.connectors.iceberg.write.sink",
+    "spark_jobs.connectors.iceberg.write.small_files",
     "spark_jobs.connectors.paimon.format.*",
     "spark_jobs.connectors.paimon.keyed.*",
     "spark_jobs.connectors.paimon.read.arrow_scan",
@@ -58,6 +59,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.engine.insert.insert_pass",
     "spark_jobs.engine.insert.replaced_rows",
     "spark_jobs.engine.insert.row_codes",
+    "spark_jobs.engine.insert.streamed_rows",
     "spark_jobs.engine.merge.located_writer",
     "spark_jobs.engine.merge.lookup_join",
     "spark_jobs.engine.merge.prepared_changes",
@@ -75,6 +77,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.engine.runtime.tasks",
     "spark_jobs.engine.write.change_counts",
     "spark_jobs.engine.write.change_writer",
+    "spark_jobs.engine.write.joined_batches",
     "spark_jobs.spi.arrow_tasks",
     "spark_jobs.storage.files",
 )

@@ -106,10 +106,13 @@ def test_columns_that_an_expression_reads(spark: SparkSession) -> None:
     frame = spark.createDataFrame([], "a INT, b INT, c STRING")
     ids = catalyst.attribute_ids(frame)
 
-    selected = catalyst.selected_expression(frame.alias("t").select(F.expr("t.A + b")))
+    selected, other = catalyst.selected_expressions(
+        frame.alias("t").select(F.expr("t.A + b"), F.expr("rand()"))
+    )
 
     assert sorted(ids[key] for key in selected.attributes) == ["a", "b"]
     assert selected.deterministic
+    assert (other.attributes, other.deterministic) == ((), False)
 
 
 @pytest.mark.parametrize(
@@ -123,13 +126,13 @@ def test_columns_that_an_expression_reads(spark: SparkSession) -> None:
 def test_expressions_over_several_rows(spark: SparkSession, text: str, operator: str) -> None:
     frame = spark.createDataFrame([], "a INT").select(F.expr(text))
 
-    assert operator in catalyst.selected_expression(frame).operators
+    assert operator in catalyst.selected_expressions(frame)[0].operators
 
 
 def test_nondeterministic_expression(spark: SparkSession) -> None:
     frame = spark.createDataFrame([], "a INT").select(F.expr("a + rand()"))
 
-    assert not catalyst.selected_expression(frame).deterministic
+    assert not catalyst.selected_expressions(frame)[0].deterministic
 
 
 def test_name_of_an_error(spark: SparkSession) -> None:

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contract.request import FileSource, JobRequest, Source
+from spark_jobs.contract.inserts import InsertOverwriteSpec
+from spark_jobs.contract.request import FileSource, JobRequest, Source, SqlSource
 from spark_jobs.contract.statements import (
     Assignment,
     ColumnSpec,
@@ -85,7 +86,7 @@ def cost(
     [
         ("join", "append-cow", 16, UPDATE, 500, 3),
         ("join", "append-cow", 16, MIXED, 650, 3),
-        ("join", "append-cow", 16, INSERT, 550, 3),
+        ("join", "append-cow", 16, INSERT, 570, 3),
         ("join", "append-cow", 200, INSERT_ALL, 2_000, 3),
         ("join", "append-dv", 16, UPDATE, 500, 3),
         ("join", "append-dv", 16, MIXED, 650, 3),
@@ -119,3 +120,25 @@ def test_calls_and_jobs_of_a_statement(
     # Python makes more calls for the same frame in PySpark 3.5.
     assert found.calls <= (calls if spark.version >= "4" else 1.25 * calls)
     assert found.jobs <= jobs
+
+
+@pytest.mark.parametrize(("kind", "calls"), [("append-cow", 420), ("iceberg-cow", 420)])
+def test_calls_and_jobs_of_an_insert_from_a_query(
+    spark: SparkSession, tmp_path: Path, kind: str, calls: int
+) -> None:
+    """One job evaluates the query and stores its rows."""
+    warehouse = tmp_path / "warehouse"
+    warehouse.mkdir()
+    harness = HARNESSES[kind](spark, warehouse, partitioned=False)
+    harness.create(table_of(16))
+    values = ", ".join(f"CAST(NULL AS {_TYPES[n % len(_TYPES)]}) AS c{n}" for n in range(15))
+    query = SqlSource("s", f"SELECT id, {values} FROM range(1000)")
+    spec = InsertOverwriteSpec("s", "table", by_name=True)
+    for number in range(2):
+        request = JobRequest(f"cost-{number}", TARGET, harness.catalog, spec, (query,))
+        with counted(harness.spark) as found:
+            result = Job(request, harness.spark, harness.open()).run()
+        assert result.error is None, result.error
+
+    assert found.calls <= (calls if spark.version >= "4" else 1.25 * calls)
+    assert found.jobs == 1

@@ -13,18 +13,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from spark_jobs.contract.inserts import InsertOverwriteSpec
 from spark_jobs.contract.request import JobRequest, Origin
 from spark_jobs.contract.text_limits import TextLimits
 from spark_jobs.engine.merge.plan_limits import Plan
 from spark_jobs.run import run
 from tests.cluster.processes import kill_tree
 from tests.cluster.standalone import Submission
+from tests.conformance.behaviour import Behaviour
 from tests.conformance.behaviours import BEHAVIOURS
 from tests.conformance.check import OPERATION_ID, readable, request_of
 from tests.conformance.harness import TARGET
 from tests.conformance.paimon_harness import PaimonHarness
+from tests.conformance.tables import ORDERS
 from tests.faults.looking import Seen, look
 from tests.support.forced_plans import forced_plan
+from tests.support.insert_paths import forced_insert_path
 from tests.support.table_kinds import APPEND_COW, APPEND_DV, BUILT, TableKind
 from tests.support.turns import has_turn
 from tests.support.walking import files_below
@@ -34,6 +38,19 @@ if TYPE_CHECKING:
 
 # What every plan can run.
 (_MERGE,) = (each for each in BEHAVIOURS if each.name == "clauses that read only the source")
+# Twelve tasks, whose small files are joined.
+_INSERT = Behaviour(
+    "an overwrite from a query",
+    "(SELECT id, CAST(id AS INT) AS k, concat('v', id) AS v, 1 AS n, 'r' AS req,"
+    " if(id % 2 = 0, 'a', 'z') AS p FROM range(3000, 3060, 1, 12)) AS s",
+    (),
+    statement=InsertOverwriteSpec("s", "dynamic"),
+    deleted=frozenset(row["id"] for row in ORDERS.rows if row["p"] == "a"),
+    inserted=tuple(
+        {"id": n, "k": n, "v": f"v{n}", "n": 1, "req": "r", "p": "az"[n % 2]}
+        for n in range(3000, 3060)
+    ),
+)
 _SLEEP = "length(java_method('java.lang.Thread', 'sleep', CAST(500 AS BIGINT))) > 0"
 _SLOW = replace(_MERGE, source=f"(SELECT * FROM {_MERGE.source} WHERE {_SLEEP}) AS s")
 _PLANS: tuple[Plan, ...] = ("prepared", "located", "join")
@@ -138,9 +155,48 @@ def test_killed_job(
     assert not _result(warehouse).is_file()
     _result(warehouse).unlink(missing_ok=True)
     with forced_plan(plan):
-        left, then = _retried(spark, harness, request, before)
-    assert _state(left) == expected
+        left, then = _retried(spark, harness, request, before, _MERGE)
+    assert _state(left, _MERGE) == expected
     where = f"{kind.name:<13}{plan:<10}{moment:<48}"
+    table_of_kills.append(f"{where} table {expected}, next try {then}")
+
+
+@pytest.mark.by_turns(5)
+@pytest.mark.parametrize(
+    ("point", "expected"),
+    [
+        ("sink", "old"),
+        ("look-1", "old"),
+        ("publish", "old"),
+        ("published", "new"),
+    ],
+)
+def test_killed_insert_that_streams(
+    point: str, expected: str, spark: SparkSession, tmp_path: Path, table_of_kills: list[str]
+) -> None:
+    """Its tasks write the table's files as they compute rows; by ``look-1`` these are joined."""
+    harness = _table(spark, tmp_path, APPEND_COW)
+    request = request_of(_INSERT, harness)
+    submission = Submission(
+        tmp_path / "job",
+        request,
+        "local[2]",
+        points=(point,),
+        executor_python=Path(sys.executable),
+    )
+    before = look(harness.warehouse, str(TARGET))
+
+    process = submission.start()
+    try:
+        submission.hit(point)
+    finally:
+        kill_tree(process)
+
+    with forced_insert_path("streamed") as tally:
+        left, then = _retried(spark, harness, request, before, _INSERT)
+    assert _state(left, _INSERT) == expected
+    assert tally["streamed"] == (expected == "old")
+    where = f"{APPEND_COW.name:<13}{'streamed':<10}{point:<48}"
     table_of_kills.append(f"{where} table {expected}, next try {then}")
 
 
@@ -172,10 +228,10 @@ def test_job_killed_at_any_time(
     finally:
         kill_tree(process)
 
-    left, then = _retried(spark, harness, request, before)
+    left, then = _retried(spark, harness, request, before, _MERGE)
     moment = f"{seconds:.1f} s after its start"
     table_of_kills.append(
-        f"{kind.name:<13}{plan:<10}{moment:<48} table {_state(left)}, next try {then}"
+        f"{kind.name:<13}{plan:<10}{moment:<48} table {_state(left, _MERGE)}, next try {then}"
     )
 
 
@@ -187,15 +243,19 @@ def _table(spark: SparkSession, tmp_path: Path, kind: TableKind) -> PaimonHarnes
     return harness
 
 
-def _state(found: Seen) -> str:
-    """Whether the table has the rows of before the merge, or those of after it."""
-    states = {"old": _MERGE.table.rows, "new": _MERGE.expected_rows}
+def _state(found: Seen, behaviour: Behaviour) -> str:
+    """Whether the table has the rows of before the statement, or those of after it."""
+    states = {"old": behaviour.table.rows, "new": behaviour.expected_rows}
     (state,) = (name for name, rows in states.items() if readable(rows) == readable(found.rows))
     return state
 
 
 def _retried(
-    spark: SparkSession, harness: PaimonHarness, request: JobRequest, before: Seen
+    spark: SparkSession,
+    harness: PaimonHarness,
+    request: JobRequest,
+    before: Seen,
+    behaviour: Behaviour,
 ) -> tuple[Seen, str]:
     """The table as the kill left it, and what the next try did, which must end in one commit."""
     warehouse = harness.warehouse
@@ -205,7 +265,7 @@ def _retried(
 
     assert result.status == "committed", result.error
     after = look(warehouse, str(TARGET))
-    assert readable(after.rows) == readable(_MERGE.expected_rows)
+    assert readable(after.rows) == readable(behaviour.expected_rows)
     assert after.made_by.count(OPERATION_ID) == 1
     assert len(after.made_by) == len(before.made_by) + 1
     assert after.guards == frozenset()

@@ -185,7 +185,8 @@ class PaimonMetadata:
         target = pinned_table(table)
         derived = bucket_column(target, self._storage.filesystem)
         if derived is None:
-            return WriteLayout(table.partition_keys, table.partition_keys)
+            keys, joins = table.partition_keys, not target.evolves_columns
+            return WriteLayout(keys, keys, joins_files=joins)
         columns = (*table.partition_keys, BUCKET_COLUMN)
         key = () if target.keyed is None else target.keyed.key
         return WriteLayout(columns, (*columns, *key), derived=derived, keeps_clusters=bool(key))

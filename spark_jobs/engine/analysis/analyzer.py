@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,7 +20,7 @@ from spark_jobs.contract.statements import (
     UpdateSpec,
 )
 from spark_jobs.engine.analysis.analyzed import AnalyzedCase, AnalyzedMerge
-from spark_jobs.engine.analysis.assignments import AssignmentAnalyzer
+from spark_jobs.engine.analysis.assignments import AssignmentAnalyzer, values_of
 from spark_jobs.engine.analysis.char_columns import char_lengths, noted_lengths, without_lengths
 from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
 from spark_jobs.engine.analysis.expressions import Expression, Side
@@ -78,6 +78,8 @@ def analyze_merge(
         expressions,
         AssignmentAnalyzer(expressions, table, target, source, types, spec.schema_evolution),
     )
+    for sees in ("both", "target", "source"):
+        expressions.analyze_together(_texts(spec, sees), sees)
     on = _condition(expressions, spec.on, "both", "ON")
     cases = tuple(analysis.case(number, case) for number, case in enumerate(spec.cases))
     return AnalyzedMerge(
@@ -186,6 +188,18 @@ class _CaseAnalysis:
             operation=_operation_of(case.action),
             values=self.assignments.values(case.action, sees, where),
         )
+
+
+def _texts(spec: MergeSpec, sees: str) -> Iterator[str]:
+    """The expressions of a MERGE that see ``both`` sides, the ``target`` or the ``source``."""
+    if sees == "both":
+        yield spec.on
+    for case in spec.cases:
+        if _SEES[case.when] != sees:
+            continue
+        if case.condition is not None:
+            yield case.condition
+        yield from values_of(case.action)
 
 
 def _condition(expressions: ExpressionAnalyzer, text: str, sees: str, where: str) -> Expression:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -221,6 +221,14 @@ class AssignmentAnalyzer:
             f"{where}: {text} is not a column of {self.table.name}",
             f"Its columns are: {', '.join(self.table.column_names)}.",
         )
+
+
+def values_of(action: Action) -> Iterator[str]:
+    """The values that ``action`` assigns, as it has them."""
+    if isinstance(action, UpdateAction):
+        yield from (each.value for each in action.assignments if not _is_default(each.value))
+    elif isinstance(action, InsertAction):
+        yield from (each for each in action.values if not _is_default(each))
 
 
 def split_name(text: str) -> list[str]:

@@ -32,7 +32,7 @@ _BY_POSITION = ("Union", "Except", "Intersect", "CTERelationDef")
 
 @dataclass(frozen=True, slots=True)
 class SelectedExpression:
-    """What the analyzer knows about the only expression that a frame selects.
+    """What the analyzer knows about an expression that a frame selects.
 
     ``attributes`` are the ids of the input columns that it reads. ``operators`` are the class names
     of the plan's nodes, from the top to the first that has several inputs or none.
@@ -58,20 +58,23 @@ class ReadingExpression:
     other_relations: frozenset[str]
 
 
-def selected_expression(frame: DataFrame) -> SelectedExpression:
-    """The only expression in the ``select`` that made ``frame``."""
+def selected_expressions(frame: DataFrame) -> list[SelectedExpression]:
+    """The expressions in the ``select`` that made ``frame``; one, of no use, if it has no rows of
+    its input, as with an aggregate.
+    """
     plan = frame._jdf.queryExecution().analyzed()
     operators = tuple(_operators(plan))
     if operators[0] != "Project":
-        return SelectedExpression((), True, operators)
-    expression = plan.projectList().apply(0)
-    attributes = ids(expression.references())
-    return SelectedExpression(attributes, bool(expression.deterministic()), operators)
+        return [SelectedExpression((), True, operators)]
+    return [
+        SelectedExpression(ids(each.references()), bool(each.deterministic()), operators)
+        for each in items(plan.projectList())
+    ]
 
 
-def selected_conjuncts(frame: DataFrame) -> list[SelectedExpression]:
-    """The parts, connected by AND, of the only expression in the ``select`` that made ``frame``."""
-    condition = frame._jdf.queryExecution().analyzed().projectList().apply(0).child()
+def selected_conjuncts(frame: DataFrame, place: int = 0) -> list[SelectedExpression]:
+    """The parts, connected by AND, of an expression in the ``select`` that made ``frame``."""
+    condition = frame._jdf.queryExecution().analyzed().projectList().apply(place).child()
     return [
         SelectedExpression(ids(part.references()), bool(part.deterministic()), ())
         for part in and_connected(condition)

@@ -7,7 +7,7 @@ is evaluated on the joined frame, which has both sides.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from pyspark.errors import AnalysisException, ParseException
@@ -24,7 +24,7 @@ from spark_jobs.engine.analysis.catalyst import (
     compared_in_value,
     filter_condition,
     selected_conjuncts,
-    selected_expression,
+    selected_expressions,
     selected_value,
 )
 from spark_jobs.engine.analysis.char_columns import refuse_unpadded
@@ -39,8 +39,9 @@ from spark_jobs.engine.analysis.expressions import Expression, JoinKey, LongExpr
 from spark_jobs.engine.analysis.long_expressions import long_expression, value_alone
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque, refuse_opaque_reads
 from spark_jobs.engine.analysis.plain_columns import qualified_column
-from spark_jobs.engine.runtime.names import column_of, find_name, qualify
-from spark_jobs.errors import AnalysisError, ErrorCode, RequestError
+from spark_jobs.engine.analysis.qualified_names import qualified, without_added
+from spark_jobs.engine.runtime.names import column_of, find_name
+from spark_jobs.errors import AnalysisError, ErrorCode, JobError, RequestError
 
 
 class ExpressionAnalyzer:
@@ -53,7 +54,9 @@ class ExpressionAnalyzer:
         self._errors = ExpressionErrors(has_source=source is not None)
         self._sides = {"target": [target]}
         self._analyzed: dict[tuple[str, str], Expression] = {}
-        self._analyzed_frames: dict[tuple[str, str], DataFrame] = {}
+        # A frame that selects the expression, and where among what it selects.
+        self._analyzed_frames: dict[tuple[str, str], tuple[DataFrame, int]] = {}
+        self._together: dict[tuple[str, str], tuple[DataType, SelectedExpression]] = {}
         self._names: dict[str, bool] = {}
         self._trees: dict[str, ParsedExpression] = {}
         self._owners = _owned_by(target)
@@ -69,6 +72,36 @@ class ExpressionAnalyzer:
             for key, (alias, name) in self._owners.items()
             if name in lengths[alias]
         }
+
+    def analyze_together(self, texts: Iterable[str], sees: str) -> None:
+        """Let Spark look at expressions at once; ``analyze`` tells what is wrong with one."""
+        parsed = {text: self._parsed_alike(text, sees) for text in dict.fromkeys(texts)}
+        chosen = {text: each for text, each in parsed.items() if each is not None}
+        if len(chosen) < 2 or self._char_columns:
+            return
+        seen = [without_added(each, self._target, self._source, sees) for each in chosen.values()]
+        names = [f"{RESERVED_PREFIX}value_{number}" for number in range(len(seen))]
+        try:
+            frame = self._frames[sees].selectExpr(*map("{}\n\n AS {}".format, seen, names))
+            types = [field.dataType for field in frame.schema]
+        except (ParseException, AnalysisException):
+            return
+        found = selected_expressions(frame)
+        is_plain = not any(each in NOT_A_ROW_EXPRESSION for each in found[0].operators)
+        if is_plain and len(found) == len(types) == len(chosen):
+            for number, text in enumerate(chosen):
+                self._analyzed_frames[text, sees] = frame, number
+                self._together[text, sees] = types[number], found[number]
+
+    def _parsed_alike(self, text: str, sees: str) -> ParsedExpression | None:
+        """The tree of an expression that Spark's analyzer can look at beside others."""
+        if qualified_column(text, self._sides[sees]) is not None:
+            return None
+        try:
+            parsed = self._parsed(text, "expression")
+        except JobError:
+            return None
+        return None if parsed.has_subquery or parsed.has_many_parts else parsed
 
     def analyze(self, text: str, sees: str, where: str) -> Expression:
         """Analyse ``text``; ``sees`` is ``both``, ``target`` or ``source``.
@@ -109,15 +142,19 @@ class ExpressionAnalyzer:
         given, parsed = text, self._parsed(text, where)
         if parsed.has_subquery:
             raise self._errors.not_allowed(where, text, "a subquery")
-        text = self._without_added(text, parsed, sees)
+        text = without_added(parsed, self._target, self._source, sees)
+        if (given, sees) in self._together:
+            value_type, selected = self._together[given, sees]
+            self._refuse_unusable([self._owners[key] for key in selected.attributes], where)
+            return self._expression(text, parsed, sees, value_type, selected)
         try:
             frame = self._frame_of(text, parsed, sees)
-            self._analyzed_frames[given, sees] = frame
+            self._analyzed_frames[given, sees] = frame, 0
             value_type = frame.schema[0].dataType
         except (ParseException, AnalysisException) as error:
             self._refuse_opaque_names(parsed, sees, where)
             raise self._errors.translated(error, text, where) from None
-        selected = selected_expression(frame)
+        selected = selected_expressions(frame)[0]
         for operator in selected.operators:
             if operator in NOT_A_ROW_EXPRESSION:
                 raise self._errors.not_allowed(where, text, NOT_A_ROW_EXPRESSION[operator])
@@ -141,7 +178,7 @@ class ExpressionAnalyzer:
         owned = [self._owners[key] for key in selected.attributes]
         owned += self._named(parsed, sees)
         return Expression(
-            text=self._qualified(text, parsed, sees),
+            text=qualified(text, parsed, self._target, self._source, sees),
             target_columns=frozenset(name for alias, name in owned if alias == self._target.alias),
             source_columns=frozenset(name for alias, name in owned if alias != self._target.alias),
             type=value_type,
@@ -287,7 +324,7 @@ class ExpressionAnalyzer:
         """The ``parts`` of a condition, which was analysed as a whole."""
         if len(parts) == 1:
             return [self.analyze(text, sees, "condition")]
-        analyzed = selected_conjuncts(self._analyzed_frames[text, sees])
+        analyzed = selected_conjuncts(*self._analyzed_frames[text, sees])
         if len(analyzed) != len(parts):  # before Spark 4, BETWEEN is two comparisons
             return [self.analyze(each.text, sees, "condition") for each in parts]
         return [
@@ -298,7 +335,7 @@ class ExpressionAnalyzer:
     def _part(
         self, parsed: ParsedExpression, selected: SelectedExpression, sees: str
     ) -> Expression:
-        text = self._without_added(parsed.text, parsed, sees)
+        text = without_added(parsed, self._target, self._source, sees)
         return self._expression(text, parsed, sees, BooleanType(), selected)
 
     def _join_key(self, conjunct: Conjunct, sees: str) -> JoinKey | None:
@@ -354,38 +391,6 @@ class ExpressionAnalyzer:
                     f"{where}: {name} is not a column of the target before the statement adds it",
                     "Name the source's column.",
                 )
-
-    def _without_added(self, text: str, parsed: ParsedExpression, sees: str) -> str:
-        """``text`` in which no bare name means a column that the statement adds to the target."""
-        if sees != "both" or self._source is None or not self._target.added:
-            return text
-        aliases = (self._target.alias.lower(), self._source.alias.lower())
-        positions = [
-            name.start
-            for name in parsed.names
-            if find_name(name.parts[0], self._target.added)
-            and find_name(name.parts[0], self._source.columns)
-            and not (len(name.parts) > 1 and name.parts[0].lower() in aliases)
-        ]
-        return qualify(text, positions, self._source.alias)
-
-    def _qualified(self, text: str, parsed: ParsedExpression, sees: str) -> str:
-        if sees == "both" or self._source is None:
-            return text
-        target, source = self._target, self._source
-        seen, hidden = (target, source) if sees == "target" else (source, target)
-        positions = [
-            name.start
-            for name in parsed.names
-            if not (len(name.parts) > 1 and name.parts[0].lower() == seen.alias.lower())
-            and find_name(name.parts[0], seen.columns)
-            and _clashes(name.parts[0], hidden)
-        ]
-        return qualify(text, positions, seen.alias)
-
-
-def _clashes(name: str, hidden: Side) -> bool:
-    return name.lower() == hidden.alias.lower() or find_name(name, hidden.columns) is not None
 
 
 def _owned_by(side: Side) -> dict[int, tuple[str, str]]:

@@ -72,26 +72,26 @@ class InsertPass:
         """
         report = TaskReport()
         names = list(self.copied.columns)
-        by_cluster: dict[tuple[Any, ...], MergeSink] = {}
+        opened: dict[tuple[Any, ...], MergeSink] = {}
         records = self.recording.opened(task_key()) if self.recording else nullcontext()
         with task_sinks(self.sinks) as sinks, records as recorder:
             for batch in self.copied.rows.function(batches):
                 named = pa.RecordBatch.from_arrays(batch.columns[: len(names)], names)
                 require_not_null(named, self.not_null)
                 require_text(named, names, "INSERT")
-                for key, part in _by_cluster(named, self.copied.cluster_by):
-                    if key not in by_cluster:
+                for key, part in by_cluster(named, self.copied.cluster_by):
+                    if key not in opened:
                         self._require_expected(key)
-                        by_cluster[key] = sinks.open(f"{task_key()}-{len(by_cluster)}")
+                        opened[key] = sinks.open(f"{task_key()}-{len(opened)}")
                     changes = change_rows(part)
                     if recorder is not None:
                         recorder.taken(changes)
-                    by_cluster[key].store_merged_rows(changes)
+                    opened[key].store_merged_rows(changes)
                     if self.placement is not None:
                         report.counts.count(changes, self.placement)
                 report.inserted += batch.num_rows
             report.fragments = sinks.finish()
-        if by_cluster:
+        if opened:
             report.recorded = recorder.files if recorder is not None else []
             yield report.to_batch()
 
@@ -106,10 +106,10 @@ class InsertPass:
             )
 
 
-def _by_cluster(
+def by_cluster(
     batch: pa.RecordBatch, cluster_by: Sequence[str]
 ) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
-    """The rows of a batch, by cluster."""
+    """The rows of a batch, by their values in the columns ``cluster_by``."""
     if not batch.num_rows:
         return
     columns = [batch.column(each).dictionary_encode(null_encoding="encode") for each in cluster_by]

@@ -10,9 +10,15 @@ from pyspark.sql import DataFrame
 from spark_jobs.contract.inserts import InsertStatement
 from spark_jobs.engine.insert.insert_pass import CopiedRows
 from spark_jobs.engine.insert.partition_shares import Partition
-from spark_jobs.engine.write.clustering import Cluster, FileSize
+from spark_jobs.engine.write.clustering import (
+    Cluster,
+    FileSize,
+    clusters_of,
+    with_layout_columns,
+)
 from spark_jobs.engine.write.spark_run import SparkRun
-from spark_jobs.spi.tables import PlannedFile
+from spark_jobs.spi.tables import PlannedFile, row_bytes_of
+from spark_jobs.spi.writes import WriteLayout
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +39,19 @@ class NewRows:
         return list(dict.fromkeys(cluster.key[:keys] for cluster in self.clusters))
 
 
-def row_bytes_of(files: Sequence[PlannedFile]) -> float:
-    """The average size of a row of ``files`` in bytes; 0 without rows."""
-    rows = sum(file.row_count for file in files)
-    return sum(file.size for file in files) / rows if rows else 0.0
+def new_rows_of(
+    rows: DataFrame, layout: WriteLayout, planned: Sequence[PlannedFile], size: float
+) -> NewRows:
+    """``rows``, which are the same whenever they are read, counted by cluster.
+
+    ``size`` is about that of all rows in data files, in bytes; files of the table, ``planned``,
+    tell it better.
+    """
+    rows = with_layout_columns(rows, layout)
+    clusters = clusters_of(rows, layout)
+    count = sum(cluster.rows for cluster in clusters)
+    row_bytes = row_bytes_of(planned) or size / max(count, 1)
+    return NewRows(rows, clusters, count, row_bytes)
 
 
 def file_size(

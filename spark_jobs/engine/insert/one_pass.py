@@ -13,7 +13,7 @@ from spark_jobs.engine.analysis.char_columns import noted_lengths
 from spark_jobs.engine.analysis.store_assignment import frame_type
 from spark_jobs.engine.insert.insert_pass import CopiedRows
 from spark_jobs.engine.insert.inserted_rows import AnalyzedInsert
-from spark_jobs.engine.insert.new_rows import NewRows, file_size, row_bytes_of
+from spark_jobs.engine.insert.new_rows import NewRows, file_size
 from spark_jobs.engine.insert.partition_shares import Partition
 from spark_jobs.engine.insert.task_clusters import TaskClusters, known_clusters, task_clusters
 from spark_jobs.engine.runtime.spill import SpilledPart, SpillReader
@@ -24,7 +24,7 @@ from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.packing import scan_tasks
 from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.arrow_tasks import ScanTasks
-from spark_jobs.spi.tables import PlannedFile, TableHandle
+from spark_jobs.spi.tables import PlannedFile, TableHandle, row_bytes_of
 from spark_jobs.spi.writes import WriteLayout
 
 # The approximate ratio of a row's bytes as Arrow to its bytes in a data file.

@@ -46,11 +46,13 @@ def begin_overwrite(
     replaced: ReplacedFiles,
     *,
     reads_all: bool = False,
+    scattered: bool = False,
 ) -> MergeHandle:
     """Begin a write of rows in ``partitions``, which changes ``replaced`` files.
 
     Under either isolation, what others add to the replaced partitions is a conflict. ``reads_all``:
-    so is what they add anywhere.
+    so is what they add anywhere. ``scattered`` is as in ``MergeWrite``: then ``partitions`` may be
+    filled before the write is published.
     """
 
     def read_set(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
@@ -67,6 +69,7 @@ def begin_overwrite(
         overwrites=not replacement.appends,
         inserted_keys=InsertedKeys.UPSERTED if replacement.appends else InsertedKeys.NEW,
         dry_run=run.dry_run,
+        scattered=scattered,
     )
     return run.begin(write)
 

@@ -10,33 +10,36 @@ from spark_jobs.contract.result import Metrics
 from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
 from spark_jobs.engine.analysis.spark_constants import SparkConstants
 from spark_jobs.engine.changes.changed_rows import ChangeShape, Unpublished
-from spark_jobs.engine.changes.late_rows import LateRows, Placing, require_quarantine, set_aside
+from spark_jobs.engine.changes.late_rows import Placing, require_quarantine, set_aside
 from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.insert.insert_pass import CopiedRows, InsertPass, written
 from spark_jobs.engine.insert.insert_writer import InsertWriter
 from spark_jobs.engine.insert.inserted_rows import SOURCE, AnalyzedInsert, analyze_insert, by_index
-from spark_jobs.engine.insert.new_rows import NewRows, file_size, row_bytes_of
+from spark_jobs.engine.insert.new_rows import NewRows, file_size, new_rows_of
 from spark_jobs.engine.insert.one_pass import COMPRESSION, OnePass
 from spark_jobs.engine.insert.overwrite_commit import OverwriteCommit, begin_overwrite
+from spark_jobs.engine.insert.partition_shares import Partition
 from spark_jobs.engine.insert.replaced_files import rows_replaced
 from spark_jobs.engine.insert.replacement import ReplacedFiles, Replacement
-from spark_jobs.engine.runtime.list_batches import list_batches
+from spark_jobs.engine.insert.streaming import stored_partitions, streamed, why_not_streamed
+from spark_jobs.engine.runtime.arrow_batches import arrow_batches
 from spark_jobs.engine.runtime.query_status import plan_bytes
 from spark_jobs.engine.source.materialized import materialize
 from spark_jobs.engine.source.open_source import OpenSource
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
-from spark_jobs.engine.write.clustering import clusters_of, distribute, with_layout_columns
+from spark_jobs.engine.write.clustering import distribute
 from spark_jobs.engine.write.derivation import by_position
 from spark_jobs.engine.write.guarding import Guarding
 from spark_jobs.engine.write.new_partitions import require_few_new
 from spark_jobs.engine.write.partition_counts import placement
 from spark_jobs.engine.write.recorder import Recording
+from spark_jobs.engine.write.repacking import repacked
 from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.engine.write.statement_run import StatementOutcome
 from spark_jobs.errors import DataError, ErrorCode, NotSupportedError
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.sinks import MergeHandle
-from spark_jobs.spi.tables import PlannedFile
+from spark_jobs.spi.tables import PlannedFile, row_bytes_of
 from spark_jobs.spi.writes import WriteLayout
 
 
@@ -76,24 +79,19 @@ class OverwriteRun(SparkRun[InsertStatement]):
                 opened = self.sources[self.spec.source]
                 late = set_aside(self, opened, placing, expected.specs or ())
                 checking = replace(checking, late=late.side)
-            new = self._new_rows(insert, planned, late)
+            source = self.sources[self.spec.source]
+            if late is not None:
+                source = OpenSource(late.rest, is_pinned=True)
+            one_pass = OnePass(self, insert, self._layout, planned)
+            new = one_pass.copied(source)
+        if new is None and self._streams(insert, replacement, planned):
+            return self._streamed(insert, replacement, planned, checking)
+        with self.progress.phase("source"):
+            new = new or self._new_rows(insert, source, one_pass)
             self.sources.require_unchanged()
         partitions = new.partitions(len(self.table.partitioned_by))
-        replaced = replacement.replaced(planned, partitions)
-        replacement.check(replaced, partitions)
-        require_few_new(self.options, self.table, replacement.names(partitions), planned)
-        self._require_rows(new)
-        self.progress.say(
-            f"{new.source_rows} source rows for {len(partitions)} partitions; "
-            f"{len(replaced.all)} of {len(planned)} files to replace"
-        )
-        metrics = Metrics(
-            source_rows=new.source_rows,
-            files_total=len(planned),
-            files_scanned=len(replaced.partial),
-            attempts=self.attempt,
-            sources=self.sources.metrics,
-        )
+        replaced = self._replaced(replacement, partitions, planned, new.source_rows)
+        metrics = self._metrics(new.source_rows, planned, replaced)
         metrics = metrics if late is None else late.reported(metrics)
         metrics = expected.checked(
             replacement.valued(partitions), metrics, reports_only=self.dry_run
@@ -142,17 +140,43 @@ class OverwriteRun(SparkRun[InsertStatement]):
         require_quarantine(self, self.sources[self.spec.source])
         return Placing(SOURCE, insert.values, insert.stored_types, by_number=True)
 
-    def _new_rows(
-        self, insert: AnalyzedInsert, planned: Sequence[PlannedFile], late: LateRows | None
-    ) -> NewRows:
+    def _replaced(
+        self,
+        replacement: Replacement,
+        partitions: Sequence[Partition],
+        planned: Sequence[PlannedFile],
+        source_rows: int,
+    ) -> ReplacedFiles:
+        """The files that new rows of ``partitions`` replace, if they may be stored.
+
+        Raises:
+            DataError: ROW_OUTSIDE_PARTITION, PARTITION_NOT_EXPECTED, TOO_MANY_PARTITIONS,
+                SOURCE_EMPTY.
+        """
+        replaced = replacement.replaced(planned, partitions)
+        replacement.check(replaced, partitions)
+        require_few_new(self.options, self.table, replacement.names(partitions), planned)
+        self._require_rows(partitions)
+        self.progress.say(
+            f"{source_rows} source rows for {len(partitions)} partitions; "
+            f"{len(replaced.all)} of {len(planned)} files to replace"
+        )
+        return replaced
+
+    def _metrics(
+        self, source_rows: int, planned: Sequence[PlannedFile], replaced: ReplacedFiles
+    ) -> Metrics:
+        return Metrics(
+            source_rows=source_rows,
+            files_total=len(planned),
+            files_scanned=len(replaced.partial),
+            attempts=self.attempt,
+            sources=self.sources.metrics,
+        )
+
+    def _new_rows(self, insert: AnalyzedInsert, source: OpenSource, one_pass: OnePass) -> NewRows:
         """The rows to store, counted, and evaluated once unless the source is pinned."""
-        source, layout = self.sources[self.spec.source], self._layout
-        if late is not None:
-            source = OpenSource(late.rest, is_pinned=True)
-        one_pass = OnePass(self, insert, layout, planned)
-        copied = one_pass.copied(source)
-        if copied is not None:
-            return copied
+        layout = self._layout
         frame = by_index(source.frame)
         rows = self.moment.fixed(insert.rows(frame))
         size = plan_bytes(frame) if source.is_pinned else 0
@@ -162,21 +186,59 @@ class OverwriteRun(SparkRun[InsertStatement]):
             if spilled is not None:
                 return spilled
             rows, size = kept.frame, kept.byte_size // COMPRESSION
-        rows = with_layout_columns(rows, layout)
-        clusters = clusters_of(rows, layout)
-        count = sum(cluster.rows for cluster in clusters)
-        row_bytes = row_bytes_of(planned) or size / max(count, 1)
-        return NewRows(rows, clusters, count, row_bytes)
+        return new_rows_of(rows, layout, one_pass.planned, size)
+
+    def _streams(
+        self, insert: AnalyzedInsert, replacement: Replacement, planned: Sequence[PlannedFile]
+    ) -> bool:
+        why = why_not_streamed(self, insert, replacement, self._layout, planned)
+        if why is not None:
+            self.progress.say(f"the source's rows are known before they are written: {why}")
+        return why is None
+
+    def _streamed(
+        self,
+        insert: AnalyzedInsert,
+        replacement: Replacement,
+        planned: Sequence[PlannedFile],
+        checking: RowChecking,
+    ) -> StatementOutcome:
+        """Store the rows of the source as its query yields them, then see what they replace."""
+        layout, partitions = self._layout, list[Partition]()
+        rows = self.moment.fixed(insert.rows(by_index(self.sources[self.spec.source].frame)))
+        reads_all = self.reads_itself and self.options.isolation != "snapshot"
+        nothing = ReplacedFiles((), ())
+        handle = begin_overwrite(
+            self, replacement, partitions, nothing, reads_all=reads_all, scattered=True
+        )
+        with self.writing(handle):
+            with self.progress.phase("write"):
+                found = streamed(self, rows, handle, layout, row_bytes_of(planned))
+                reports = found.reports
+                if found.rest is not None:
+                    size = found.spilled_bytes // COMPRESSION
+                    new = new_rows_of(found.rest, layout, planned, size)
+                    reports += self._stored(insert, new, handle, (), None)
+                writes = self.connector.writes
+                reports = repacked(self.spark, writes, self.table, handle, reports, dry_run=False)
+                self.sources.require_unchanged()
+            partitions += stored_partitions(self.connector, self.table, reports)
+            count = sum(report.inserted for report in reports)
+            replaced = self._replaced(replacement, partitions, planned, count)
+            metrics = self._metrics(count, planned, replaced)
+            metrics = self.guarding(planned).before_writing(metrics, replaced.all)
+        commit = OverwriteCommit(self, handle, replacement, partitions, reports, metrics, checking)
+        return commit.outcome(self.guarding(planned), replaced)
 
     @property
     def _layout(self) -> WriteLayout:
         return self.connector.metadata.insert_layout(self.table)
 
-    def _require_rows(self, new: NewRows) -> None:
+    def _require_rows(self, partitions: Sequence[Partition]) -> None:
         spec = self.spec
         if not isinstance(spec, InsertOverwriteSpec) or spec.mode != "table" or spec.allow_empty:
             return
-        if not new.clusters:
+        if not partitions:
             raise DataError(
                 ErrorCode.SOURCE_EMPTY,
                 f"The source has no rows, so nothing would be left of {self.table.name}.",
@@ -231,5 +293,5 @@ class OverwriteRun(SparkRun[InsertStatement]):
         columns = tuple(rows.columns)
         writer = InsertWriter(handle.sinks, not_null, columns, different_keys, placed, recording)
         stored = map_in_arrow(by_position(rows), writer, REPORT_SCHEMA)
-        with list_batches(rows):
+        with arrow_batches(rows, new.row_bytes):
             return [TaskReport.from_json(row["report"]) for row in stored.collect()]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from spark_jobs.spi.tables import ColumnRange, PlannedFile
 
 # The accepted number of open files per task, and of files per file that clustering would write.
-_MOST_CLUSTERS = 4
+MOST_CLUSTERS = 4
 _MOST_FILES = 2
 
 
@@ -50,7 +50,7 @@ class TaskClusters:
         return (
             len(self.rows) <= _MOST_FILES * wanted
             and len(by_task) >= min(size.parallelism, wanted)
-            and max(by_task.values(), default=0) <= _MOST_CLUSTERS
+            and max(by_task.values(), default=0) <= MOST_CLUSTERS
         )
 
 

@@ -17,7 +17,7 @@ from spark_jobs.engine.merge.cases import MATCHED, with_case_number
 from spark_jobs.engine.merge.join import filtered, join, reduced, with_source_present
 from spark_jobs.engine.merge.matches import observed_matches
 from spark_jobs.engine.merge.processors import RowChangeProcessor
-from spark_jobs.engine.runtime.list_batches import list_batches
+from spark_jobs.engine.runtime.arrow_batches import arrow_batches
 from spark_jobs.engine.source.materialized import MaterializedSource
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, ChangeWriter, TaskReport
 from spark_jobs.engine.write.derivation import by_position
@@ -25,7 +25,7 @@ from spark_jobs.engine.write.redistribution import WriteSize, redistribute
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.connector import ConnectorScan
 from spark_jobs.spi.dynamic_filter import DynamicFilter
-from spark_jobs.spi.tables import PlannedFile
+from spark_jobs.spi.tables import PlannedFile, row_bytes_of
 from spark_jobs.spi.writes import WriteLayout
 
 
@@ -63,7 +63,7 @@ class GeneralPlan:
         changes = self.changes()
         named = replace(writer, columns=tuple(changes.columns))
         written = map_in_arrow(by_position(changes), named, REPORT_SCHEMA)
-        with list_batches(changes):
+        with arrow_batches(changes, row_bytes_of(self.files)):
             reports = [TaskReport.from_json(row["report"]) for row in written.collect()]
         matched = observed_matches(written)
         return PlanResult(reports, self._matches() if matched is None else matched)

@@ -36,7 +36,7 @@ from spark_jobs.engine.merge.source_lookup import (
 )
 from spark_jobs.engine.merge.source_rows import SourceRows
 from spark_jobs.engine.merge.unmatched_rows import UnmatchedRows
-from spark_jobs.engine.runtime.list_batches import list_batches
+from spark_jobs.engine.runtime.arrow_batches import arrow_batches
 from spark_jobs.engine.runtime.older_spark import parsed_type
 from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
@@ -46,6 +46,7 @@ from spark_jobs.spi import rows
 from spark_jobs.spi.arrow_tasks import map_in_arrow, map_tasks
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.storage import WarehouseStorage
+from spark_jobs.spi.tables import row_bytes_of
 from spark_jobs.storage.files import make_folder
 
 _FLAT = f"{RESERVED_PREFIX}flat"
@@ -166,7 +167,7 @@ class LocatedPlan:
         """Change the files; Spark evaluates the clauses."""
         changes = self.general.moment.fixed(self._changes(self._joined(keys)))
         task = self._task(writer, changes.columns, source_rows)
-        with list_batches(changes):
+        with arrow_batches(changes, row_bytes_of(self.general.files)):
             written = map_in_arrow(by_position(changes), task, LOCATED_SCHEMA).collect()
         return [LocatedReport.of(row) for row in written]
 

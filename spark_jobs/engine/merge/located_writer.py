@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from spark_jobs.engine.merge.lookup_join import SOURCE_ROW
 from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
+from spark_jobs.engine.write.joined_batches import joined
 from spark_jobs.spi import rows
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class LocatedWriter:
 
     def _changes(self, batches: Iterable[pa.RecordBatch], seen: _Seen) -> Iterator[pa.RecordBatch]:
         names = list(self.writer.columns)
-        for batch in batches:
+        for batch in joined(batches):
             named = batch.rename_columns(names)
             row_id = named.column(rows.ROW_ID)
             seen.note(row_id.field(SOURCE_ROW))

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructField, StructType
 from spark_jobs.engine.merge.cases import SOURCE_PRESENT
 from spark_jobs.engine.merge.general_plan import GeneralPlan
 from spark_jobs.engine.merge.source_lookup import KeptRows
-from spark_jobs.engine.runtime.list_batches import list_batches
+from spark_jobs.engine.runtime.arrow_batches import arrow_batches
 from spark_jobs.engine.runtime.sql_text import named, null_of
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, ChangeWriter, TaskReport
 from spark_jobs.engine.write.derivation import by_position
@@ -19,6 +19,7 @@ from spark_jobs.engine.write.redistribution import SPREAD_SEED, redistribute
 from spark_jobs.packing import in_order
 from spark_jobs.spi import rows
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_in_arrow, map_tasks
+from spark_jobs.spi.tables import row_bytes_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -43,7 +44,7 @@ class UnmatchedRows:
         """Evaluate the NOT MATCHED clauses on all ``count`` rows, and store the new rows."""
         changes = self.general.moment.fixed(self._changes(count))
         named_writer = replace(writer, columns=tuple(changes.columns))
-        with list_batches(changes):
+        with arrow_batches(changes, row_bytes_of(self.general.files)):
             written = map_in_arrow(by_position(changes), named_writer, REPORT_SCHEMA).collect()
         return [TaskReport.from_json(row["report"]) for row in written]
 

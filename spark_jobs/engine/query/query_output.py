@@ -12,7 +12,7 @@ from spark_jobs.arrow_types import arrow_schema
 from spark_jobs.contract.operation_files import is_scratch_of, new_output_folder
 from spark_jobs.engine.query.json_values import csv_column, is_nested
 from spark_jobs.engine.query.output_writer import OUTPUT_REPORT, OutputWriter
-from spark_jobs.engine.runtime.list_batches import list_batches
+from spark_jobs.engine.runtime.arrow_batches import arrow_batches
 from spark_jobs.engine.source.materialized import refuse_unstorable
 from spark_jobs.engine.source.source_files import located_folder
 from spark_jobs.engine.write.derivation import by_position
@@ -56,7 +56,7 @@ class QueryOutput:
         writer = OutputWriter(self.filesystem, self.path, self.format, lease, tuple(frame.columns))
         self._make_folder()
         try:
-            with list_batches(fitting):
+            with arrow_batches(fitting):
                 reports = map_in_arrow(fitting, writer, OUTPUT_REPORT).collect()
             lease.require()
             # From now on no late task leaves a file; those of tasks that failed are removed.

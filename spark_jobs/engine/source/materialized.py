@@ -27,8 +27,8 @@ from pyspark.sql.types import (
 
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.operation_files import new_source_folder
+from spark_jobs.engine.runtime.arrow_batches import arrow_batches
 from spark_jobs.engine.runtime.lease import Lease, LeasedTask
-from spark_jobs.engine.runtime.list_batches import list_batches
 from spark_jobs.engine.runtime.spill import REPORT_SCHEMA, SpilledFile, SpillWriter
 from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.engine.source.arrow_source import read_files, whole_file
@@ -160,7 +160,7 @@ def _written(
         place = f"{storage.root}/{folder}"
         make_folder(storage.filesystem, place)
         task = LeasedTask(SpillWriter(storage.filesystem, place), lease, place)
-        with list_batches(rows):
+        with arrow_batches(rows):
             reports = map_in_arrow(rows, task, REPORT_SCHEMA).collect()
         files = [SpilledFile(*row) for row in reports]
     return [each._replace(name=f"{folder}/{each.name}") for each in files]

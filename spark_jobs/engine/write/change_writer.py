@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.cardinality import CardinalityCheck
 from spark_jobs.engine.write.change_counts import ChangeCounts, Placement
+from spark_jobs.engine.write.joined_batches import joined
 from spark_jobs.engine.write.key_check import KeyCheck
 from spark_jobs.engine.write.recorder import Recording
 from spark_jobs.engine.write.task_sinks import task_sinks
@@ -116,9 +117,7 @@ class ChangeWriter:
         sink: MergeSink | None = None
         records = self.recording.opened(task_key()) if self.recording else nullcontext()
         with task_sinks(self.sinks) as sinks, records as recorder:
-            for batch in batches:
-                if batch.num_rows == 0:
-                    continue
+            for batch in joined(batches):
                 named = batch.rename_columns(list(self.columns))
                 if sink is None:
                     sink = sinks.open(task_key())

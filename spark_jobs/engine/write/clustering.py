@@ -20,8 +20,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import AtomicType
 
 from spark_jobs.contract.identifiers import quote
+from spark_jobs.engine.runtime.arrow_batches import arrow_batches
 from spark_jobs.engine.runtime.instants import python_columns, python_value
-from spark_jobs.engine.runtime.list_batches import list_batches
 from spark_jobs.engine.write.derivation import with_derived_columns
 from spark_jobs.engine.write.redistribution import keys_of_partitions, with_sort_keys
 from spark_jobs.packing import packed
@@ -85,12 +85,12 @@ def clusters_of(new_rows: DataFrame, layout: WriteLayout) -> list[Cluster]:
     """The clusters of ``new_rows``, counted by Spark."""
     columns = [F.col(quote(name)) for name in layout.cluster_by]
     if not columns:
-        with list_batches(new_rows):
+        with arrow_batches(new_rows):
             count = new_rows.count()
         return [Cluster((), 0, count)] if count else []
     counted = new_rows.groupBy(*columns).agg(F.count(F.lit(1)).alias(_COUNT))
     hashed = counted.withColumn(_HASH, F.xxhash64(*columns))
-    with list_batches(new_rows):
+    with arrow_batches(new_rows):
         found = hashed.select(*python_columns(hashed)).collect()
     kinds = [field.dataType for field in hashed.schema][: len(columns)]
     return [Cluster(tuple(map(python_value, row, kinds)), row[_HASH], row[_COUNT]) for row in found]

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contract.identifiers import quote
-from spark_jobs.engine.runtime.list_batches import list_batches
+from spark_jobs.engine.runtime.arrow_batches import arrow_batches
 from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.engine.write.derivation import with_derived_columns
 from spark_jobs.packing import packed
@@ -161,7 +161,7 @@ def _rotated(number: int, bits: int) -> int:
 
 def _spread(inserts: DataFrame, insert_key: str, size: WriteSize) -> str:
     """``insert_key``, split for clusters whose new rows fill more than one file."""
-    with list_batches(inserts):
+    with arrow_batches(inserts):
         counts = inserts.groupBy(F.expr(named(insert_key, "key"))).count().collect()
     spread = [(row["key"], size.files_for(row["count"])) for row in counts]
     branches = " ".join(f"WHEN {key} THEN {files}" for key, files in spread if files > 1)

@@ -18,8 +18,9 @@ from spark_jobs.connectors.paimon.write.small_files import (
     SmallFile,
     SmallFilesReader,
     new_file,
-    small_files,
+    place_of,
 )
+from spark_jobs.connectors.shared.write.small_files import small_files
 from spark_jobs.datafiles.file_changes import ColumnChange, FileChanges
 from spark_jobs.datafiles.updated_rows import updated_rows
 from spark_jobs.errors import CatalogError, DataError, ErrorCode
@@ -312,13 +313,13 @@ def test_only_too_many_new_files_are_grouped_by_bucket(connector: Connector) -> 
     added = [n for n, each in enumerate(fragments) if each.files_added]
     size = max(fragments[n].bytes_added for n in added)
 
-    assert small_files(fragments[: added[3] + 1], 10**9) == []
-    assert sorted(sorted(group) for group in small_files(fragments, 10**9)) == [
+    assert small_files(fragments[: added[3] + 1], 10**9, place_of) == []
+    assert sorted(sorted(group) for group in small_files(fragments, 10**9, place_of)) == [
         added[::2],
         added[1::2],
     ]
-    assert small_files(fragments, size) == []
-    assert {len(group) for group in small_files(fragments, 3 * size)} == {2, 3}
+    assert small_files(fragments, size, place_of) == []
+    assert {len(group) for group in small_files(fragments, 3 * size, place_of)} == {2, 3}
 
 
 def test_the_rows_of_new_files_are_read_as_they_are(connector: Connector) -> None:

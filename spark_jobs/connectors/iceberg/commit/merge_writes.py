@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow.fs as pafs
+
 from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
 from spark_jobs.connectors.iceberg.commit.changes import changes_of
 from spark_jobs.connectors.iceberg.commit.find_commit import find_commit, recall
@@ -16,6 +18,7 @@ from spark_jobs.connectors.iceberg.commit.metadata_commits import MetadataCommit
 from spark_jobs.connectors.iceberg.commit.new_schema import store_schema
 from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
 from spark_jobs.connectors.iceberg.format.deletes import DeleteFile
+from spark_jobs.connectors.iceberg.format.schema import opaque_type
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
 from spark_jobs.connectors.iceberg.read.planning import named_partition
@@ -25,6 +28,11 @@ from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
 from spark_jobs.connectors.iceberg.table.refusals import refuse_spec
 from spark_jobs.connectors.iceberg.write.sink import IcebergSinkFactory, SourceFile
+from spark_jobs.connectors.iceberg.write.small_files import (
+    SmallFilesReader,
+    new_path,
+    place_of,
+)
 from spark_jobs.connectors.iceberg.write.table_layout import (
     data_location,
     folder_of_new_version,
@@ -32,13 +40,15 @@ from spark_jobs.connectors.iceberg.write.table_layout import (
     rewrite_share,
     statement_of,
 )
+from spark_jobs.connectors.shared.write.small_files import small_files
 from spark_jobs.datafiles.discarding import discarding
 from spark_jobs.errors import CommitError
 from spark_jobs.spi.connector import ConnectorMergeWrites
 from spark_jobs.spi.marks import TableHistory
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
-from spark_jobs.spi.writes import Fragment, MergeWrite
+from spark_jobs.spi.writes import Fragment, MergeWrite, Repacking
+from spark_jobs.storage.parallel import in_parallel
 from spark_jobs.storage.removal import remove_with_prefixes
 
 _WRITE = "merge.write-id"
@@ -54,6 +64,7 @@ class IcebergMerge:
     write: MergeWrite
     token: str
     is_first: bool
+    filesystem: pafs.FileSystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +100,7 @@ class IcebergMergeWrites(ConnectorMergeWrites):
             writes_vectors=target.has_vectors,
         )
         is_first = write.dry_run or self.notes.set(write.operation.operation_id, target)
-        return MergeHandle(sinks, IcebergMerge(write, token, is_first))
+        return MergeHandle(sinks, IcebergMerge(write, token, is_first, write_to))
 
     def drop_files(
         self, table: TableHandle, handle: MergeHandle, files: Sequence[PlannedFile]
@@ -100,6 +111,27 @@ class IcebergMergeWrites(ConnectorMergeWrites):
             Fragment.without_file({"removed": each.ordinal, "added": None}, each.size)
             for each in files
         ]
+
+    def repacking(
+        self, table: TableHandle, handle: MergeHandle, fragments: Sequence[Fragment]
+    ) -> Repacking | None:
+        """The new files of scattered rows, if they are too many for their size."""
+        begun: IcebergMerge = handle.native
+        if not begun.write.scattered:
+            return None
+        groups = small_files(fragments, begun.write.target_file_size, place_of)
+        if not groups:
+            return None
+        target = pinned_table(table)
+        layout = new_file_layout(target, target.storage.filesystem, begun.write.target_file_size)
+        names = tuple(each.name for each in target.stored_fields if not opaque_type(each.type))
+        parts = {index: new_path(fragments[index]) for group in groups for index in group}
+        return Repacking(groups, SmallFilesReader(layout, names), parts)
+
+    def discard(self, handle: MergeHandle, fragments: Sequence[Fragment]) -> None:
+        """Remove the new files of fragments that will not be published."""
+        filesystem = handle.native.filesystem
+        in_parallel(filesystem.delete_file, [new_path(each) for each in fragments])
 
     def changed_partitions(
         self, table: TableHandle, fragments: Sequence[Fragment]

@@ -132,7 +132,14 @@ def insert_layout(table: PinnedTable) -> WriteLayout:
     derived = DerivedColumns(tuple(sorted(inputs)), named, function)
     order_by = tuple(bits[n][0] if n in bits else name for n, name in enumerate(names))
     order = row_order(table)
-    return WriteLayout(names, order_by, derived=derived if inputs else None, row_order=order)
+    return WriteLayout(
+        names,
+        order_by,
+        derived=derived if inputs else None,
+        row_order=order,
+        # Rows that are sorted, or that differ in the bits of a number, stay with Spark.
+        joins_files=order is None and not bits,
+    )
 
 
 def row_order(table: PinnedTable) -> RowOrder | None:

@@ -22,7 +22,8 @@ from spark_jobs.connectors.paimon.library import table_schema
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.write.keyed_sink import pending_records
-from spark_jobs.connectors.paimon.write.small_files import SmallFilesReader, new_file, small_files
+from spark_jobs.connectors.paimon.write.small_files import SmallFilesReader, new_file, place_of
+from spark_jobs.connectors.shared.write.small_files import small_files
 from spark_jobs.spi.marks import TableHistory
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
@@ -68,12 +69,12 @@ class PaimonMergeWrites:
     def repacking(
         self, table: TableHandle, handle: MergeHandle, fragments: Sequence[Fragment]
     ) -> Repacking | None:
-        """The new files of updates on deletion vectors, if they are too many for their size."""
+        """The new files of updates on deletion vectors, and of scattered rows, if too many."""
         target, write = pinned_table(table), handle.native.write
         appends = target.marks_rows and target.keyed is None and not target.evolves_columns
-        if not appends or not any(write.assigned_columns):
+        if not write.scattered and not (appends and any(write.assigned_columns)):
             return None
-        groups = small_files(fragments, write.target_file_size)
+        groups = small_files(fragments, write.target_file_size, place_of)
         if not groups:
             return None
         reader = SmallFilesReader(self._filesystem, table_schema.arrow_schema(target.table))

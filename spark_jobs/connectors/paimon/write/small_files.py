@@ -1,17 +1,15 @@
-"""Finds new files of a write that are too many for their size, and reads them again.
+"""Reads new files of a write that are too many for their size again.
 
-Each sink task appends the new versions of the rows that it updates, so that a statement on many
-cores would leave as many files as tasks. Runs on executors, too.
+Each sink task appends the new versions of the rows that it updates, or new rows as it computes
+them, so that a statement on many cores would leave as many files as tasks. Runs on executors, too.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,11 +20,9 @@ from spark_jobs.connectors.paimon.write.file_layout import in_bucket
 from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
-from spark_jobs.packing import filled
 from spark_jobs.spi import rows
 from spark_jobs.spi.writes import Fragment
 
-_MOST_FILES = 2
 _ROW_ID = pa.struct([(FILE_FIELD, pa.int32()), (POSITION_FIELD, pa.int64())])
 
 
@@ -41,24 +37,9 @@ class SmallFile(NamedTuple):
     stores_ids: bool
 
 
-def small_files(fragments: Sequence[Fragment], target_file_size: int) -> list[list[int]]:
-    """Groups of fragments whose new files fit into one file each.
-
-    Only of buckets with more than twice as many new files as their size needs. Afterwards none has
-    more, because two neighbouring groups do not fit into one file.
-    """
-    by_place: dict[str, list[int]] = defaultdict(list)
-    for index, fragment in enumerate(fragments):
-        added = fragment.document.get("added")
-        if added is not None and fragment.document["removed"] is None:
-            key = [added["partition"], added["bucket"], stores_ids(added["statistics"])]
-            by_place[json.dumps(key)].append(index)
-    groups: list[list[int]] = []
-    for members in by_place.values():
-        total = sum(fragments[index].bytes_added for index in members)
-        if len(members) > _MOST_FILES * math.ceil(total / target_file_size):
-            groups += filled(members, lambda index: fragments[index].bytes_added, target_file_size)
-    return [group for group in groups if len(group) > 1]
+def place_of(added: Mapping[str, Any]) -> str:
+    """What the rows of a new file have in common: bucket, and whether they are old ones."""
+    return json.dumps([added["partition"], added["bucket"], stores_ids(added["statistics"])])
 
 
 def new_file(fragment: Fragment) -> SmallFile:

@@ -1,0 +1,41 @@
+"""Joins the batches in which a task gets its rows. Imported by executors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import pyarrow as pa
+
+# Up to here, what is done once for a batch takes longer than joining batches.
+_MOST_ROWS: Final = 16_000
+_MOST_BYTES: Final = 8 * 1024 * 1024
+
+
+def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of ``batches`` in fewer ones, without those that are empty.
+
+    Batches with lists or maps stay as they are: Spark leaves offsets out of empty ones.
+    """
+    waiting: list[pa.RecordBatch] = []
+    row_count = size = 0
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        if not batch.num_columns or any(map(_has_lists, batch.schema.types)):
+            yield batch
+            continue
+        waiting.append(batch)
+        row_count += batch.num_rows
+        size += batch.get_total_buffer_size()
+        if row_count >= _MOST_ROWS or size >= _MOST_BYTES:
+            yield pa.concat_batches(waiting)
+            waiting, row_count, size = [], 0, 0
+    if waiting:
+        yield pa.concat_batches(waiting)
+
+
+def _has_lists(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        return any(_has_lists(kind.field(index).type) for index in range(kind.num_fields))
+    return bool(pa.types.is_nested(kind))
