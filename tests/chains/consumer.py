@@ -203,7 +203,8 @@ class Consumer:
             return changes
         first = next(n for n, e in enumerate(self.source.log) if e.state == found[0].state)
         before = self.source.log[first - 1].rows
-        for each in found:
+        # What came and went between is no change in the end.
+        for each in found[-1:] if self.net else found:
             gone, came = before - each.rows, each.rows - before
             changes += [("delete", row, each.state.id) for row in gone.elements()]
             changes += [("insert", row, each.state.id) for row in came.elements()]
