@@ -20,7 +20,7 @@ from airflow_provider_merge.checks.versions import check_versions
 from airflow_provider_merge.hooks.source_connections import source_hook
 from spark_jobs.contract.change_ranges import CHANGE_TYPE, SNAPSHOT_ID
 from spark_jobs.contract.compaction import CompactSpec
-from spark_jobs.contract.inserts import PartitionStatement
+from spark_jobs.contract.inserts import PartitionSpec, PartitionStatement
 from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
 from spark_jobs.contract.row_checks import RowCheck
 from spark_jobs.contract.scd2 import Scd2Source
@@ -66,8 +66,11 @@ class MetadataCheck:
         *,
         widens: bool = False,
         checks: Sequence[RowCheck] = (),
+        expected: Sequence[PartitionSpec] | None = None,
     ) -> None:
         """Check one statement, and its ``checks`` of rows; ``widens``: it has type widening.
+
+        ``expected``: the partitions that it may change.
 
         Raises:
             CatalogError: TABLE_NOT_FOUND, WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED,
@@ -91,7 +94,9 @@ class MetadataCheck:
         keys = None if found is None else found.partition_columns
         fixed = () if found is None or not widens else found.key_columns
         require_kept(spec, sources, relation)
-        StatementCheck(relation, by_name, keys, self.hook.is_reserved, fixed).statement(spec)
+        check = StatementCheck(relation, by_name, keys, self.hook.is_reserved, fixed)
+        check.statement(spec)
+        check.expected(expected)
         # What a source adds to the columns is not known here.
         changed = None if getattr(spec, "schema_evolution", False) else relation.columns
         check_row_checks(checks, changed, views)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -39,3 +40,19 @@ class CatalogSpec:
         """Whether both have the same tables; their workspaces may differ."""
         names = ("connector", "warehouse", "options")
         return all(getattr(self, each) == getattr(other, each) for each in names)
+
+    def may_have_tables_of(self, other: CatalogSpec) -> bool:
+        """Whether tables of one name may be the same table: one format, and one place."""
+        if self.connector != other.connector:
+            return False
+        place = _place(self.warehouse)
+        return place == _place(other.warehouse) and (bool(place) or self.is_same_catalog(other))
+
+
+def _place(location: str) -> str:
+    """The same text for spellings of one place."""
+    scheme, mark, rest = location.rpartition("://")
+    path = re.sub("/+", "/", rest if mark else location.removeprefix("file:")).rstrip("/")
+    scheme = scheme.lower()
+    own = {"s3a": "s3", "s3n": "s3", "file": ""}.get(scheme, scheme)
+    return f"{own}:{path}" if path else ""

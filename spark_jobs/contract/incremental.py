@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from spark_jobs.contract.branches import MAIN_BRANCH
+from spark_jobs.contract.catalogs import CatalogSpec
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.inserts import InsertIntoSpec
 from spark_jobs.contract.sources import Source, TableSource
@@ -24,12 +25,17 @@ _STATEMENTS: Final = MergeSpec | InsertIntoSpec | DeleteSpec | UpdateSpec
 
 
 def require_incremental(
-    statement: Statement, sources: Sequence[Source], target: TableName | None
+    statement: Statement,
+    sources: Sequence[Source],
+    target: TableName | None,
+    catalog: CatalogSpec,
 ) -> None:
     """Refuse incremental sources where a part of the rows does not mean what all rows mean.
 
+    ``catalog``: that of ``target``.
+
     Raises:
-        NotSupportedError: names the source, and the statement or the branch.
+        NotSupportedError: names the source, and the statement, the branch or the target.
     """
     found = [each for each in sources if each.is_incremental]
     names = [each.name for each in found]
@@ -59,6 +65,16 @@ def require_incremental(
             f"{first}: how far it was applied is not published with the branch {target.branch}.",
             f"Write to the table itself, or read all of the source: {whole}.",
         )
+    source = found[0]
+    if target is not None and isinstance(source, TableSource) and source.table.may_be(target):
+        is_here = source.catalog is None or source.catalog.may_have_tables_of(catalog)
+        if is_here and (source.connection is None or source.catalog is not None):
+            raise NotSupportedError(
+                f"{first}, but that is of the target itself, {target}: each run would read what "
+                "the one before it changed.",
+                "Name the table that the target follows; or read a range of the target's "
+                "changes: from_snapshot and to_snapshot.",
+            )
 
 
 def require_mark_of(task: str, sources: Sequence[Source], *, dry_run: bool) -> None:

@@ -160,7 +160,7 @@ class JobRequest:
                 f"Leave USING out, or use the connection of a catalog of {named}.",
             )
         self._check_query()
-        require_incremental(self.statement, self.sources, self.target)
+        require_incremental(self.statement, self.sources, self.target, self.catalog)
         require_mark_of(self.origin.dry_run_of, self.sources, dry_run=self.dry_run)
         require_scd2(self.statement, self.sources, self.options, self.guards)
         if self.guards is not None:

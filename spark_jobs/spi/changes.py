@@ -42,13 +42,15 @@ class TableChanges:
 
     ``kind``: ``rows`` of files are to be compared, those that came with those that went; rows of a
     ``changelog`` tell themselves what happened to them. ``key``: columns that tell two versions of
-    a row; without any, an UPDATE is a row that went and one that came.
+    a row. ``has_row_ids``: rows have ids that do. Without both, an UPDATE is a row that went and
+    one that came.
     """
 
     table: TableHandle
     files: tuple[ChangedFile, ...]
     kind: Kind = "rows"
     key: tuple[str, ...] = ()
+    has_row_ids: bool = False
 
 
 class ConnectorChanges(Protocol):
@@ -84,9 +86,9 @@ class ConnectorChanges(Protocol):
     def changed_rows(
         self, spark: SparkSession, changes: TableChanges, files: Sequence[ChangedFile]
     ) -> ArrowRows:
-        """The rows of ``files``, each with all columns of the table.
+        """The rows of ``files``, each with all columns of the table, and its id (bigint) if it has.
 
-        Then, of ``rows``: the row id, whose field ``file`` is the index in ``files``. Of a
+        Then, of ``rows``: the row's place, whose field ``file`` is the index in ``files``. Of a
         ``changelog``: that index (int), the kind of change (0 insert, 1 before and 2 after an
         update, 3 delete) and a number that orders the changes of a key in a file (bigint). Files of
         a changelog are in the order of their changes.

@@ -231,6 +231,25 @@ def test_columns_that_a_source_may_add_are_left_to_the_job(hook: PaimonHook) -> 
     check_rows(hook, "SELECT new.gone, old.gone FROM changes", evolving)
 
 
+@pytest.mark.parametrize(
+    ("keys", "expected", "message"),
+    [
+        (["day"], {"day": "1", "hour": "2"}, "expected_partitions[0]: hour is not a column of"),
+        ([], {"day": "1"}, "expected_partitions[0]: shop.orders has no partitions"),
+    ],
+)
+def test_partitions_that_no_table_has_are_not_expected(
+    warehouse: Path, keys: list[str], expected: dict[str, str], message: str
+) -> None:
+    files = TableFiles(warehouse, "orders", more_columns=ORDERS, partition_keys=keys)
+    files.create()
+    TableFiles(warehouse, "changes", more_columns=CHANGES).create()
+    parsed, found = parse_statement(merge()), MetadataCheck(PaimonHook("paimon_default"), True)
+    with pytest.raises(JobError) as caught:
+        found.require_valid(*(parsed.target, parsed.statement, parsed.sources), expected=[expected])
+    assert message in str(caught.value)
+
+
 class TestFiles:
     SQL = merge("MATCHED THEN UPDATE SET note = s.note").replace("shop.changes", "files")
 

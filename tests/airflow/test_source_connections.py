@@ -14,9 +14,11 @@ import pytest
 from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.hooks.catalog import catalog_hook
 from airflow_provider_merge.hooks.source_connections import of_connection, source_hook
+from spark_jobs.contract.change_ranges import ChangeRange
 from spark_jobs.contract.connections import credentials_of, of_catalog
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.request import JobRequest, TableName, TableSource
+from spark_jobs.contract.statements import DeleteSpec
 from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.errors import JobError, RequestError
 from tests.airflow.support import PASSWORD, DagFile, FakeSubmitter, connection
@@ -115,6 +117,23 @@ def test_the_same_catalog_by_another_name_is_the_same(
     query = QuerySpec("s")
     made = of_connection(JobRequest("x", None, hook.catalog_spec(), query, (days,)), hook)
     assert made.sources == (replace(days, connection=None),)
+
+
+@pytest.mark.parametrize("spelt", ["{}", "file://{}/", "{}//"])
+def test_a_table_does_not_follow_itself_by_another_name(
+    warehouse: Path, monkeypatch: pytest.MonkeyPatch, spelt: str
+) -> None:
+    given = json.loads(os.environ["AIRFLOW_CONN_PAIMON_DEFAULT"])
+    extra = {**given["extra"], "warehouse": spelt.format(warehouse)}
+    connection(monkeypatch, "twin", **{**given, "extra": extra})
+    hook, days = catalog_hook("paimon_default"), TableName("shop", "days")
+    changes = TableSource("s", days, changes=ChangeRange("all"), connection="twin")
+    statement = DeleteSpec("id IN (SELECT id FROM s)", "t")
+    request = JobRequest("x", days, hook.catalog_spec(), statement, (changes,))
+    with pytest.raises(JobError, match=r"that is of the target itself, shop\.days"):
+        of_connection(request, hook)
+    other = replace(changes, table=TableName("shop", "hours"))
+    assert of_connection(replace(request, sources=(other,)), hook).sources
 
 
 def test_the_inlet_is_the_other_catalogs(dag_file: Callable[..., DagFile]) -> None:

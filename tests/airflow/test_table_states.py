@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from airflow_provider_merge.operators._shared.source_parameters import to_sources
-from airflow_provider_merge.operators.sources import changes_source, sql_source, table_source
+from airflow_provider_merge.operators.clauses import when_matched
+from airflow_provider_merge.operators.merge_into import MergeIntoOperator
+from airflow_provider_merge.operators.sources import (
+    cdc_source,
+    changes_source,
+    deduplicate,
+    sql_source,
+    table_source,
+)
 from spark_jobs.contract.change_ranges import ChangeRange
 from spark_jobs.contract.request import TableName, TableSource
 from spark_jobs.contract.table_versions import TableVersion
@@ -84,3 +92,31 @@ def test_refused_with_the_place(source: dict[str, Any], message: str) -> None:
     with pytest.raises(JobError, match=message) as caught:
         to_sources(source)
     assert caught.value.code.name == "REQUEST_INVALID"
+
+
+@pytest.mark.parametrize("table", ["db.t", "`DB`.`t`", "`db`.`t$branch_main`", "lake.db.t"])
+@pytest.mark.parametrize("conn_id", [None, "lake"])
+def test_a_table_does_not_follow_itself(table: str, conn_id: str | None) -> None:
+    more = {} if conn_id is None else {"conn_id": conn_id}
+    source = changes_source(table, start="all", net=True, **more)
+    for wrapped in (
+        source,
+        deduplicate(source, by=["id"]),
+        cdc_source(source, keys=["id"]),
+    ):
+        with pytest.raises(JobError, match="reads only what is new, but that is of the target it"):
+            _merge(wrapped)
+    _merge(changes_source("db.u", start="all", **more))
+    _merge(changes_source(table, from_snapshot=1, to_snapshot=2, **more))
+    _merge(changes_source(table, start="all", conn_id="other"))
+
+
+def _merge(source: dict[str, Any]) -> None:
+    MergeIntoOperator(
+        task_id="merge",
+        target="db.t",
+        catalog_conn_id="lake",
+        source=source,
+        on="t.id = s.id",
+        when=[when_matched().delete()],
+    )

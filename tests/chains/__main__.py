@@ -1,6 +1,7 @@
 """Runs random chains: ``python -m tests.chains --chains 36 [--seed 0] [--runs 50]``.
 
-Seeds choose the kinds of tables: 36 in a row have all pairs. ``--pair key:append``: these kinds.
+Seeds choose the kinds of tables: 36 in a row have all pairs, and all ways to produce a changelog.
+``--pair key:append``: these kinds.
 The exit code is 1 when one went wrong; its history is printed, and the next one begins.
 """
 

@@ -26,7 +26,7 @@ from spark_jobs.run import run
 from tests.chains.consumer import DAG, Consumer, told
 from tests.chains.kills import NAMED, dying_at, dying_within, forked
 from tests.chains.lakes import KINDS, PAIMON, IcebergLake, Lake, PaimonLake
-from tests.chains.source_table import SourceTable
+from tests.chains.source_table import PRODUCERS, SourceTable
 from tests.judge.iceberg_spark import IcebergSpark
 
 if TYPE_CHECKING:
@@ -77,8 +77,9 @@ class Chain:
 
         label = f"c{seed}_{uuid.uuid4().hex[:6]}"
         source = TableName("db", f"{label}_source")
+        producer = PRODUCERS[seed // len(KINDS) % len(PRODUCERS)]
         self.source = SourceTable(
-            spark, lake(self.pair.source), source, self.pair.source, self.chance
+            spark, lake(self.pair.source), source, self.pair.source, producer, self.chance
         )
         target, place = self.pair.target, lake(self.pair.target)
         self.consumers = [

@@ -183,8 +183,11 @@ class Consumer:
         if self.net or len(row) < len(_LOGGED):
             return row
         text = "-" if row[1] is None and self.counts else row[1]
+        kind = row[3]
+        if not self.source.is_keyed:  # only some tables have ids, which tell that rows are one
+            kind = {"update_before": "delete", "update_after": "insert"}.get(kind, kind)
         # Paimon's stream does not say of which snapshot a record is.
-        return (row[0], text, row[2], row[3], None if self.source.is_keyed else row[4])
+        return (row[0], text, row[2], kind, None if self.source.is_keyed else row[4])
 
     def _whole(self) -> list[tuple[str, Row, int]]:
         newest = self.source.newest()
@@ -200,7 +203,8 @@ class Consumer:
             return changes
         first = next(n for n, e in enumerate(self.source.log) if e.state == found[0].state)
         before = self.source.log[first - 1].rows
-        for each in found:
+        # What came and went between is no change in the end.
+        for each in found[-1:] if self.net else found:
             gone, came = before - each.rows, each.rows - before
             changes += [("delete", row, each.state.id) for row in gone.elements()]
             changes += [("insert", row, each.state.id) for row in came.elements()]

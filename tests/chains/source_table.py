@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 COLUMNS = {"id": "BIGINT", "v": "STRING", "p": "INT"}
 # Ids below are of one row each; those from here on may be of several equal ones.
 TWINS = 100
+PRODUCERS = ("input", "lookup", "full-compaction")
 
 
 @dataclass
@@ -48,12 +49,18 @@ class SourceTable:
     """The source of a chain; ``history`` says what happened to it."""
 
     def __init__(
-        self, spark: SparkSession, lake: Lake, name: TableName, kind: str, chance: random.Random
+        self,
+        spark: SparkSession,
+        lake: Lake,
+        name: TableName,
+        kind: str,
+        producer: str,
+        chance: random.Random,
     ) -> None:
         self.spark, self.lake, self.name, self.kind = spark, lake, name, kind
         self.chance = chance
         self.is_keyed = kind == "key"
-        self.producer = chance.choice(["input", "lookup", "full-compaction"])
+        self.producer = producer
         self.history: list[str] = []
         self.steps: Counter[str] = Counter()
         self.log: list[Logged] = []

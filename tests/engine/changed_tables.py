@@ -72,9 +72,13 @@ class ChangedTable:
     def make(self) -> None:
         if self.kind.startswith("iceberg"):
             PlainCatalog(self.folder).library().create_namespace("db")
+        self.connector.metadata.create_table(NAME, self.definition)
+
+    @property
+    def definition(self) -> CreateTableSpec:
+        """What makes the table."""
         key, options = ("p", "id") if self.kind == KEYED else (), KINDS.get(self.kind, _KEYED)
-        spec = CreateTableSpec(COLUMNS, ("p",), primary_key=key, table_options=options)
-        self.connector.metadata.create_table(NAME, spec)
+        return CreateTableSpec(COLUMNS, ("p",), primary_key=key, table_options=options)
 
     def request(self, text: str | Statement, sources: Sequence[Any] = ()) -> JobRequest:
         if not isinstance(text, str):

@@ -227,6 +227,9 @@ def test_logical_types_of_debezium_are_exact(
         ("d", _base64(10**38)),
         ("text", "1.255"),
         ("day", "2024-01-01"),
+        ("day", 2**31 - 1),
+        ("us", 9_223_372_036_825_200_000),  # infinity
+        ("ms", -(10**15)),
     ],
 )
 def test_what_a_type_does_not_hold_exactly_is_refused(

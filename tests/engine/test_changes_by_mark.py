@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.contract.change_ranges import ChangeRange
+from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, RollbackSpec
 from spark_jobs.contract.request import JobRequest, Origin, TableName, TableSource
 from spark_jobs.contract.result import JobResult
@@ -189,10 +190,19 @@ def rolled_back(loaded: Task) -> None:
     loaded.table.do("INSERT INTO db.t VALUES (9L, 'n', NULL, NULL, 0)")
 
 
+def made_anew(loaded: Task) -> None:
+    """By an equal history: the same numbers of snapshots, of other ones."""
+    loaded.table.do(DropTableSpec())
+    loaded.table.connector.metadata.create_table(NAME, loaded.table.definition)
+    for number in (7, 8, 9):
+        loaded.table.do(f"INSERT INTO db.t VALUES ({number}L, 'n', NULL, NULL, 0)")
+
+
 @pytest.mark.slow
-@pytest.mark.by_turns(4)
+@pytest.mark.by_turns(6)
 @pytest.mark.parametrize(
-    ("kind", "gap"), [*itertools.product(["append", "iceberg-cow"], [expired, rolled_back])]
+    ("kind", "gap"),
+    [*itertools.product(["append", "iceberg-cow"], [expired, rolled_back, made_anew])],
 )
 def test_gaps(spark: SparkSession, tmp_path: Path, kind: str, gap: Any) -> None:
     loaded = task(spark, tmp_path, kind)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contract.cdc import UNAVAILABLE, VALUES, CdcSource, SequenceColumn
+from spark_jobs.contract.cdc import UNAVAILABLE, VALUES, CdcSource, OperationValues, SequenceColumn
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.request import FileSource, SqlSource
 from spark_jobs.contract.result import JobResult
@@ -158,10 +158,12 @@ def test_the_last_event_of_a_day_counts_where_versions_have_days(
     assert [(row["v"], str(row["valid_from"])) for row in harness.read()] == [("b", "2026-01-02")]
 
 
-def _plain_run(harness: Harness, values: str) -> JobResult:
+def _plain_run(
+    harness: Harness, values: str, events: CdcSource = _PLAIN, **given: Any
+) -> JobResult:
     rows = f"SELECT *, 1.5 AS n, 'u' AS u FROM VALUES {values} AS x (op, id, v, at, lsn)"
-    versions = spec(source="events", delete_marker=None, of_events=True)
-    return run(harness, versions, SqlSource("rows", rows), _PLAIN)
+    versions = spec(source="events", delete_marker=None, of_events=True, **given)
+    return run(harness, versions, SqlSource("rows", rows), events)
 
 
 @pytest.mark.parametrize("kind", ["BIGINT", "CHAR(3)"])
@@ -194,6 +196,70 @@ def test_an_insert_takes_over_nothing(spark: SparkSession, tmp_path: Path) -> No
     refused = _run(harness, tmp_path, moved, hard_deletes="ignore")
     assert refused.error is not None
     assert refused.error.code == "CHANGE_EVENT_INVALID"
+
+
+def test_a_row_with_another_key_takes_over_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """Its new key may have been another row's, whose delete was ignored."""
+    harness = dimension(spark, tmp_path / "w", "append-cow")
+    first = [_event("c", 1, 1, None, _row(1, "old")), _event("c", 2, 1, None, _row(2, "other"))]
+    gone = _event("d", 3, 2, _row(2, None), None)
+    assert _run(harness, tmp_path, *first, gone, hard_deletes="ignore").error is None
+    moved = _event("u", 4, 3, _row(1, "old"), _row(2, UNAVAILABLE))
+    columns = replace(
+        DEBEZIUM,
+        format="columns",
+        schema=None,
+        encodings={},
+        values=OperationValues(update=("u",), before=("b",)),
+        sequence=(SequenceColumn("lsn", "lsn"),),
+    )
+    time, told = "TIMESTAMP_NTZ'2026-01-01 03:00:00'", f"'{UNAVAILABLE}'"
+    values = f"('b', 1L, 'old', {time}, 4L), ('u', 2L, {told}, {time}, 4L)"
+
+    for refused in (
+        _run(harness, tmp_path, moved, hard_deletes="ignore"),
+        _plain_run(harness, values, columns, hard_deletes="ignore", late="fail"),
+    ):
+        assert refused.error is not None
+        assert refused.error.code == "CHANGE_EVENT_INVALID"
+    whole = values.replace(told, "'told'")
+    assert _plain_run(harness, whole, columns, hard_deletes="ignore", late="fail").error is None
+    own = f"('b', 2L, 'told', {time}, 5L), ('u', 2L, {told}, {time}, 5L)".replace("03:", "05:")
+    assert _plain_run(harness, own, columns, hard_deletes="ignore", late="fail").error is None
+
+
+_BY_NANOS = replace(DEBEZIUM, sequence=(SequenceColumn("happened", "source.ts_ns"),), unchanged=())
+
+
+def test_events_of_one_microsecond_are_in_the_order_of_their_nanoseconds(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    harness = dimension(spark, tmp_path / "w", "append-cow")
+    events = [_event("u", 1, 1, None, _row(1, v)) for v in "ba"]
+    for nanos, each in zip((999, 1), events, strict=True):
+        each["source"]["ts_ns"] = each["ts_ms"] * 1_000_000 + nanos
+    assert _run(harness, tmp_path, *events, events=_BY_NANOS).error is None
+    assert history(harness, _NAMES) == [(1, "b", 1, None, True, False)]
+    events[0]["source"]["ts_ns"] = events[1]["source"]["ts_ns"]
+    tie = _run(harness, tmp_path, *events, events=_BY_NANOS)
+    assert tie.error is not None
+    assert (tie.error.code, "values of happened" in tie.error.message) == (
+        "SOURCE_KEY_NOT_UNIQUE",
+        True,
+    )
+
+
+@pytest.mark.parametrize("number", [10**17, -(10**14)])
+def test_a_number_that_is_no_time_is_named(
+    spark: SparkSession, tmp_path: Path, number: int
+) -> None:
+    harness = dimension(spark, tmp_path / "w", "append-cow")
+    event = _event("c", 1, 1, None, _row(1, "a"))
+    event["source"]["ts_ms"] = number
+    refused = _run(harness, tmp_path, event)
+    assert refused.error is not None
+    assert refused.error.code == "VALUE_NOT_STORABLE"
+    assert f"happened: source.ts_ms of an event is {number}" in refused.error.message
 
 
 def test_values_of_deletes_need_not_fit(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_jobs.contract.options import JobOptions
+from spark_jobs.contract.request import SqlSource
 from spark_jobs.contract.statements import ColumnSpec
 from tests.conformance.harness import Harness
-from tests.engine.dimensions import at, batch, dimension, history, run, spec
+from tests.engine.dimensions import COLUMNS, at, batch, dimension, history, run, spec
 
 pytestmark = pytest.mark.slow
 
@@ -116,3 +119,44 @@ def test_a_primary_key_tells_versions_apart(spark: SparkSession, tmp_path: Path)
 
     assert result.error is not None
     assert (result.error.code, "valid_from" in result.error.message) == ("NOT_SUPPORTED", True)
+
+
+_INSTANT = SqlSource(
+    "rows", "SELECT 2L AS id, 'v' AS v, 1.5 AS n, 'u' AS u, TIMESTAMP'2026-10-25 00:30:00Z' AS at"
+)
+
+
+def test_instants_are_no_local_times_where_an_hour_occurs_twice(harness: Harness) -> None:
+    told = spec(delete_marker=None, hard_deletes="ignore")
+    for zone, is_refused in {
+        "Europe/Berlin": True,
+        "Europe/Moscow": True,
+        "Asia/Kolkata": False,
+        "+02:00": False,
+    }.items():
+        result = run(harness, told, _INSTANT, options=JobOptions(session_time_zone=zone))
+        assert (result.error is not None) == is_refused, (zone, result.error)
+        if result.error is not None:
+            assert result.error.code == "TYPE_MISMATCH"
+            assert f"{zone}, the session's time zone" in result.error.message
+
+
+def test_a_local_time_that_the_zone_skips_is_no_instant(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    columns = [
+        replace(each, type="TIMESTAMP") if each.name.startswith("valid") else each
+        for each in COLUMNS
+    ]
+    harness = dimension(spark, tmp_path / "w", "append-cow", columns)
+    told = spec(delete_marker=None, hard_deletes="ignore")
+    options = JobOptions(session_time_zone="Europe/Berlin")
+    text = _INSTANT.query.replace("TIMESTAMP'2026-10-25 00:30:00Z'", "TIMESTAMP_NTZ'{}'")
+    skipped = run(
+        *(harness, told, SqlSource("rows", text.format("2026-03-29 02:30:00"))), options=options
+    )
+    assert skipped.error is not None
+    assert skipped.error.code == "VALUE_NOT_STORABLE"
+    assert "skips the local time 2026-03-29 02:30:00" in skipped.error.message
+    other = SqlSource("rows", text.format("2026-10-25 02:30:00"))
+    assert run(harness, told, other, options=options).error is None

@@ -54,6 +54,39 @@ def test_random_histories(spark: SparkSession, tmp_path: Path, kind: str) -> Non
     assert applied(states[ids[0]] - states[ids[0]], everything) == states[ids[-1]]
 
 
+@pytest.mark.slow
+@pytest.mark.by_turns(2)
+@pytest.mark.parametrize("kind", ["tracked", "iceberg-v3"])
+def test_ids_tell_the_rows_of_an_update(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    table = ChangedTable(spark, tmp_path, kind)
+    table.make()
+    table.do(
+        "INSERT INTO db.t VALUES (1L, 'x', 0.5D, NULL, 0), (2L, 'y', NULL, NULL, 0), "
+        "(3L, 'z', NULL, map('a', 1), 0), (4L, 'z', NULL, NULL, 0)"
+    )
+    since = table.ids()[-1]
+    # The key that people see changes, too; the last row goes, and comes again.
+    table.do("UPDATE db.t SET v = 'u', id = id + 10 WHERE id < 3")
+    table.do(
+        "MERGE INTO db.t t USING (SELECT * FROM VALUES (3L), (4L), (5L) AS s (id)) s "
+        "ON t.id = s.id WHEN MATCHED AND t.id = 3 THEN UPDATE SET m = map('a', 2) "
+        "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, v, p) VALUES (4L, 'z', 0)"
+    )
+    found = Counter((each.kind, *each.row[:2]) for each in table.changes(since))
+    assert found == {
+        ("update_before", "1", "'x'"): 1,
+        ("update_after", "11", "'u'"): 1,
+        ("update_before", "2", "'y'"): 1,
+        ("update_after", "12", "'u'"): 1,
+        ("update_before", "3", "'z'"): 1,
+        ("update_after", "3", "'z'"): 1,
+    }
+    # Who applies the end result finds rows by other keys.
+    net = Counter((each.kind, each.row[0]) for each in table.changes(since, net=True))
+    gone = {("delete", each): 1 for each in "123"}
+    assert net == {**gone, **{("insert", each): 1 for each in ("11", "12", "3")}}
+
+
 class CountedFile(io.FileIO):
     """A file that counts the bytes that are read."""
 

@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.live.catalogs import add_catalog, rows_of
 from tests.live.server import Server
 from tests.live.spark_python import ROOT, SparkPython
 from tests.support.waiting import wait_for
 
 RECIPE = ROOT / "dags_examples" / "recipes" / "partition_consumer.py"
-_NEW_CATALOG = """
-import sys
-from pyiceberg.catalog.sql import SqlCatalog
-SqlCatalog(sys.argv[1], uri=f"sqlite:///{sys.argv[2]}/catalog.db", warehouse=sys.argv[2]).close()
-"""
-_READ = """
-import json, sys
-name, warehouse = sys.argv[1:]
-if name.endswith("paimon"):
-    from pypaimon import CatalogFactory
-    table = CatalogFactory.create({"warehouse": warehouse}).get_table("hotel.guests_by_day")
-    builder = table.new_read_builder()
-    rows = builder.new_read().to_arrow(builder.new_scan().plan().splits())
-else:
-    from pyiceberg.catalog.sql import SqlCatalog
-    with SqlCatalog(name, uri=f"sqlite:///{warehouse}/catalog.db") as library:
-        rows = library.load_table("hotel.guests_by_day").scan().to_arrow()
-print(json.dumps(sorted(map(list, map(dict.values, rows.to_pylist()))), default=str))
-"""
 
 
 @pytest.mark.by_turns(2)
@@ -39,12 +20,8 @@ print(json.dumps(sorted(map(list, map(dict.values, rows.to_pylist()))), default=
 def test_each_changed_day_has_a_run(
     server: Server, spark_python: SparkPython, tmp_path: Path, format_: str
 ) -> None:
-    name, warehouse = f"bookings_{format_}", tmp_path / "warehouse"
-    warehouse.mkdir()
-    if format_ == "iceberg":
-        spark_python.run(_NEW_CATALOG, name, str(warehouse))
-    client = server.client
-    client.call("POST", "/connections", connection(name, format_, warehouse))
+    name, warehouse, client = f"bookings_{format_}", tmp_path / "warehouse", server.client
+    add_catalog(client, spark_python, name, format_, warehouse)
     producer, consumer = name, f"guests_by_day_{format_}"
     text = RECIPE.read_text().replace('"paimon_default"', f'"{name}"')
     for dag_id, own in (("bookings", producer), ("guests_by_day", consumer)):
@@ -61,7 +38,7 @@ def test_each_changed_day_has_a_run(
         assert client.ended(producer, batch) == "success"
 
     def rows() -> Any:
-        return json.loads(spark_python.run(_READ, name, str(warehouse)))
+        return rows_of(spark_python, name, warehouse, "hotel.guests_by_day")
 
     def ended_runs(count: int) -> bool:
         found = client.runs(consumer)
@@ -77,15 +54,3 @@ def test_each_changed_day_has_a_run(
     wait_for("a run for the day of the late row", lambda: ended_runs(3))
     assert rows() == [[4, "2026-03-02"], [6, "2026-03-01"]]
     assert len(client.runs(consumer)) == 3
-
-
-def connection(name: str, format_: str, warehouse: Path) -> dict[str, str]:
-    if format_ == "paimon":
-        extra = {"warehouse": str(warehouse)}
-        return {"connection_id": name, "conn_type": "paimon", "extra": json.dumps(extra)}
-    return {
-        "connection_id": name,
-        "conn_type": "iceberg",
-        "host": f"sqlite:///{warehouse}/catalog.db",
-        "extra": json.dumps({"type": "sql", "warehouse": str(warehouse)}),
-    }

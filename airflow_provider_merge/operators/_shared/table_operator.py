@@ -144,6 +144,7 @@ class TableOperator(TableRequestOperator):
                 request.sources,
                 widens=widens,
                 checks=guards.checks,
+                expected=guards.expected_partitions,
             )
             source = getattr(request.statement, "source", None)
             check.require_side_tables(guards, request.sources, source)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow_provider_merge.hooks.catalog import CatalogHook
@@ -24,6 +25,7 @@ from spark_jobs.contract.request import (
     Origin,
     Source,
     TableName,
+    TableSource,
 )
 from spark_jobs.contract.statements import Statement, created_table
 
@@ -94,7 +96,7 @@ class TableRequestOperator(SparkJobOperator):
             target=self.target_table(),
             catalog=CatalogSpec((made and made.format) or "unknown", "/"),
             statement=statement,
-            sources=self.request_sources(),
+            sources=tuple(map(self._in_own_catalog, self.request_sources())),
             options=self.job_options(),
             origin=Origin(dry_run_of=self.foretold_task()),
             dry_run=self.is_dry_run(),
@@ -103,6 +105,12 @@ class TableRequestOperator(SparkJobOperator):
             guards=self.guards(),
             approved=self.approval(),
         )
+
+    def _in_own_catalog(self, source: Source) -> Source:
+        """``source`` without the name of the connection that the statement has, too."""
+        if isinstance(source, TableSource) and source.connection == self.catalog_conn_id:
+            return replace(source, connection=None)
+        return source
 
     def job_request(self, context: Context, hook: CatalogHook, statement: str = "") -> JobRequest:
         """The request of the task, or of its ``statement`` of that name, all rendered.

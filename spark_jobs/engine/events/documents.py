@@ -13,7 +13,7 @@ from spark_jobs.contract.event_documents import PAYLOAD, POSITION
 from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
 from spark_jobs.contract.source_names import source_text
 from spark_jobs.engine.events.encodings import decoded
-from spark_jobs.engine.events.operations import BEFORE_MOVE, OPERATION
+from spark_jobs.engine.events.operations import AFTER_MOVE, BEFORE_MOVE, OPERATION
 from spark_jobs.engine.runtime.sql_text import named, text_literal
 from spark_jobs.errors import NotSupportedError
 
@@ -155,13 +155,10 @@ class _Documents:
                 changed.append(f"({old} IS NOT NULL AND NOT {old} <=> {new})")
             old_row.append(f"{text_literal(each.name)}, {value}")
         is_update = f"{OPERATION} IN ({_texts(self.source.values.update)})"
-        now = f"named_struct('{OPERATION}', {OPERATION}, '{_IMAGE}', {_NEW})"
-        before = (
-            f"named_struct('{OPERATION}', '{BEFORE_MOVE}', '{_IMAGE}', "
-            f"named_struct({', '.join(old_row)}))"
-        )
         moved = f"{is_update} AND ({' OR '.join(changed)})"
-        return f"IF({moved}, array({before}, {now}), array({now}))"
+        before = _told_row(f"'{BEFORE_MOVE}'", f"named_struct({', '.join(old_row)})")
+        after = _told_row(f"'{AFTER_MOVE}'", _NEW)
+        return f"IF({moved}, array({before}, {after}), array({_told_row(OPERATION, _NEW)}))"
 
     def _of_table(self) -> DataFrame:
         return self.events.where(Places.of(self.source, self.events).is_of_table)
@@ -189,6 +186,10 @@ class _Documents:
                     "query (sql_source) give the columns of a document: from_json(value, "
                     f"'{self.source.document_schema}').",
                 )
+
+
+def _told_row(operation: str, image: str) -> str:
+    return f"named_struct('{OPERATION}', {operation}, '{_IMAGE}', {image})"
 
 
 def _texts(values: Sequence[str]) -> str:

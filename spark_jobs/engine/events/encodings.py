@@ -22,6 +22,9 @@ from spark_jobs.engine.runtime.sql_text import text_literal
 from spark_jobs.errors import ErrorCode
 
 _PER_SECOND = {MILLIS: 1_000, MICROS: 1_000_000, NANOS: 1_000_000_000}
+# Of the years 1 to 9999; the end is the first that does not belong to them.
+_DAYS = (-719_162, 2_932_897)
+_SECONDS = (-62_135_596_800, 253_402_300_800)
 # The longest numbers of 38 digits.
 _MOST_BYTES = 16
 _WORD = "CAST('18446744073709551616' AS DECIMAL(20,0))"
@@ -35,7 +38,8 @@ def decoded(value: str, column: RowColumn, source: CdcSource) -> str:
     """
     encoding = column.encoding
     if encoding == DAYS:
-        return f"date_add(DATE'1970-01-01', {value})"
+        told = f"date_add(DATE'1970-01-01', {value})"
+        return _if_exact(_within(value, _DAYS), told, value, column, source)
     if encoding in _PER_SECOND:
         return _time(value, column, source, _PER_SECOND[encoding])
     if encoding == UNSCALED:
@@ -52,10 +56,25 @@ def _time(value: str, column: RowColumn, source: CdcSource, per_second: int) -> 
     if column.type == "TIMESTAMP":
         start = "TIMESTAMP'1970-01-01 00:00:00Z'"
     told = f"{start} + make_dt_interval(0, 0, 0, {exact})"
-    if per_second <= 1_000_000:
-        return told
+    is_exact = is_time(value, per_second)
+    if per_second > _PER_SECOND[MICROS]:
+        is_exact += f" AND {value} % 1000 = 0"
+    return _if_exact(is_exact, told, value, column, source)
+
+
+def is_time(number: str, per_second: int) -> str:
+    """Whether a number of parts of seconds since 1970 is a time of the years 1 to 9999."""
+    first, end = (each * per_second for each in _SECONDS)
+    return _within(number, (first, end))
+
+
+def _within(number: str, bounds: tuple[int, int]) -> str:
+    return f"{number} >= {bounds[0]} AND {number} < {bounds[1]}"
+
+
+def _if_exact(is_exact: str, told: str, value: str, column: RowColumn, source: CdcSource) -> str:
     failure = _failure(f"CAST({value} AS STRING)", column, source)
-    return f"CASE WHEN {value} IS NULL OR {value} % 1000 = 0 THEN {told} ELSE {failure} END"
+    return f"CASE WHEN {value} IS NULL OR ({is_exact}) THEN {told} ELSE {failure} END"
 
 
 def _decimal(bytes_: str, scale: str, value: str, column: RowColumn, source: CdcSource) -> str:

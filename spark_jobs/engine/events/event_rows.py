@@ -24,7 +24,7 @@ from spark_jobs.engine.analysis.catalyst import view_columns
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads
 from spark_jobs.engine.analysis.store_assignment import raised
 from spark_jobs.engine.events.documents import document_rows
-from spark_jobs.engine.events.operations import BEFORE_MOVE, OPERATION
+from spark_jobs.engine.events.operations import AFTER_MOVE, BEFORE_MOVE, OPERATION
 from spark_jobs.engine.runtime.sql_text import named, text_literal
 from spark_jobs.errors import AnalysisError, ErrorCode
 
@@ -135,7 +135,7 @@ def _is_change(source: CdcSource, columns: list[StructField]) -> str:
     nulls = (f"WHEN {quote(each.name)} IS NULL THEN {_null(source, each)}" for each in columns)
     is_told = f"CASE {' '.join(nulls)} ELSE TRUE END"
     cases = [
-        ((*values.changes, BEFORE_MOVE), is_told),
+        ((*values.changes, BEFORE_MOVE, AFTER_MOVE), is_told),
         (values.ignore, "FALSE"),
         (values.truncate, truncated),
     ]
@@ -146,7 +146,7 @@ def _is_change(source: CdcSource, columns: list[StructField]) -> str:
 def _change_type(source: CdcSource) -> str:
     values = source.values
     pairs = (
-        (values.insert, INSERT),
+        ((*values.insert, AFTER_MOVE), INSERT),
         (values.update, UPDATE_AFTER),
         (values.delete, DELETE),
         ((*values.before, BEFORE_MOVE), UPDATE_BEFORE),

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs.contract.cdc import CdcSource, last_of
-from spark_jobs.contract.change_ranges import CHANGE_TYPE, UPDATE_BEFORE
+from pyspark.sql.types import TimestampType
+
+from spark_jobs.contract.cdc import CdcSource, SequenceColumn, last_of
+from spark_jobs.contract.change_ranges import CHANGE_TYPE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from spark_jobs.contract.event_documents import ticks
 from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
 from spark_jobs.contract.scd2 import Scd2Source
+from spark_jobs.contract.source_names import source_text
 from spark_jobs.contract.sources import Source
 from spark_jobs.engine.analysis.scd2_roles import Roles
+from spark_jobs.engine.analysis.store_assignment import raised
+from spark_jobs.engine.events.encodings import is_time
 from spark_jobs.engine.events.last_events import last_events, not_told
-from spark_jobs.engine.runtime.sql_text import named
+from spark_jobs.engine.runtime.sql_text import named, text_literal
+from spark_jobs.errors import ErrorCode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,6 +29,9 @@ if TYPE_CHECKING:
 AT: Final = f"{RESERVED_PREFIX}at"
 GONE: Final = f"{RESERVED_PREFIX}gone"
 _EPOCH: Final = "TIMESTAMP'1970-01-01 00:00:00Z'"
+_MICROS: Final = 1_000_000
+# Of the number that ``effective`` is in documents, what is less than a microsecond.
+_REST: Final = f"{RESERVED_PREFIX}rest"
 _EVENT, _TURN, _LAST, _OTHERS = (
     f"{RESERVED_PREFIX}{name}" for name in ("each", "turn", "told", "others")
 )
@@ -38,31 +48,81 @@ def change_events(sources: Iterable[Source], spec: Scd2Source) -> CdcSource | No
 
 
 def dated(events: CdcSource | None, spec: Scd2Source, rows: DataFrame) -> DataFrame:
-    """``rows`` with ``effective`` as a time, where documents have it as a number."""
-    for each in () if events is None else events.sequence:
-        parts = ticks(events.format, each.path) if events else None
+    """``rows`` with ``effective`` as a time, where documents have it as a number.
+
+    What microseconds do not tell of the number is in a column of its own.
+
+    Raises, when the rows are evaluated:
+        DataError: VALUE_NOT_STORABLE, naming the column: the number is no time.
+    """
+    if events is None:
+        return rows
+    for each in events.sequence:
+        parts = ticks(events.format, each.path)
         if parts is None or each.column.lower() != (spec.effective or "").lower():
             continue
-        micros = f"floor(CAST({quote(each.column)} AS DECIMAL(20,0)) * 1000000 / {parts})"
-        seconds = f"CAST({micros} / 1000000 AS DECIMAL(18,6))"
+        number = f"CAST({quote(each.column)} AS DECIMAL(20,0))"
+        micros = f"floor({number} * {_MICROS} / {parts})"
+        seconds = f"CAST({micros} / {_MICROS} AS DECIMAL(18,6))"
         time = f"{_EPOCH} + make_dt_interval(0, 0, 0, {seconds})"
-        columns = (named(time, e) if e == each.column else quote(e) for e in rows.columns)
+        is_none = f"NOT ({is_time(number, parts)})"
+        time = f"CASE WHEN {is_none} THEN {_no_time(events, each)} ELSE {time} END"
+        columns = [named(time, e) if e == each.column else quote(e) for e in rows.columns]
+        if parts > _MICROS:
+            rest = f"pmod({quote(each.column)}, {parts // _MICROS})"
+            columns.append(named(rest, _REST))
         return rows.selectExpr(*columns)
     return rows
 
 
-def last_of_each_time(events: CdcSource, rows: DataFrame) -> DataFrame:
-    """Of ``rows`` with ``__merge_at``, the last event of each key and time, as ``last_events``.
+def _no_time(events: CdcSource, place: SequenceColumn) -> str:
+    start = f"{source_text(events)}: sequence: {place.column}: {place.path} of an event is "
+    problem = f"concat({text_literal(start)}, CAST({quote(place.column)} AS STRING)"
+    problem += ", ', which is no time of the years 1 to 9999')"
+    return raised(
+        ErrorCode.VALUE_NOT_STORABLE,
+        problem,
+        "Leave such events out in a query below it (sql_source), or name another place in "
+        "sequence.",
+    )
 
-    The row before an update is none where the update has the same key.
+
+def last_of_each_time(events: CdcSource, rows: DataFrame) -> DataFrame:
+    """Of ``rows`` with ``__merge_at``, the last event of each key and time, as ``last_events``."""
+    return last_events(_with_rest(events, rows), rows, AT)
+
+
+def with_moves(events: CdcSource, rows: DataFrame) -> DataFrame:
+    """``rows`` with rows before updates only where the key changed.
+
+    The update is then an insert: what it does not tell, no row of its new key has told.
     """
-    if events.values.before:
-        key = ", ".join(map(quote, (*events.keys, *(e.column for e in events.sequence))))
-        is_before = f"{CHANGE_TYPE} = '{UPDATE_BEFORE}'"
-        has_others = f"max(NOT ({is_before})) OVER (PARTITION BY {key})"
-        rows = rows.selectExpr("*", named(has_others, _OTHERS))
-        rows = rows.where(f"NOT ({_OTHERS} AND {is_before})").drop(_OTHERS)
-    return last_events(events, rows, AT)
+    if not events.values.before:
+        return rows
+    place = ", ".join(quote(each.column) for each in events.sequence)
+    key = ", ".join((*map(quote, events.keys), place))
+    is_before = f"{CHANGE_TYPE} = '{UPDATE_BEFORE}'"
+    kind = CHANGE_TYPE
+    if events.unchanged:
+        has_own, has_any = (f"max({is_before}) OVER (PARTITION BY {each})" for each in (key, place))
+        is_moved = f"{CHANGE_TYPE} = '{UPDATE_AFTER}' AND {has_any} AND NOT {has_own}"
+        kind = f"CASE WHEN {is_moved} THEN '{INSERT}' ELSE {CHANGE_TYPE} END"
+    has_others = f"max(NOT ({is_before})) OVER (PARTITION BY {key})"
+    names = [quote(each) for each in rows.columns if each != CHANGE_TYPE]
+    rows = rows.selectExpr(*names, named(kind, CHANGE_TYPE), named(has_others, _OTHERS))
+    return rows.where(f"NOT ({_OTHERS} AND {is_before})").drop(_OTHERS)
+
+
+def _with_rest(events: CdcSource, rows: DataFrame) -> CdcSource:
+    """``events`` in the order of the numbers of which ``dated`` made times."""
+    if _REST not in rows.columns:
+        return events
+    sequence: list[SequenceColumn] = []
+    for each in events.sequence:
+        sequence.append(each)
+        if isinstance(rows.schema[each.column].dataType, TimestampType):
+            sequence.append(SequenceColumn(_REST, each.path))
+    return replace(events, sequence=tuple(sequence))
 
 
 def untold_flags(events: CdcSource, roles: Roles, gone: str) -> list[str]:

@@ -35,14 +35,18 @@ _REPLICA: Final = (
     "Name the column in unchanged, so that it keeps its value, or let PostgreSQL tell whole rows "
     "(REPLICA IDENTITY FULL)."
 )
-_WHOLE: Final = "An insert tells whole rows: give the value in a query below it (sql_source)."
+_WHOLE: Final = (
+    "An insert, and an update that changes a key, tell whole rows: give the value in a query below "
+    "it (sql_source)."
+)
 
 
 def last_events(source: CdcSource, rows: DataFrame, *more_keys: str) -> DataFrame:
     """Of ``rows`` (see ``event_rows``), what each key's events come to in the end.
 
-    ``more_keys``: columns that are as good as keys. With such, an insert has to tell all values:
-    the row before it may be another one, whose delete was ignored.
+    ``more_keys``: columns that are as good as keys. With such, an insert has to tell all values,
+    and so has an update that takes a key: the row before it may be another one, whose delete was
+    ignored.
 
     ``_change_type`` is ``delete`` where the key's row is gone. The row has the column ``deleted``,
     if the target marks deleted rows, and a struct for each column that may be unchanged: the
@@ -187,7 +191,8 @@ class _LastEvents:
     def _tie(self) -> str:
         keys = ", ".join(named(quote(e), e.removeprefix(RESERVED_PREFIX)) for e in self.keys)
         start = text_literal(f"{source_text(self.source)}: different events have the key ")
-        names = ", ".join(each.column for each in self.source.sequence)
+        own = [each.column for each in self.source.sequence]
+        names = ", ".join(each for each in own if not each.startswith(RESERVED_PREFIX))
         equal = text_literal(f" and equal values of {names}" if names else "")
         return raised(
             ErrorCode.SOURCE_KEY_NOT_UNIQUE,

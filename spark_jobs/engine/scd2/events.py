@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pyspark.sql.types import TimestampNTZType, TimestampType
+
 from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.change_ranges import CHANGE_TYPE, DELETE, UPDATE_BEFORE
 from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
@@ -11,7 +13,13 @@ from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.source_names import called
 from spark_jobs.engine.analysis.scd2_roles import Roles
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, raised, stored
-from spark_jobs.engine.events.event_states import AT, GONE, last_of_each_time, untold_flags
+from spark_jobs.engine.events.event_states import (
+    AT,
+    GONE,
+    last_of_each_time,
+    untold_flags,
+    with_moves,
+)
 from spark_jobs.engine.runtime.sql_text import named, text_literal, type_text
 from spark_jobs.errors import ErrorCode
 
@@ -41,6 +49,8 @@ def source_events(
     for name in roles.values:  # those of a delete are stored nowhere
         value = _stored(name, roles, label, is_key=False)
         columns.append(named(f"CASE WHEN {gone} THEN NULL ELSE {value} END", name))
+    if changes is not None:
+        rows = with_moves(changes, rows)
     if spec.tells_deletes and spec.hard_deletes == "ignore":
         rows = rows.where(f"NOT ({gone})")
     at = _time(spec, roles, gone)
@@ -108,6 +118,18 @@ def _gone(spec: Scd2Source, roles: Roles) -> str:
     return f"coalesce({column}, FALSE)"
 
 
+def _existing(time: str, column: str, location: ErrorLocation) -> str:
+    """``time`` of a local time, which the zone must have: others would come behind later ones."""
+    problem = text_literal(f"{location}: the session's time zone skips the local time ")
+    failure = raised(
+        ErrorCode.VALUE_NOT_STORABLE,
+        f"concat({problem}, CAST({column} AS STRING))",
+        "Correct such rows in a query below it (sql_source), or set session_time_zone to the zone "
+        "of these times.",
+    )
+    return f"CASE WHEN CAST(({time}) AS TIMESTAMP_NTZ) <> {column} THEN {failure} ELSE {time} END"
+
+
 def _time(spec: Scd2Source, roles: Roles, gone: str) -> str:
     if roles.effective is None:
         return as_of(spec, roles)
@@ -115,6 +137,8 @@ def _time(spec: Scd2Source, roles: Roles, gone: str) -> str:
     location = ErrorLocation(label, roles.effective.name)
     kind = roles.declared[roles.valid_from]
     text = stored(column, roles.effective.dataType, kind, location)
+    if isinstance(roles.effective.dataType, TimestampNTZType) and isinstance(kind, TimestampType):
+        text = _existing(text, column, location)
     if spec.open_end is not None:
         problem = text_literal(f"{location} is not before open_end: ")
         failure = raised(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 _COUNT: Final = "__change_count"
 _KEY: Final = "__change_key_"
+_ID: Final = "__change_row_id"
+_TOTAL: Final = "__change_total"
 # By the kinds of a changelog's records.
 _KINDS: Final = (INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE)
 
@@ -84,9 +86,11 @@ def changed_rows(
         mixed = {each.snapshot_id for each in files}
     plain = [each for each in files if each.snapshot_id not in mixed]
     compared = [each for each in files if each.snapshot_id in mixed]
-    frames = [reading.brought(plain, net=net)] if plain or not compared else []
+    frames = [reading.without_ids.brought(plain, net=net)] if plain or not compared else []
     if compared:
-        frames.append(reading.compared(compared, net=net))
+        # What differs in the end, others find by keys of their own, which may have changed.
+        chosen = reading.without_ids if net else reading
+        frames.append(chosen.compared(compared, net=net))
     return reduce(DataFrame.unionAll, frames)
 
 
@@ -140,11 +144,17 @@ class _Reading:
             for n, (each, text) in enumerate(zip(self.columns, same, strict=True))
         ]
         kept = [F.first(quote(name)).alias(name) for name in odd]
-        counted = rows.groupBy(*keys, SNAPSHOT_ID).agg(F.sum(SIGN).alias(_COUNT), *kept)
-        left = counted.filter(f"{_COUNT} <> 0").select(
-            *self.names,
-            SNAPSHOT_ID,
-            _COUNT,
+        own = [_ID] if self.changes.has_row_ids else []
+        counted = rows.groupBy(*keys, *own, SNAPSHOT_ID).agg(F.sum(SIGN).alias(_COUNT), *kept)
+        counted = counted.filter(f"{_COUNT} <> 0")
+        if own:
+            values = [
+                f"{_KEY}{n}" if t else quote(e.name)
+                for n, (e, t) in enumerate(zip(self.columns, same, strict=True))
+            ]
+            counted = _left_of_values(counted, [*values, SNAPSHOT_ID])
+        left = counted.select(
+            *(*self.names, *own, SNAPSHOT_ID, _COUNT),
             F.explode(F.array_repeat(F.lit(0), F.abs(F.col(_COUNT)).cast("int"))).alias(ORDER),
         )
         return self._typed(left, net=net)
@@ -173,6 +183,11 @@ class _Reading:
         return rows.select(*self.names, told.alias(CHANGE_TYPE), SNAPSHOT_ID)
 
     @property
+    def without_ids(self) -> _Reading:
+        """The same, where ids of rows do not matter."""
+        return replace(self, changes=replace(self.changes, has_row_ids=False))
+
+    @property
     def _newest(self) -> int:
         assert self.changes.table.snapshot_id is not None  # noqa: S101 - it has changes
         return self.changes.table.snapshot_id
@@ -181,10 +196,13 @@ class _Reading:
         """Inserts and deletes; where one of both has the same key, they are an update."""
         is_new = F.col(_COUNT) > 0
         kind = F.when(is_new, INSERT).otherwise(DELETE)
-        if self.changes.key:
-            of_key = Window.partitionBy(SNAPSHOT_ID, *map(quote, self.changes.key))
+        own = [_ID] if self.changes.has_row_ids else [*map(quote, self.changes.key)]
+        if own:
+            of_key = Window.partitionBy(SNAPSHOT_ID, *own)
             came, gone = (F.sum(F.when(each, 1).otherwise(0)) for each in (is_new, ~is_new))
             is_update = (came.over(of_key) == 1) & (gone.over(of_key) == 1)
+            if self.changes.has_row_ids:
+                is_update &= F.col(_ID).isNotNull()
             update = F.when(is_new, UPDATE_AFTER).otherwise(UPDATE_BEFORE)
             kind = F.when(is_update, update).otherwise(kind)
         found = rows.select(*self.names, kind.alias(CHANGE_TYPE), SNAPSHOT_ID)
@@ -193,19 +211,34 @@ class _Reading:
     def _rows(self, files: Sequence[ChangedFile]) -> DataFrame:
         """The rows of ``files`` with their sign and snapshot; of a changelog, kind and order."""
         read = self.connector.changed_rows(self.spark, self.changes, files)
+        ids = [_field(_ID, "bigint")] if self.changes.has_row_ids else []
         labels = ChangeLabels(
             read.function,
-            len(self.columns),
+            len(self.columns) + len(ids),
             np.array([each.sign for each in files], np.int32),
             np.array([each.snapshot_id for each in files], np.int64),
             is_log=self.changes.kind == "changelog",
         )
         fields = [_numbered(n, each.dataType) for n, each in enumerate(self.columns)]
-        fields += [_field(SIGN, "int"), _field(SNAPSHOT_ID, "bigint")]
+        fields += [*ids, _field(SIGN, "int"), _field(SNAPSHOT_ID, "bigint")]
         fields += [_field(FILE, "int"), _field(ORDER, "bigint")]
         found = map_tasks(self.spark, len(read.files), labels, StructType(fields))
-        told = SIGN, SNAPSHOT_ID, FILE, ORDER
-        return found.toDF(*(each.name for each in self.columns), *told)
+        names = [each.name for each in (*self.columns, *ids)]
+        return found.toDF(*names, SIGN, SNAPSHOT_ID, FILE, ORDER)
+
+
+def _left_of_values(rows: DataFrame, values: Sequence[str]) -> DataFrame:
+    """Of ``rows`` with ids, those that are left where equal values that came and went meet."""
+    of_values = Window.partitionBy(*values)
+    rows = rows.withColumn(_TOTAL, F.sum(_COUNT).over(of_values))
+    in_turn = Window.partitionBy(*values, F.signum(_COUNT)).orderBy(_ID)
+    before = F.coalesce(
+        F.sum(F.abs(_COUNT)).over(in_turn.rowsBetween(Window.unboundedPreceding, -1)), F.lit(0)
+    )
+    left = F.greatest(F.least(F.abs(_COUNT), F.abs(_TOTAL) - before), F.lit(0))
+    is_left = F.signum(_COUNT) == F.signum(_TOTAL)
+    rows = rows.withColumn(_COUNT, F.when(is_left, left * F.signum(_COUNT)).otherwise(0))
+    return rows.filter(f"{_COUNT} <> 0")
 
 
 def _field(name: str, kind: str) -> StructField:

@@ -19,6 +19,7 @@ from spark_jobs.contract.result import SourceMetrics
 from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.sources import DerivedSource
 from spark_jobs.engine.analysis.char_columns import padded
+from spark_jobs.engine.analysis.local_times import require_order_of_times
 from spark_jobs.engine.analysis.scd2_roles import roles_of
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.events.event_states import change_events, dated
@@ -264,6 +265,7 @@ class Sources(Mapping[str, OpenSource]):
         changes = change_events(self.request.sources, source)
         rows = dated(changes, source, self._opened[source.source].frame)
         roles = roles_of(source, self.target, rows.schema, changes)
+        require_order_of_times(self.spark, source, roles)
         columns = [named(null_of(each.dataType), each.name) for each in roles.schema]
         frame = self.spark.sql("SELECT TRUE").where("FALSE").selectExpr(*columns)
         frame.createOrReplaceTempView(source.name)

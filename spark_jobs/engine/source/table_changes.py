@@ -121,11 +121,6 @@ class _Choice:
     def since_mark(self, marks: Marks) -> ChosenChanges:
         """The changes since the mark, or those of the first run."""
         table = self._table()
-        if self.source.connection is None and table.name == marks.table.name:
-            raise NotSupportedError(
-                f"changes of {table.name}, which the statement changes itself, never end.",
-                "Read the changes of another table.",
-            )
         found = marks.newest(self.name)
         if found is None and _range(self.source).start == NOW and marks.has_begun(self.name):
             raise begun_before(placed_source(self.source), marks)

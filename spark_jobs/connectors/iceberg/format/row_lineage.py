@@ -7,6 +7,7 @@ file's. A row that is stored again keeps its id, and its number unless it was ch
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -18,8 +19,9 @@ from spark_jobs.datafiles.field_mapping import FieldMapping, Fill
 from spark_jobs.datafiles.tracked_rows import TrackedColumns
 from spark_jobs.formats.iceberg.reserved import LAST_UPDATED, ROW_ID
 
+ROW_ID_FIELD: Final = IcebergField(2147483540, ROW_ID, IcebergType("long"))
 _FIELDS: Final = (
-    IcebergField(2147483540, ROW_ID, IcebergType("long")),
+    ROW_ID_FIELD,
     IcebergField(2147483539, LAST_UPDATED, IcebergType("long")),
 )
 COLUMNS: Final = TrackedColumns(*map(arrow_field, _FIELDS))
@@ -38,3 +40,17 @@ class RowLineage(NamedTuple):
             replace(row_id, fill=Fill(self.first_row_id, 1)),
             replace(number, fill=Fill(self.sequence_number, 0)),
         )
+
+
+def with_ids(
+    mappings: Sequence[FieldMapping], first_row_id: int | None
+) -> tuple[FieldMapping, ...]:
+    """``mappings`` of which that of the ids, if it is there, knows the first row's."""
+    if first_row_id is None:
+        return tuple(mappings)
+    fill = Fill(first_row_id, 1)
+    is_id = [each.field.name == ROW_ID for each in mappings]
+    return tuple(
+        replace(each, fill=fill) if found else each
+        for each, found in zip(mappings, is_id, strict=True)
+    )

@@ -14,6 +14,7 @@ import pyarrow.fs as pafs
 
 from spark_jobs.connectors.iceberg.format.deletes import DataFileDeletes, DeletedRows
 from spark_jobs.connectors.iceberg.format.file_columns import NameMapping, file_mappings
+from spark_jobs.connectors.iceberg.format.row_lineage import with_ids
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, arrow_field
 from spark_jobs.connectors.iceberg.format.stored_columns import stored_columns
 from spark_jobs.datafiles.file_changes import Positions
@@ -24,11 +25,15 @@ from spark_jobs.datafiles.row_id import batches_with_row_ids
 
 
 class ScannedFile(NamedTuple):
-    """A data file, its deletes, and the values of its partition fields by column id."""
+    """A data file, its deletes, and the values of its partition fields by column id.
+
+    ``first_row_id``: of its first row, where the ids of rows are read.
+    """
 
     path: str
     deletes: DataFileDeletes
     constants: Mapping[int, pa.Scalar]
+    first_row_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,9 @@ class ArrowScan:
         with self.filesystem.open_input_file(file.path) as stream:
             found = stored_columns(file.path, stream)
         wanted = dict.fromkeys((*self.fields, *self.key_fields))
-        mappings = file_mappings(wanted, found, self.names, file.constants)
+        mappings = with_ids(
+            file_mappings(wanted, found, self.names, file.constants), file.first_row_id
+        )
         fields = [arrow_field(each).with_nullable(nullable=True) for each in self.fields]
         by_name = {each.field.name: each for each in mappings}
         scan = FileScan(self.filesystem, fields, probes, by_name)

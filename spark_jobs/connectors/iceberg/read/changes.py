@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from spark_jobs.connectors.iceberg.format.row_lineage import ROW_ID_FIELD
 from spark_jobs.connectors.iceberg.read.changed_scan import ChangedPart, ChangedScan
 from spark_jobs.connectors.iceberg.read.scan import arrow_scan
 from spark_jobs.connectors.iceberg.read.scanned_files import scanned
@@ -48,7 +49,7 @@ class IcebergChanges(ConnectorChanges):
     """Implements ``ConnectorChanges``."""
 
     def changes(self, table: TableHandle, since: int, *, net: bool) -> TableChanges:
-        """The changed files; updates are pairs in tables with identifier fields.
+        """The changed files; updates are pairs in tables with identifier fields, or of version 3.
 
         Raises:
             CatalogError: SNAPSHOT_NOT_FOUND, METADATA_UNREADABLE.
@@ -60,7 +61,7 @@ class IcebergChanges(ConnectorChanges):
             found = list(_Differences(pinned).of(steps, net=net))
         names = {each.name for each in pinned.columns}
         key = tuple(each for each in pinned.identifiers if each in names)
-        return TableChanges(table, tuple(found), key=key)
+        return TableChanges(table, tuple(found), "rows", key, pinned.has_lineage and not key)
 
     def changed_rows(
         self, spark: SparkSession, changes: TableChanges, files: Sequence[ChangedFile]
@@ -69,7 +70,8 @@ class IcebergChanges(ConnectorChanges):
         table, pinned = changes.table, pinned_table(changes.table)
         parts = {n: _part(pinned, table.name, n, each.native) for n, each in enumerate(files)}
         planned = [_planned(number, each) for number, each in enumerate(files)]
-        reader = ChangedScan(arrow_scan(pinned, table.column_names, {}))
+        more = (ROW_ID_FIELD,) if changes.has_row_ids else ()
+        reader = ChangedScan(arrow_scan(pinned, table.column_names, {}, *more))
         return arrow_rows(spark, planned, reader, parts)
 
 

@@ -212,12 +212,18 @@ def _read_by_pyarrow(
 
 
 def arrow_scan(
-    pinned: PinnedTable, columns: Sequence[str], keys: Mapping[str, pa.Array]
+    pinned: PinnedTable,
+    columns: Sequence[str],
+    keys: Mapping[str, pa.Array],
+    *more: IcebergField,
 ) -> ArrowScan:
-    """What reads ``columns`` of the table's files in tasks; only rows with one of the ``keys``."""
+    """What reads ``columns`` of the table's files in tasks; only rows with one of the ``keys``.
+
+    ``more``: columns that are not the table's.
+    """
     return ArrowScan(
         pinned.storage.filesystem,
-        _columns(pinned, columns),
+        (*_columns(pinned, columns), *more),
         _columns(pinned, list(keys)),
         pinned.name_mapping,
         keys,

@@ -46,7 +46,7 @@ def scanned(table: PinnedTable, name: TableName, ordinal: int, file: LiveFile) -
         deletes = tuple(delete_file(table, each) for each in file.deletes)
         by_value = _by_value(table, file, constants)
         of_file = DataFileDeletes(ordinal, entry.path, entry.row_count, deletes, by_value)
-        return ScannedFile(file.path, of_file, constants)
+        return ScannedFile(file.path, of_file, constants, entry.first_row_id)
 
 
 def row_lineage(table: PinnedTable, file: LiveFile) -> RowLineage | None:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from spark_jobs.arrow_types import arrow_type
 from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
+from spark_jobs.connectors.paimon.format.row_tracking import COLUMNS, RowIdentity
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation
 from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionReader
 from spark_jobs.connectors.paimon.library import manifest_files, stored_snapshots
@@ -137,7 +138,7 @@ class PaimonChanges(ConnectorChanges):
             found = [each for step in _joined(steps, net=net) for each in _differing(pinned, step)]
             for each in found:
                 refuse_file(pinned, table.name, each.native.entry)
-            return TableChanges(table, tuple(found))
+            return TableChanges(table, tuple(found), has_row_ids=pinned.tracks_rows)
         files = tuple(_changelog(table, pinned, since))
         return TableChanges(table, files, "changelog", tuple(pinned.schema.primary_keys))
 
@@ -176,8 +177,13 @@ class PaimonChanges(ConnectorChanges):
             log = ChangelogScan(SectionReader(self._filesystem, schema, mappings), fields)
             logs = {n: ChangelogFile(n, _run(pinned, each.native)) for n, each in enumerate(files)}
             return arrow_rows(spark, planned, log, logs)
-        reader = ChangedScan(ArrowScan(self._filesystem, fields, {}, mappings))
         parts = {n: _part(pinned, n, each.native) for n, each in enumerate(files)}
+        if changes.has_row_ids:
+            own = _mappings_with_ids(fields, mappings, parts, files)
+            fields = (*fields, COLUMNS.row_id)
+            parts = {n: _mapped_by(n, each) for n, each in parts.items()}
+            mappings = own
+        reader = ChangedScan(ArrowScan(self._filesystem, fields, {}, mappings))
         return arrow_rows(spark, planned, reader, parts)
 
 
@@ -331,6 +337,27 @@ def _mappings(pinned: PinnedTable, entries: Sequence[Any]) -> dict[int, tuple[Fi
     """How the columns are found in files that need it, by the files' schemas."""
     found = {int(each.file.schema_id): pinned.columns.mapping_of(each) for each in entries}
     return {number: each for number, each in found.items() if each is not None}
+
+
+def _mappings_with_ids(
+    fields: Sequence[pa.Field],
+    mappings: Mapping[int, tuple[FieldMapping, ...]],
+    parts: Mapping[int, ChangedPart],
+    files: Sequence[ChangedFile],
+) -> dict[int, tuple[FieldMapping, ...]]:
+    """How the columns, and the ids of rows, are found in each file, by its number."""
+    plain = tuple(FieldMapping(each, each) for each in fields)
+    found = {}
+    for number, part in parts.items():
+        schema_id = part.file.schema_id
+        columns = plain if schema_id is None else mappings[schema_id]
+        ids = RowIdentity.of(files[number].native.entry.file).id_mapping
+        found[number] = (*columns, ids)
+    return found
+
+
+def _mapped_by(number: int, part: ChangedPart) -> ChangedPart:
+    return part._replace(file=part.file._replace(schema_id=number))
 
 
 def _extent(vectors: Mapping[str, VectorLocation], name: str) -> tuple[int, int] | None:
