@@ -14,7 +14,6 @@ from spark_jobs.contract.request import CatalogSpec
 from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import ROW_GROUP_SIZE, Row, SeedTable
 from tests.support import iceberg_files, iceberg_version_3
-from tests.support.iceberg_vectors import vector_bytes
 from tests.support.table_kinds import TableKind
 
 if TYPE_CHECKING:
@@ -116,10 +115,6 @@ class IcebergHarness(Harness):
 
     def live_indexes(self) -> list[Path]:
         return iceberg_files.delete_paths(self._table())
-
-    def marking_bytes(self, index: Path) -> int:
-        is_vector = index.suffix == ".puffin"
-        return vector_bytes(index) if is_vector else super().marking_bytes(index)
 
     def deleted_rows(self) -> Mapping[Path, Sequence[int]]:
         return iceberg_files.deleted_rows(self._table())

@@ -12,8 +12,3 @@ def vectors_in(path: Path) -> dict[str, list[int]]:
     """The positions in the vectors of a Puffin file, by location of the data file."""
     found = deletion_vectors_from_puffin_file(PuffinFile(path.read_bytes()))
     return {each.referenced_data_file: each.to_vector().to_pylist() for each in found}
-
-
-def vector_bytes(path: Path) -> int:
-    """The size of the vectors in a Puffin file."""
-    return sum(each.length for each in PuffinFile(path.read_bytes()).footer.blobs)

@@ -114,7 +114,7 @@ def test_layouts_and_paradigm_of_an_append_table(connector: Connector) -> None:
     metadata = connector.metadata
 
     assert metadata.row_change_paradigm(table) is RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
-    assert metadata.insert_layout(table) == WriteLayout(("day",), ("day",))
+    assert metadata.insert_layout(table) == WriteLayout(("day",), ("day",), joins_files=True)
     assert metadata.update_layout(table) == WriteLayout(
         ("__merge_row_id.file",),
         ("__merge_row_id.file", "__merge_row_id.position"),
