@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec, InsertStatement
 from spark_jobs.contract.request import JobRequest, SqlSource, TableSource
 from spark_jobs.contract.result import JobResult
+from spark_jobs.engine.insert import overwrite_run
+from spark_jobs.engine.insert.streaming import streamed
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.spi.tables import ColumnRange
 from tests.conformance.check import readable
@@ -72,6 +75,42 @@ def test_rows_of_many_partitions_in_each_task(path: InsertPath, make_table: Make
         assert len(by_partition) == 9
         assert max(by_partition.values()) <= 2
         assert after.on_disk == after.files.keys()
+
+
+_SORTED = "concat('p', lpad(CAST(id DIV 100000 AS STRING), 2, '0'))"
+
+
+@pytest.mark.by_turns(3)
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("kind", _KINDS)
+def test_partitions_that_come_one_after_another(
+    kind: str, fails: bool, make_table: MakeTable
+) -> None:
+    """A task ends the files of those that are behind it: it keeps no rows for later."""
+    harness = make_table(kind, EMPTY, partitioned=True)
+    p = f"IF(id = 899000 AND 1 / (id - 899000) > 0, 'x', {_SORTED})" if fails else _SORTED
+    spilled: list[int] = []
+
+    def noted(*arguments: Any) -> Any:
+        found = streamed(*arguments)
+        spilled.append(found.spilled_bytes)
+        return found
+
+    with mock.patch.object(overwrite_run, "streamed", noted):
+        result = insert(harness, _ROWS.format(p=p, n=900_000, tasks=1))
+
+    after = harness.state()
+    if fails:
+        assert result.error is not None
+        assert not after.on_disk, "files that were ended early are removed, too"
+        return
+    assert result.error is None, result.error
+    assert spilled == [0]
+    assert result.metrics.inserted == 900_000
+    assert after.on_disk == after.files.keys()
+    by_partition = Counter(file.rows[0]["p"] for file in after.files.values())
+    assert by_partition == Counter({f"p{n:02}": 1 for n in range(9)})
+    assert sorted(row["id"] for row in after.rows) == list(range(900_000))
 
 
 @pytest.mark.parametrize(

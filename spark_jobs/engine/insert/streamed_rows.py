@@ -1,7 +1,8 @@
 """The executor side of a streamed INSERT: the tasks that compute rows store them at once.
 
-A task keeps a file open for each of the first few partitions that it meets. Rows of further ones
-it spills, in a file of the workspace: they are distributed afterwards, partition by partition.
+A task has a file open for each of a few partitions. It ends the file of one that got no rows for a
+while when it meets another partition. If all of them get rows, it spills those of further ones, in
+a file of the workspace: they are distributed afterwards, partition by partition.
 Imported by executors: nothing here needs a table library.
 """
 
@@ -28,6 +29,10 @@ from spark_jobs.engine.write.text_check import require_text
 if TYPE_CHECKING:
     from spark_jobs.spi.sinks import MergeSink, MergeSinkFactory
     from spark_jobs.spi.writes import WriteLayout
+
+
+# A partition without rows in so many batches has probably got all of its rows.
+_IDLE_AFTER = 4
 
 
 @dataclass(slots=True)
@@ -76,35 +81,56 @@ class StreamedInsert:
         """
         report, name = StreamedReport(), f"{task_key()}.parquet"
         spill = Spill(self.filesystem, f"{self.folder}/{name}")
-        opened: dict[tuple[Any, ...], MergeSink] = {}
         with task_sinks(self.sinks) as sinks, spill:
+            opened = _OpenPartitions(sinks, self.most_open)
             for batch in joined(batches):
-                report.stored.inserted += self._taken(batch, sinks, opened, spill)
+                report.stored.inserted += self._taken(batch, opened, spill)
             report.stored.fragments = sinks.finish()
         if spill.row_count:
             report.spilled = SpilledFile(name, spill.row_count, spill.byte_size)
         yield report.to_batch()
 
-    def _taken(
-        self,
-        batch: pa.RecordBatch,
-        sinks: TaskSinks,
-        opened: dict[tuple[Any, ...], MergeSink],
-        spill: Spill,
-    ) -> int:
+    def _taken(self, batch: pa.RecordBatch, opened: _OpenPartitions, spill: Spill) -> int:
         """Check rows, and store or spill them; returns how many were stored."""
         named, stored = batch.rename_columns(list(self.columns)), 0
         require_not_null(named, self.not_null)
         require_text(named, self.columns, "INSERT")
         derived = self.layout.derived
         placed = named if derived is None else derived.added_to(named)
+        opened.batch_number += 1
         for key, part in by_cluster(placed, self.layout.cluster_by):
-            if key not in opened:
-                if len(opened) >= self.most_open:
-                    rest = part.columns[: len(self.columns)]
-                    spill.add(pa.RecordBatch.from_arrays(rest, schema=batch.schema))
-                    continue
-                opened[key] = sinks.open(f"{task_key()}-{len(opened)}")
-            opened[key].store_merged_rows(change_rows(part))
-            stored += part.num_rows
+            sink = opened.sink(key)
+            if sink is None:
+                rest = part.columns[: len(self.columns)]
+                spill.add(pa.RecordBatch.from_arrays(rest, schema=batch.schema))
+            else:
+                sink.store_merged_rows(change_rows(part))
+                stored += part.num_rows
         return stored
+
+
+@dataclass(slots=True)
+class _OpenPartitions:
+    """The sinks of at most ``most`` partitions, by the values of their fields."""
+
+    sinks: TaskSinks
+    most: int
+    batch_number: int = 0
+    by_key: dict[tuple[Any, ...], MergeSink] = field(default_factory=dict)
+    last_used: dict[tuple[Any, ...], int] = field(default_factory=dict)
+
+    def sink(self, key: tuple[Any, ...]) -> MergeSink | None:
+        """That of a partition, perhaps a new one; None: all the others get rows as well."""
+        if key not in self.by_key:
+            if len(self.by_key) >= self.most and not self._end_an_idle_one():
+                return None
+            self.by_key[key] = self.sinks.open(f"{task_key()}-{len(self.sinks.opened)}")
+        self.last_used[key] = self.batch_number
+        return self.by_key[key]
+
+    def _end_an_idle_one(self) -> bool:
+        idle = min(self.by_key, key=self.last_used.__getitem__)
+        if self.batch_number - self.last_used[idle] < _IDLE_AFTER:
+            return False
+        self.sinks.finish_early(self.by_key.pop(idle))
+        return True

@@ -21,16 +21,26 @@ class TaskSinks:
 
     factory: MergeSinkFactory
     opened: list[MergeSink] = field(default_factory=list)
+    unfinished: list[MergeSink] = field(default_factory=list)
+    fragments: list[Fragment] = field(default_factory=list)
 
     def open(self, key: str) -> MergeSink:
         """A new sink; ``key`` as in ``MergeSinkFactory.open``."""
         sink = self.factory.open(key)
         self.opened.append(sink)
+        self.unfinished.append(sink)
         return sink
 
+    def finish_early(self, sink: MergeSink) -> None:
+        """Finish one that gets no more rows."""
+        self.unfinished.remove(sink)
+        self.fragments.extend(sink.finish())
+
     def finish(self) -> list[Fragment]:
-        """Finish all sinks, and return what they wrote."""
-        return [fragment for sink in self.opened for fragment in sink.finish()]
+        """Finish the other sinks, and return what all of them wrote."""
+        for sink in list(self.unfinished):
+            self.finish_early(sink)
+        return self.fragments
 
     def abort(self) -> None:
         """Abort all sinks; the driver removes what a sink fails to remove."""
