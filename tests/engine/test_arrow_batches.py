@@ -37,8 +37,8 @@ _KEY = "spark.sql.execution.arrow.maxRecordsPerBatch"
         ("array(id)", "0", 250),
         ("struct(id AS a)", "400", 400),
         ("struct(id AS a)", None, 600),
-        ("struct(CAST(id AS STRING) AS a)", None, 500),
-        ("struct(CAST(id AS STRING) AS a)", "1000", 500),
+        ("struct(CAST(id AS STRING) AS a)", None, 125),
+        ("struct(CAST(id AS STRING) AS a)", "1000", 125),
         ("struct(CAST(CAST(id AS STRING) AS BINARY) AS a)", None, 600),
     ],
 )
@@ -56,12 +56,12 @@ def test_rows_per_batch(spark: SparkSession, column: str, asked: str | None, lar
 
 
 @pytest.mark.parametrize(
-    ("row_bytes", "largest"), [(0, 500), (10, 2_000), (999, 2_000), (1_001, 2_400)]
+    ("row_bytes", "largest"), [(0, 125), (10, 125), (999, 125), (1_001, 2_400)]
 )
 def test_rows_with_texts_by_the_size_that_is_known(
     spark: SparkSession, row_bytes: float, largest: int
 ) -> None:
-    """Spark measures batches of rows that may be large, and no others."""
+    """Spark measures batches of rows that are large; others fit if all have a text of 1 MB."""
     frame = spark.range(0, 2_400, 1, 1).selectExpr("struct(id, CAST(id AS STRING) AS v) AS v")
 
     with arrow_batches(frame, row_bytes):

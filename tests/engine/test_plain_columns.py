@@ -59,6 +59,17 @@ def test_errors_are_those_of_spark(analyzer: ExpressionAnalyzer, text: str, sees
     assert raised.value.code is ErrorCode.COLUMN_NOT_FOUND
 
 
+def test_names_among_expressions_that_are_analysed_together(analyzer: ExpressionAnalyzer) -> None:
+    """None means another one of them, as names of the same SELECT do in Spark."""
+    texts = ["s.id + 1", "`__merge_value_0` + 1"]
+    analyzer.analyze_together(texts, "both")
+
+    assert analyzer.analyze(texts[0], "both", "value").source_columns == {"ID"}
+    with pytest.raises(AnalysisError) as raised:
+        analyzer.analyze(texts[1], "both", "value")
+    assert raised.value.code is ErrorCode.COLUMN_NOT_FOUND
+
+
 def test_an_alias_that_the_parser_takes_for_something_else(spark: SparkSession) -> None:
     side = Side("null", spark.createDataFrame([], "v INT"))
     analyzer = ExpressionAnalyzer(spark, Side("t", spark.createDataFrame([], "id INT")), side)

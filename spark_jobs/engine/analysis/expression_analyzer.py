@@ -88,6 +88,8 @@ class ExpressionAnalyzer:
             return
         found = selected_expressions(frame)
         is_plain = not any(each in NOT_A_ROW_EXPRESSION for each in found[0].operators)
+        # Spark lets a name mean another value of the same SELECT.
+        is_plain &= all(key in self._owners for each in found for key in each.attributes)
         if is_plain and len(found) == len(types) == len(chosen):
             for number, text in enumerate(chosen):
                 self._analyzed_frames[text, sees] = frame, number

@@ -19,9 +19,8 @@ _MEASURED: Final = "64MB"
 _UNMEASURED: Final = str(2**31 - 1)
 _MOST_LISTS: Final = 250
 _MOST_NUMBERS: Final = 10_000
-# Rows with texts, which may be long: where the table's rows are known to be small, and elsewhere.
-_MOST_SMALL: Final = 2_000
-_MOST_UNKNOWN: Final = 500
+# Rows with texts: some may have a megabyte each, whatever the table's rows have.
+_MOST_TEXTS: Final = 125
 _SMALL_BYTES: Final = 1_000
 
 
@@ -58,7 +57,7 @@ def _most_rows(frame: DataFrame, row_bytes: float) -> tuple[int | None, bool]:
     if any(_has(kind, (BinaryType,)) for kind in kinds) or row_bytes > _SMALL_BYTES:
         return None, True
     if any(_has(kind, (StringType, CharType, VarcharType)) for kind in kinds):
-        return (_MOST_SMALL if row_bytes else _MOST_UNKNOWN), False
+        return _MOST_TEXTS, False
     return _MOST_NUMBERS, False
 
 
