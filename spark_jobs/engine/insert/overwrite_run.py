@@ -294,5 +294,5 @@ class OverwriteRun(SparkRun[InsertStatement]):
         columns = tuple(rows.columns)
         writer = InsertWriter(handle.sinks, not_null, columns, different_keys, placed, recording)
         stored = map_in_arrow(by_position(rows), writer, REPORT_SCHEMA)
-        with arrow_batches(rows, new.row_bytes):
+        with arrow_batches(rows, new.row_bytes, alike=True):
             return [TaskReport.from_json(row["report"]) for row in stored.collect()]

@@ -102,7 +102,7 @@ def streamed(
         handle.sinks, layout, run.required_columns, columns, storage.filesystem, place
     )
     task = LeasedTask(writer, run.lease, place)
-    with arrow_batches(rows, row_bytes):
+    with arrow_batches(rows, row_bytes, alike=True):
         found = map_in_arrow(by_position(rows), task, REPORT_SCHEMA).collect()
     reports = [StreamedReport.from_json(row["report"]) for row in found]
     spilled = [each.spilled for each in reports if each.spilled is not None]

@@ -19,16 +19,22 @@ _MEASURED: Final = "64MB"
 _UNMEASURED: Final = str(2**31 - 1)
 _MOST_LISTS: Final = 250
 _MOST_NUMBERS: Final = 10_000
-# Rows with texts: some may have a megabyte each, whatever the table's rows have.
+# Rows with texts: of which nothing is known, which may have a megabyte each; like those of a table
+# of small rows; and those that are known to be small.
 _MOST_TEXTS: Final = 125
+_MOST_ALIKE: Final = 500
+_MOST_SMALL: Final = 2_000
 _SMALL_BYTES: Final = 1_000
 
 
 @contextmanager
-def arrow_batches(frame: DataFrame, row_bytes: float = 0.0) -> Iterator[None]:
+def arrow_batches(
+    frame: DataFrame, row_bytes: float = 0.0, *, alike: bool = False
+) -> Iterator[None]:
     """Run a block, an action on ``frame``, in Arrow batches of a size that suits its columns.
 
-    ``row_bytes`` is about the size of such a row, in data files or in memory, 0 if it is not known.
+    ``row_bytes`` is about the size of such a row, in data files or in memory, 0 if it is not known;
+    ``alike``: it is that of the table's rows, not of these.
 
     Since 4.1, Spark measures a batch after each row, which takes longer than filling it. Batches
     of few rows are small without that, unless rows are large, there are binary values, or a cluster
@@ -37,7 +43,7 @@ def arrow_batches(frame: DataFrame, row_bytes: float = 0.0) -> Iterator[None]:
     """
     spark = frame.sparkSession
     asked = int(spark.conf.get(_ROWS_PER_BATCH) or 0)
-    most, is_measured = _most_rows(frame, row_bytes)
+    most, is_measured = _most_rows(frame, row_bytes, alike)
     wanted = {}
     if most is not None and not 0 < asked <= most:
         wanted[_ROWS_PER_BATCH] = str(most)
@@ -47,7 +53,7 @@ def arrow_batches(frame: DataFrame, row_bytes: float = 0.0) -> Iterator[None]:
         yield
 
 
-def _most_rows(frame: DataFrame, row_bytes: float) -> tuple[int | None, bool]:
+def _most_rows(frame: DataFrame, row_bytes: float, alike: bool) -> tuple[int | None, bool]:
     """The largest number of rows, None: as the session says; and whether Spark measures them."""
     from pyspark.sql.types import ArrayType, BinaryType, CharType, MapType, StringType, VarcharType
 
@@ -57,7 +63,8 @@ def _most_rows(frame: DataFrame, row_bytes: float) -> tuple[int | None, bool]:
     if any(_has(kind, (BinaryType,)) for kind in kinds) or row_bytes > _SMALL_BYTES:
         return None, True
     if any(_has(kind, (StringType, CharType, VarcharType)) for kind in kinds):
-        return _MOST_TEXTS, False
+        small = _MOST_ALIKE if alike else _MOST_SMALL
+        return (small if row_bytes else _MOST_TEXTS), False
     return _MOST_NUMBERS, False
 
 
