@@ -24,12 +24,14 @@ from tests.conformance.check import request_of
 from tests.conformance.harness import Harness
 from tests.conformance.tables import ORDERS, Row, order
 from tests.engine.test_conflicts import Writes
+from tests.support.insert_paths import INSERT_PATHS, InsertPath, forced_insert_path
 
 SOURCE = "VALUES (1, 11, 'x', 3, 'r', 'a') AS s(id, k, v, n, req, p)"
 FIVE = SqlSource("s", "SELECT * FROM VALUES (5, 11, 'x', 3, 'r', 'a') AS s(id, k, v, n, req, p)")
 OTHERS = {row["id"] for row in ORDERS.rows if row["p"] != "a"}
 DYNAMIC = InsertOverwriteSpec("s", "dynamic")
 STATIC = InsertOverwriteSpec("s", "static", {"p": "'a'"})
+
 
 MakeTable = Callable[..., Harness]
 
@@ -63,11 +65,14 @@ def ids(harness: Harness) -> set[int]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("path", INSERT_PATHS)
 @pytest.mark.parametrize("statement", [DYNAMIC, STATIC], ids=["dynamic", "static"])
 def test_rows_in_the_same_partition_are_a_conflict_and_the_statement_runs_again(
-    harness: Harness, statement: PartitionStatement
+    harness: Harness, statement: PartitionStatement, path: InsertPath
 ) -> None:
-    result = run(harness, statement, meanwhile=[order(999, "a")])
+    with forced_insert_path(path) as tally:
+        result = run(harness, statement, meanwhile=[order(999, "a")])
+    assert tally == {path: 2}
 
     assert (result.status, result.metrics.attempts) == ("committed", 2)
     assert result.metrics.deleted == 31
@@ -77,9 +82,14 @@ def test_rows_in_the_same_partition_are_a_conflict_and_the_statement_runs_again(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("path", INSERT_PATHS)
 @pytest.mark.parametrize("statement", [DYNAMIC, STATIC], ids=["dynamic", "static"])
-def test_rows_in_another_partition_stay(harness: Harness, statement: PartitionStatement) -> None:
-    result = run(harness, statement, meanwhile=[order(999, "b")])
+def test_rows_in_another_partition_stay(
+    harness: Harness, statement: PartitionStatement, path: InsertPath
+) -> None:
+    with forced_insert_path(path) as tally:
+        result = run(harness, statement, meanwhile=[order(999, "b")])
+    assert tally == {path: 1}
 
     assert (result.status, result.metrics.attempts) == ("committed", 1)
     assert ids(harness) == {1, 999, *OTHERS}
