@@ -20,7 +20,7 @@ from spark_jobs.contract.inserts import InsertOverwriteSpec
 from spark_jobs.contract.operation_files import new_source_folder
 from spark_jobs.engine.insert.partition_shares import Partition, partition_of
 from spark_jobs.engine.insert.streamed_rows import StreamedInsert, StreamedReport
-from spark_jobs.engine.runtime.arrow_batches import arrow_batches
+from spark_jobs.engine.runtime.arrow_batches import batches_of_short_rows
 from spark_jobs.engine.runtime.lease import LeasedTask
 from spark_jobs.engine.source.materialized import spilled_frame
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
@@ -91,7 +91,7 @@ def streamed(
     ``row_bytes`` is about the size of a row in data files, 0 if it is not known.
 
     Raises:
-        DataError: a row cannot be stored.
+        DataError: a row cannot be stored; ROWS_TOO_LONG as ``batches_of_short_rows``.
         CommitError: RUN_GIVEN_UP.
     """
     storage, folder = run.connector.storage, new_source_folder(run.scratch)
@@ -102,8 +102,8 @@ def streamed(
         handle.sinks, layout, run.required_columns, columns, storage.filesystem, place
     )
     task = LeasedTask(writer, run.lease, place)
-    with arrow_batches(rows, row_bytes, alike=True):
-        found = map_in_arrow(by_position(rows), task, REPORT_SCHEMA).collect()
+    with batches_of_short_rows(by_position(rows), row_bytes) as placed:
+        found = map_in_arrow(placed, task, REPORT_SCHEMA).collect()
     reports = [StreamedReport.from_json(row["report"]) for row in found]
     spilled = [each.spilled for each in reports if each.spilled is not None]
     rest = None

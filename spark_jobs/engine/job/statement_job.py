@@ -6,6 +6,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Final, get_args
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from spark_jobs.contract.inserts import (
     ClearingStatement,
     InsertStatement,
@@ -28,7 +31,9 @@ from spark_jobs.engine.job.side_job import SideJob
 from spark_jobs.engine.job.statement_runs import StatementRuns
 from spark_jobs.engine.marks.marks import Marks
 from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.runtime.arrow_batches import measured_batches
 from spark_jobs.engine.runtime.back_off import ATTEMPTS, back_off
+from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.file_names import require_utf8_names
 from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
 from spark_jobs.errors import CommitError, ErrorCode, JobError
@@ -89,7 +94,7 @@ class Job(RequestJob):
         for attempt in range(1, ATTEMPTS):
             self.progress.attempts = attempt
             try:
-                return self._attempted(log, runs, attempt, approval)
+                return self._attempt(log, runs, attempt, approval)
             except CommitError as error:
                 if error.code is not ErrorCode.COMMIT_CONFLICT:
                     raise
@@ -98,7 +103,21 @@ class Job(RequestJob):
                 self.progress.warn(f"conflict in attempt {attempt} of {ATTEMPTS}: {error.message}")
             back_off(attempt)
         self.progress.attempts = ATTEMPTS
-        return self._attempted(log, runs, ATTEMPTS, approval)
+        return self._attempt(log, runs, ATTEMPTS, approval)
+
+    def _attempt(
+        self, log: OperationLog, runs: StatementRuns, attempt: int, approval: Approval | None
+    ) -> JobResult:
+        """An attempt; where rows turn out to be long, another in batches that Spark measures."""
+        try:
+            return self._attempted(log, runs, attempt, approval)
+        except (PySparkException, Py4JError) as error:
+            found = translated(error)
+            if found.code is not ErrorCode.ROWS_TOO_LONG:
+                raise
+            self.progress.say(f"{found.message}: {found.remedy}")
+        with measured_batches(self.session):
+            return self._attempted(log, runs, attempt, approval)
 
     def _runs(self) -> StatementRuns:
         return StatementRuns(
