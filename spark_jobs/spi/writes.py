@@ -247,7 +247,8 @@ class Repacking:
     """New files of a write whose rows should be stored again, because they are too many.
 
     ``groups`` are the indices of their fragments; the files of a group become one file. ``reader``
-    reads the files ``parts``, by index of the fragment, as INSERT rows that a sink takes.
+    reads the rows of the files ``parts``, by index of the fragment, with all columns that a sink
+    takes.
     """
 
     groups: Sequence[Sequence[int]]

@@ -77,6 +77,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.engine.runtime.tasks",
     "spark_jobs.engine.write.change_counts",
     "spark_jobs.engine.write.change_writer",
+    "spark_jobs.engine.write.insert_rows",
     "spark_jobs.engine.write.joined_batches",
     "spark_jobs.spi.arrow_tasks",
     "spark_jobs.storage.files",

@@ -26,7 +26,7 @@ from spark_jobs.contract.row_preview import RowPreview
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec, MergeSpec, Statement
 from spark_jobs.engine.job.alter_table_job import AlterTableJob
 from spark_jobs.engine.job.statement_job import Job
-from tests.conformance.behaviour import delete, insert_all, matched, not_matched, update
+from tests.conformance.behaviour import delete, insert, insert_all, matched, not_matched, update
 from tests.conformance.changing import KINDS, STATEMENTS
 from tests.conformance.check import request_of
 from tests.conformance.conftest import MakeTable
@@ -112,8 +112,9 @@ class Play:
 
     def _fill(self, base: JobRequest) -> None:
         rows = SqlSource("s", f"SELECT * FROM {_values(self._rows())}")
-        fill = replace(base, target=_SOURCE, sources=(rows,), statement=InsertIntoSpec("s"))
-        self._run(replace(fill, approved=None, guards=None))
+        cleared = replace(base, approved=None, guards=None)
+        statement = InsertIntoSpec("s")
+        self._run(replace(cleared, target=_SOURCE, sources=(rows,), statement=statement))
 
     def change(self, request: JobRequest) -> JobRequest:
         """Change something; returns the request as it is then."""
@@ -150,7 +151,8 @@ class Play:
         row = {"id": 900, "k": 1, "v": "o", "n": 1, "req": "r", "p": self.chance.choice("abc")}
         source = SqlSource("s", f"SELECT * FROM {_values([row])}")
         base = request_of(STATEMENTS[0], self.harness)
-        merge = replace(_MERGE, cases=(not_matched(insert_all()),))
+        values = insert({name: f"s.{name}" for name in row})  # the table may have more columns now
+        merge = replace(_MERGE, cases=(not_matched(values),))
         self._run(replace(base, statement=merge, sources=(source,)))
         return request
 

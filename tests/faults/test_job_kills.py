@@ -136,21 +136,10 @@ def test_killed_job(
     warehouse = harness.warehouse
     made = request_of(_SLOW if wait is _spilling else _MERGE, harness)
     request = replace(made, text_limits=TextLimits(allow_code=True))
-    submission = Submission(
-        tmp_path / "job",
-        request,
-        "local[2]",
-        points=(point,),
-        executor_python=Path(sys.executable),
-        plan=plan,
-    )
+    submission = _submission(tmp_path, request, (point,), plan)
     before = look(warehouse, str(TARGET))
 
-    process = submission.start()
-    try:
-        wait(submission, point, warehouse)
-    finally:
-        kill_tree(process)
+    _kill(submission, lambda: wait(submission, point, warehouse))
 
     assert not _result(warehouse).is_file()
     _result(warehouse).unlink(missing_ok=True)
@@ -177,20 +166,10 @@ def test_killed_insert_that_streams(
     """Its tasks write the table's files as they compute rows; by ``look-1`` these are joined."""
     harness = _table(spark, tmp_path, APPEND_COW)
     request = request_of(_INSERT, harness)
-    submission = Submission(
-        tmp_path / "job",
-        request,
-        "local[2]",
-        points=(point,),
-        executor_python=Path(sys.executable),
-    )
+    submission = _submission(tmp_path, request, (point,))
     before = look(harness.warehouse, str(TARGET))
 
-    process = submission.start()
-    try:
-        submission.hit(point)
-    finally:
-        kill_tree(process)
+    _kill(submission, lambda: submission.hit(point))
 
     with forced_insert_path("streamed") as tally:
         left, then = _retried(spark, harness, request, before, _INSERT)
@@ -212,27 +191,38 @@ def test_job_killed_at_any_time(
     plan = chance.choice(_PLANS)
     harness = _table(spark, tmp_path, kind)
     request = request_of(_MERGE, harness)
-    submission = Submission(
-        tmp_path / "job",
-        request,
-        "local[2]",
-        points=(),
-        executor_python=Path(sys.executable),
-        plan=plan,
-    )
+    submission = _submission(tmp_path, request, (), plan)
     before = look(harness.warehouse, str(TARGET))
 
-    process = submission.start()
-    try:
-        time.sleep(seconds)
-    finally:
-        kill_tree(process)
+    _kill(submission, lambda: time.sleep(seconds))
 
     left, then = _retried(spark, harness, request, before, _MERGE)
     moment = f"{seconds:.1f} s after its start"
     table_of_kills.append(
         f"{kind.name:<13}{plan:<10}{moment:<48} table {_state(left, _MERGE)}, next try {then}"
     )
+
+
+def _submission(
+    tmp_path: Path, request: JobRequest, points: tuple[str, ...], plan: Plan | None = None
+) -> Submission:
+    return Submission(
+        tmp_path / "job",
+        request,
+        "local[2]",
+        points=points,
+        executor_python=Path(sys.executable),
+        plan=plan,
+    )
+
+
+def _kill(submission: Submission, reach: Callable[[], object]) -> None:
+    """Start the job and kill it, with all of its processes, once ``reach`` has returned."""
+    process = submission.start()
+    try:
+        reach()
+    finally:
+        kill_tree(process)
 
 
 def _table(spark: SparkSession, tmp_path: Path, kind: TableKind) -> PaimonHarness:

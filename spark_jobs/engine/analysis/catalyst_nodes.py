@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.engine.runtime.java_names import java_class
+from spark_jobs.engine.runtime.java_names import java_constant
 
 PLAN_EXPRESSIONS: Final = ("ScalarSubquery", "Exists", "ListQuery", "LateralSubquery")
 SUBQUERIES: Final = (*PLAN_EXPRESSIONS, "InSubquery")
@@ -17,6 +17,7 @@ SUBQUERIES: Final = (*PLAN_EXPRESSIONS, "InSubquery")
 PLAN_EXPRESSION: Final = "PLAN_EXPRESSION"
 LAMBDA_FUNCTION: Final = "LAMBDA_FUNCTION"
 UNRESOLVED_FUNCTION: Final = "UNRESOLVED_FUNCTION"
+CURRENT_LIKE: Final = "CURRENT_LIKE"
 _PATTERNS: Final = "org.apache.spark.sql.catalyst.trees.TreePattern"
 # The metadata key under which Spark keeps the declared type of a STRING column.
 DECLARED_TYPE: Final = "__CHAR_VARCHAR_TYPE_STRING"
@@ -121,7 +122,7 @@ def contains(spark: SparkSession, node: Any, pattern: str) -> bool:
 
 def tree_pattern(spark: SparkSession, name: str) -> Any:
     """The member of ``TreePattern`` with this name."""
-    return getattr(java_class(spark, _PATTERNS), name)()
+    return java_constant(spark, _PATTERNS, name)
 
 
 def unresolved_names(node: Any) -> Iterator[Any]:

@@ -82,12 +82,11 @@ def parsed_expression(spark: SparkSession, text: str) -> ParsedText:
         ParseException: the text is no expression.
     """
     root = spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
-    nothing = java_class(spark, f"{_LOGICAL}.OneRowRelation")()
-    plan = java_class(spark, f"{_LOGICAL}.Filter")(root, nothing)
     reading = _Reading(spark, text)
     if contains(spark, root, PLAN_EXPRESSION):
-        return reading.of(plan)
-    reading.read_expressions(plan.expressions())
+        nothing = java_class(spark, f"{_LOGICAL}.OneRowRelation")()
+        return reading.of(java_class(spark, f"{_LOGICAL}.Filter")(root, nothing))
+    reading.read_expression(root)
     return reading.found()
 
 
@@ -138,6 +137,12 @@ class _Reading:
             self.read_expressions(plan.expressions())
         for inner in _inner_plans(kind, plan):
             self._read(inner)
+
+    def read_expression(self, root: Any) -> None:
+        """Read an expression and all that is below it, if it calls something."""
+        if self._may_call(root):
+            for expressions in self._passed(root):
+                self.read_expressions(expressions)
 
     def read_expressions(self, expressions: Any) -> None:
         """Read a Scala sequence of expressions: of those that call something, all that is below."""

@@ -22,11 +22,18 @@ from spark_jobs.contract.row_checks import (
     always_returns_a_row,
 )
 from spark_jobs.engine.analysis.catalyst import reads_beside_views, view_columns
-from spark_jobs.engine.analysis.catalyst_nodes import class_name, items, subquery_plans
+from spark_jobs.engine.analysis.catalyst_nodes import (
+    CURRENT_LIKE,
+    PLAN_EXPRESSION,
+    class_name,
+    contains,
+    items,
+    subquery_plans,
+)
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads
 from spark_jobs.engine.changes.changed_rows import ChangeShape
 from spark_jobs.engine.changes.read_fields import read_fields
-from spark_jobs.engine.runtime.java_names import java_class, scala_object
+from spark_jobs.engine.runtime.java_names import scala_object
 from spark_jobs.engine.runtime.older_spark import error_condition
 from spark_jobs.engine.source.open_source import OpenSource
 from spark_jobs.engine.source.subqueries import empty_views
@@ -45,7 +52,6 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 2_000
 _NAMES_OF_TIMES: Final = "org.apache.spark.sql.catalyst.optimizer.SpecialDatetimeValues"
-_PATTERNS: Final = "org.apache.spark.sql.catalyst.trees.TreePattern"
 # Nodes that return a row for each row of their child.
 _SAME_COUNT: Final = ("Project", "Sort", "SubqueryAlias")
 _PASSING: Final = ("Project", "Filter", "SubqueryAlias")
@@ -137,7 +143,7 @@ def passes_rows_on(spark: SparkSession, plan: Any) -> bool:
 
     Then it has rows if and only if the conditions select any: no other expression decides that.
     """
-    if plan.containsPattern(java_class(spark, _PATTERNS).PLAN_EXPRESSION()):
+    if contains(spark, plan, PLAN_EXPRESSION):
         return False
     while (name := class_name(plan)) in _PASSING:
         plan = plan.child()
@@ -197,8 +203,7 @@ class _Analysis:
         return {name: number for number, name in numbers if name in names}
 
     def _require_repeatable(self, plan: Any, where: str) -> None:
-        is_timely = plan.containsPattern(java_class(self._spark, _PATTERNS).CURRENT_LIKE())
-        is_timely = is_timely or _names_times(self._spark, plan)
+        is_timely = contains(self._spark, plan, CURRENT_LIKE) or _names_times(self._spark, plan)
         if is_timely or not plan.deterministic() or "Sample" in _nodes(plan):
             raise AnalysisError(
                 ErrorCode.EXPRESSION_NOT_ALLOWED,

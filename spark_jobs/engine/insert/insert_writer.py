@@ -10,19 +10,18 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import TaskReport
+from spark_jobs.engine.write.insert_rows import insert_rows
 from spark_jobs.engine.write.joined_batches import joined
 from spark_jobs.engine.write.key_check import KeyCheck
 from spark_jobs.engine.write.recorder import Recording
 from spark_jobs.engine.write.task_sinks import task_sinks
 from spark_jobs.engine.write.text_check import require_text
 from spark_jobs.errors import DataError, ErrorCode
-from spark_jobs.spi import rows
 
 if TYPE_CHECKING:
     from spark_jobs.spi.sinks import MergeSink, MergeSinkFactory
@@ -62,7 +61,7 @@ class InsertWriter:
                 named = batch.rename_columns(list(self.columns))
                 require_not_null(named, self.not_null)
                 require_text(named, self.columns, "INSERT")
-                changes = change_rows(named)
+                changes = insert_rows(named)
                 if recorder is not None:
                     recorder.taken(changes)
                 keys.require_different(changes)
@@ -89,16 +88,3 @@ def require_not_null(batch: pa.RecordBatch, names: Sequence[str]) -> None:
                 f"column {name} is NOT NULL, but INSERT would store NULL",
                 "Give it a value, or filter such rows out.",
             )
-
-
-def change_rows(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """New rows as change rows, which ``spi.rows`` describes."""
-    count = batch.num_rows
-    change = {
-        rows.OPERATION: pa.array(np.full(count, rows.INSERT, np.int8)),
-        rows.CASE_NUMBER: pa.array(np.zeros(count, np.int32)),
-        rows.ROW_ID: pa.nulls(count),
-        rows.FROM_UPDATE: pa.array(np.zeros(count, np.bool_)),
-    }
-    arrays = [*change.values(), *batch.columns]
-    return pa.RecordBatch.from_arrays(arrays, [*change, *batch.schema.names])

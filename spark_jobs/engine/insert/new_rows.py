@@ -17,7 +17,6 @@ from spark_jobs.engine.write.clustering import (
     with_layout_columns,
 )
 from spark_jobs.engine.write.spark_run import SparkRun
-from spark_jobs.spi.tables import PlannedFile, row_bytes_of
 from spark_jobs.spi.writes import WriteLayout
 
 
@@ -39,19 +38,16 @@ class NewRows:
         return list(dict.fromkeys(cluster.key[:keys] for cluster in self.clusters))
 
 
-def new_rows_of(
-    rows: DataFrame, layout: WriteLayout, planned: Sequence[PlannedFile], size: float
-) -> NewRows:
+def new_rows_of(rows: DataFrame, layout: WriteLayout, row_bytes: float, size: float) -> NewRows:
     """``rows``, which are the same whenever they are read, counted by cluster.
 
-    ``size`` is about that of all rows in data files, in bytes; files of the table, ``planned``,
-    tell it better.
+    ``row_bytes`` is the average size of a row in the table's files, 0 if it has none: ``size``,
+    about that of all ``rows`` in data files in bytes, tells it then.
     """
     rows = with_layout_columns(rows, layout)
     clusters = clusters_of(rows, layout)
     count = sum(cluster.rows for cluster in clusters)
-    row_bytes = row_bytes_of(planned) or size / max(count, 1)
-    return NewRows(rows, clusters, count, row_bytes)
+    return NewRows(rows, clusters, count, row_bytes or size / max(count, 1))
 
 
 def file_size(

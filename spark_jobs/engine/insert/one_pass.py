@@ -25,7 +25,7 @@ from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.packing import scan_tasks
 from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.arrow_tasks import ScanTasks
-from spark_jobs.spi.tables import PlannedFile, TableHandle, row_bytes_of
+from spark_jobs.spi.tables import TableHandle, row_bytes_of
 from spark_jobs.spi.writes import WriteLayout
 
 # The approximate ratio of a row's bytes as Arrow to its bytes in a data file.
@@ -36,13 +36,13 @@ COMPRESSION: Final = 4
 class OnePass:
     """Rows of an INSERT that need no shuffle; every public method returns None if they need one.
 
-    ``planned`` are the target's files.
+    ``row_bytes`` is the average size of a row in the target's files, 0 if it has none.
     """
 
     run: SparkRun[InsertStatement]
     insert: AnalyzedInsert
     layout: WriteLayout
-    planned: Sequence[PlannedFile]
+    row_bytes: float
 
     def copied(self, source: OpenSource) -> NewRows | None:
         """The rows of a table or of files whose columns are copied as they are."""
@@ -76,7 +76,7 @@ class OnePass:
         tasks = self._tasks(size)
         rows = _spilled_rows(source, columns, tasks)
         found = self._counted(_spilled_rows(source, keys, tasks))
-        row_bytes = row_bytes_of(self.planned) or size / max(source.row_count, 1)
+        row_bytes = self.row_bytes or size / max(source.row_count, 1)
         return self._accepted(rows, found, row_bytes)
 
     def _of_table(
@@ -91,14 +91,14 @@ class OnePass:
             return None
         known = known_clusters(rows, files, keys)
         found = known or self._counted(connector.scan.arrow_rows(spark, table, files, keys))
-        row_bytes = row_bytes_of(self.planned) or row_bytes_of(files)
+        row_bytes = self.row_bytes or row_bytes_of(files)
         expected = frozenset(each.key for each in known.clusters) if known else None
         return self._accepted(rows, found, row_bytes, expected)
 
     def _of_files(self, files: CopiedFiles, columns: Mapping[str, int]) -> NewRows | None:
         tasks = self._tasks(files.byte_size)
         keys = files.rows([columns[name] for name in self.layout.cluster_by], tasks)
-        row_bytes = row_bytes_of(self.planned) or files.byte_size / max(files.row_count, 1)
+        row_bytes = self.row_bytes or files.byte_size / max(files.row_count, 1)
         rows = files.rows(list(columns.values()), tasks)
         return self._accepted(rows, self._counted(keys), row_bytes)
 

@@ -82,7 +82,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
             source = self.sources[self.spec.source]
             if late is not None:
                 source = OpenSource(late.rest, is_pinned=True)
-            one_pass = OnePass(self, insert, self._layout, planned)
+            one_pass = OnePass(self, insert, self._layout, row_bytes_of(planned))
             new = one_pass.copied(source)
         if new is None and self._streams(insert, replacement, planned):
             return self._streamed(insert, replacement, planned, checking)
@@ -186,7 +186,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
             if spilled is not None:
                 return spilled
             rows, size = kept.frame, kept.byte_size // COMPRESSION
-        return new_rows_of(rows, layout, one_pass.planned, size)
+        return new_rows_of(rows, layout, one_pass.row_bytes, size)
 
     def _streams(
         self, insert: AnalyzedInsert, replacement: Replacement, planned: Sequence[PlannedFile]
@@ -205,6 +205,7 @@ class OverwriteRun(SparkRun[InsertStatement]):
     ) -> StatementOutcome:
         """Store the rows of the source as its query yields them, then see what they replace."""
         layout, partitions = self._layout, list[Partition]()
+        row_bytes = row_bytes_of(planned)
         rows = self.moment.fixed(insert.rows(by_index(self.sources[self.spec.source].frame)))
         reads_all = self.reads_itself and self.options.isolation != "snapshot"
         nothing = ReplacedFiles((), ())
@@ -213,11 +214,11 @@ class OverwriteRun(SparkRun[InsertStatement]):
         )
         with self.writing(handle):
             with self.progress.phase("write"):
-                found = streamed(self, rows, handle, layout, row_bytes_of(planned))
+                found = streamed(self, rows, handle, layout, row_bytes)
                 reports = found.reports
                 if found.rest is not None:
                     size = found.spilled_bytes // COMPRESSION
-                    new = new_rows_of(found.rest, layout, planned, size)
+                    new = new_rows_of(found.rest, layout, row_bytes, size)
                     reports += self._stored(insert, new, handle, (), None)
                 writes = self.connector.writes
                 reports = repacked(self.spark, writes, self.table, handle, reports, dry_run=False)

@@ -17,11 +17,12 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.engine.insert.insert_pass import by_cluster
-from spark_jobs.engine.insert.insert_writer import change_rows, require_not_null
+from spark_jobs.engine.insert.insert_writer import require_not_null
 from spark_jobs.engine.insert.task_clusters import MOST_CLUSTERS
 from spark_jobs.engine.runtime.spill import Spill, SpilledFile
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.change_writer import TaskReport
+from spark_jobs.engine.write.insert_rows import insert_rows
 from spark_jobs.engine.write.joined_batches import joined
 from spark_jobs.engine.write.task_sinks import TaskSinks, task_sinks
 from spark_jobs.engine.write.text_check import require_text
@@ -105,7 +106,7 @@ class StreamedInsert:
                 rest = part.columns[: len(self.columns)]
                 spill.add(pa.RecordBatch.from_arrays(rest, schema=batch.schema))
             else:
-                sink.store_merged_rows(change_rows(part))
+                sink.store_merged_rows(insert_rows(part))
                 stored += part.num_rows
         return stored
 

@@ -63,7 +63,7 @@ class GeneralPlan:
         changes = self.changes()
         named = replace(writer, columns=tuple(changes.columns))
         written = map_in_arrow(by_position(changes), named, REPORT_SCHEMA)
-        with arrow_batches(changes, row_bytes_of(self.files)):
+        with arrow_batches(changes, self.row_bytes):
             reports = [TaskReport.from_json(row["report"]) for row in written.collect()]
         matched = observed_matches(written)
         return PlanResult(reports, self._matches() if matched is None else matched)
@@ -76,6 +76,14 @@ class GeneralPlan:
             self.insert_layout,
             self.write_size,
         )
+
+    @property
+    def row_bytes(self) -> float:
+        """About the size of a row: in the target's files or, if that is more, of the source."""
+        stored = row_bytes_of(self.files)
+        if self.source is None:
+            return stored
+        return max(stored, self.source.byte_size / max(self.source.row_count, 1))
 
     def _matches(self) -> int:
         """The count of row pairs that ON joins, by a separate join."""

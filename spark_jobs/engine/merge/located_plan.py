@@ -46,7 +46,6 @@ from spark_jobs.spi import rows
 from spark_jobs.spi.arrow_tasks import map_in_arrow, map_tasks
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.storage import WarehouseStorage
-from spark_jobs.spi.tables import row_bytes_of
 from spark_jobs.storage.files import make_folder
 
 _FLAT = f"{RESERVED_PREFIX}flat"
@@ -167,7 +166,7 @@ class LocatedPlan:
         """Change the files; Spark evaluates the clauses."""
         changes = self.general.moment.fixed(self._changes(self._joined(keys)))
         task = self._task(writer, changes.columns, source_rows)
-        with arrow_batches(changes, row_bytes_of(self.general.files)):
+        with arrow_batches(changes, self.general.row_bytes):
             written = map_in_arrow(by_position(changes), task, LOCATED_SCHEMA).collect()
         return [LocatedReport.of(row) for row in written]
 

@@ -19,7 +19,6 @@ from spark_jobs.engine.write.redistribution import SPREAD_SEED, redistribute
 from spark_jobs.packing import in_order
 from spark_jobs.spi import rows
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_in_arrow, map_tasks
-from spark_jobs.spi.tables import row_bytes_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -44,7 +43,7 @@ class UnmatchedRows:
         """Evaluate the NOT MATCHED clauses on all ``count`` rows, and store the new rows."""
         changes = self.general.moment.fixed(self._changes(count))
         named_writer = replace(writer, columns=tuple(changes.columns))
-        with arrow_batches(changes, row_bytes_of(self.general.files)):
+        with arrow_batches(changes, self.general.row_bytes):
             written = map_in_arrow(by_position(changes), named_writer, REPORT_SCHEMA).collect()
         return [TaskReport.from_json(row["report"]) for row in written]
 

@@ -28,7 +28,7 @@ _SMALL_BYTES: Final = 1_000
 def arrow_batches(frame: DataFrame, row_bytes: float = 0.0) -> Iterator[None]:
     """Run a block, an action on ``frame``, in Arrow batches of a size that suits its columns.
 
-    ``row_bytes`` is about the size of such a row in data files, 0 if it is not known.
+    ``row_bytes`` is about the size of such a row, in data files or in memory, 0 if it is not known.
 
     Since 4.1, Spark measures a batch after each row, which takes longer than filling it. Batches
     of few rows are small without that, unless rows are large, there are binary values, or a cluster

@@ -53,6 +53,15 @@ def java_class(spark: SparkSession, name: str) -> Any:
     return vars(jvm)[name]
 
 
+def java_constant(spark: SparkSession, name: str, member: str) -> Any:
+    """What a static method without arguments always returns, called once."""
+    jvm: Any = spark.sparkContext._jvm
+    key = f"{name}.{member}()"
+    if key not in vars(jvm):
+        setattr(jvm, key, getattr(java_class(spark, name), member)())
+    return vars(jvm)[key]
+
+
 def scala_object(spark: SparkSession, name: str) -> Any:
     """The only instance of the Scala object with this fully qualified name."""
     return getattr(java_class(spark, f"{name}$"), "MODULE$")

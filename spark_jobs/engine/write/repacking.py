@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
+from spark_jobs.engine.write.insert_rows import insert_rows
 from spark_jobs.engine.write.task_sinks import task_sinks
 from spark_jobs.packing import scan_tasks
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
@@ -99,6 +100,6 @@ class Repacker:
         with task_sinks(self.sinks) as sinks:
             sink = sinks.open(task_key())
             for batch in self.rows(batches):
-                sink.store_merged_rows(batch)
+                sink.store_merged_rows(insert_rows(batch))
             report = TaskReport(fragments=sinks.finish())
         yield report.to_batch()

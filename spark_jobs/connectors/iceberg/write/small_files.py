@@ -13,7 +13,6 @@ import pyarrow as pa
 from spark_jobs.connectors.iceberg.write.file_layout import NewFileLayout
 from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.parquet.damage import reading_file
-from spark_jobs.spi import rows
 from spark_jobs.spi.writes import Fragment
 
 
@@ -30,7 +29,7 @@ def new_path(fragment: Fragment) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SmallFilesReader:
-    """Implements ``PartReader``: the rows of new files, by path, as INSERT rows. Picklable.
+    """Implements ``PartReader``: the rows of new files, by path. Picklable.
 
     ``columns`` are those that statements can use; the others are NULL in new rows.
     """
@@ -42,24 +41,12 @@ class SmallFilesReader:
         """Read files, one row group after another.
 
         Yields:
-            Change rows with ``columns``, and those that the layout derives.
+            ``columns``, and those that the layout derives.
         """
-        files = self.layout.files
+        files, derived = self.layout.files, self.layout.rows.derived
         scan = FileScan(files.filesystem, [files.schema.field(name) for name in self.columns], {})
         for path in parts:
             with reading_file(path):
                 for _, table in scan.rows(path, np.zeros(0, np.int64)):
                     for batch in table.combine_chunks().to_batches():
-                        yield self._inserted(batch)
-
-    def _inserted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        count, derived = batch.num_rows, self.layout.rows.derived
-        placed = batch if derived is None else derived.added_to(batch)
-        change = {
-            rows.OPERATION: pa.array(np.full(count, rows.INSERT, np.int8)),
-            rows.CASE_NUMBER: pa.array(np.zeros(count, np.int32)),
-            rows.ROW_ID: pa.nulls(count),
-            rows.FROM_UPDATE: pa.array(np.zeros(count, np.bool_)),
-        }
-        arrays = [*change.values(), *placed.columns]
-        return pa.RecordBatch.from_arrays(arrays, [*change, *placed.schema.names])
+                        yield batch if derived is None else derived.added_to(batch)

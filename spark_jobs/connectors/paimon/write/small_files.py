@@ -19,11 +19,7 @@ from spark_jobs.connectors.paimon.format.row_tracking import COLUMNS, stores_ids
 from spark_jobs.connectors.paimon.write.file_layout import in_bucket
 from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.parquet.damage import reading_file
-from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
-from spark_jobs.spi import rows
 from spark_jobs.spi.writes import Fragment
-
-_ROW_ID = pa.struct([(FILE_FIELD, pa.int32()), (POSITION_FIELD, pa.int64())])
 
 
 class SmallFile(NamedTuple):
@@ -50,7 +46,7 @@ def new_file(fragment: Fragment) -> SmallFile:
 
 @dataclass(frozen=True, slots=True)
 class SmallFilesReader:
-    """Implements ``PartReader``: the rows of new files as INSERT rows. Picklable.
+    """Implements ``PartReader``: the rows of new files. Picklable.
 
     ``columns`` are those of the table's files.
     """
@@ -62,24 +58,11 @@ class SmallFilesReader:
         """Read files, one row group after another.
 
         Yields:
-            Change rows with the columns of the table, those with row ids if the files have them,
-            and the bucket.
+            The columns of the table, those with row ids if the files have them, and the bucket.
         """
         for part in parts:
             columns = COLUMNS.added_to(self.columns) if part.stores_ids else self.columns
             scan = FileScan(self.filesystem, list(columns), {})
             with reading_file(part.path):
                 for _, table in scan.rows(part.path, np.zeros(0, np.int64)):
-                    yield from _inserted(in_bucket(table, part.bucket)).to_batches()
-
-
-def _inserted(table: pa.Table) -> pa.Table:
-    count = table.num_rows
-    change = {
-        rows.OPERATION: pa.array(np.full(count, rows.INSERT, np.int8)),
-        rows.CASE_NUMBER: pa.array(np.full(count, rows.NO_CASE, np.int32)),
-        rows.ROW_ID: pa.nulls(count, _ROW_ID),
-        rows.FROM_UPDATE: pa.array(np.ones(count, np.bool_)),
-    }
-    columns = [*change.values(), *table.columns]
-    return pa.Table.from_arrays(columns, [*change, *table.column_names]).combine_chunks()
+                    yield from in_bucket(table, part.bucket).combine_chunks().to_batches()
