@@ -7,13 +7,14 @@ import datetime as dt
 import pytest
 
 from spark_jobs.contract.inserts import InsertOverwriteSpec, PartitionStatement, TruncateTableSpec
-from spark_jobs.contract.statements import ColumnSpec
+from spark_jobs.contract.statements import ColumnSpec, InsertAllAction, MergeCase
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.errors import ErrorCode
 from tests.conformance.behaviour import Behaviour, fails
 from tests.conformance.check import check, request_of
 from tests.conformance.conftest import MakeTable
 from tests.conformance.tables import ORDERS, SeedTable
+from tests.support.insert_paths import InsertPath, forced_insert_path
 
 pytestmark = pytest.mark.slow
 
@@ -82,3 +83,26 @@ def test_a_value_that_is_no_date(
     source = "VALUES (1) AS s(id)" if "static" in repr(statement) else DATE_FROM_TEXT
 
     check(Behaviour("", source, (), statement=statement, fails=fails(code, *says)), harness)
+
+
+_FAR_DATE = "(SELECT 9L AS id, DATE'+10000-01-01' AS p) AS s"
+_IS_FAR = fails(ErrorCode.VALUE_NOT_STORABLE, "p", "outside of the years 1 to 9999")
+
+
+@pytest.mark.parametrize("connector", [CONNECTOR, "iceberg-cow"])
+@pytest.mark.parametrize("path", ["streamed", "materialised"])
+def test_a_partition_that_python_has_no_date_for(
+    make_table: MakeTable, path: InsertPath, connector: str
+) -> None:
+    harness = make_table(connector, DATED, partitioned=True)
+
+    with forced_insert_path(path):
+        behaviour = Behaviour("", _FAR_DATE, (), statement=overwrite("dynamic"), fails=_IS_FAR)
+        check(behaviour, harness)
+
+
+def test_a_merge_into_a_partition_that_python_has_no_date_for(make_table: MakeTable) -> None:
+    harness = make_table(CONNECTOR, DATED, partitioned=True)
+    new = MergeCase("not_matched", InsertAllAction())
+
+    check(Behaviour("", _FAR_DATE, (new,), fails=_IS_FAR), harness)

@@ -16,6 +16,7 @@ import pyarrow.fs as pafs
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from tests.engine.changed_tables import KEYED, KINDS, ChangedTable, applied, random_statement
 
 STATEMENTS = 9
@@ -85,6 +86,27 @@ def test_ids_tell_the_rows_of_an_update(spark: SparkSession, tmp_path: Path, kin
     net = Counter((each.kind, each.row[0]) for each in table.changes(since, net=True))
     gone = {("delete", each): 1 for each in "123"}
     assert net == {**gone, **{("insert", each): 1 for each in ("11", "12", "3")}}
+
+
+@pytest.mark.slow
+def test_columns_may_have_any_name(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that tell of the change alone are taken."""
+    names = ("__change_row_id", "__change_count", "__change_sign", "__change_key_0", "a.b`")
+    columns = tuple(ColumnSpec(each, "DOUBLE") for each in names)
+    definition = CreateTableSpec(columns, table_options=KINDS["tracked"])
+    monkeypatch.setattr(ChangedTable, "definition", definition)
+    table = ChangedTable(spark, tmp_path, "tracked")
+    table.make()
+    table.do("INSERT INTO db.t VALUES (1.0D, -0.0D, 2.0D, NULL, 3.0D)")
+    table.do("UPDATE db.t SET __change_count = 0.0D")
+
+    found = [(each.kind, each.row) for each in table.changes(table.ids()[0])]
+
+    before = ("1.0", "-0.0", "2.0", "None", "3.0")
+    after = ("1.0", "0.0", "2.0", "None", "3.0")
+    assert sorted(found) == [("update_after", after), ("update_before", before)]
 
 
 class CountedFile(io.FileIO):

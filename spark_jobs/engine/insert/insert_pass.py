@@ -24,6 +24,7 @@ from spark_jobs.engine.insert.row_codes import row_codes
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
+from spark_jobs.engine.write.clustering import beyond_years
 from spark_jobs.engine.write.insert_rows import insert_rows
 from spark_jobs.engine.write.recorder import Recording
 from spark_jobs.engine.write.task_sinks import task_sinks
@@ -73,6 +74,7 @@ class InsertPass:
         """
         report = TaskReport()
         names = list(self.copied.columns)
+        cluster_by = self.copied.cluster_by
         opened: dict[tuple[Any, ...], MergeSink] = {}
         records = self.recording.opened(task_key()) if self.recording else nullcontext()
         with task_sinks(self.sinks) as sinks, records as recorder:
@@ -80,7 +82,7 @@ class InsertPass:
                 named = pa.RecordBatch.from_arrays(batch.columns[: len(names)], names)
                 require_not_null(named, self.not_null)
                 require_text(named, names, "INSERT")
-                for key, part in by_cluster(named, self.copied.cluster_by):
+                for key, part in by_cluster(named, cluster_by, cluster_by):
                     if key not in opened:
                         self._require_expected(key)
                         opened[key] = sinks.open(f"{task_key()}-{len(opened)}")
@@ -108,9 +110,15 @@ class InsertPass:
 
 
 def by_cluster(
-    batch: pa.RecordBatch, cluster_by: Sequence[str]
+    batch: pa.RecordBatch, cluster_by: Sequence[str], deciding_columns: Iterable[str]
 ) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
-    """The rows of a batch, by their values in the columns ``cluster_by``."""
+    """The rows of a batch, by their values in the columns ``cluster_by``.
+
+    Errors name the ``deciding_columns``, from which these follow.
+
+    Raises:
+        DataError: VALUE_NOT_STORABLE, a day that Python does not have.
+    """
     if not batch.num_rows:
         return
     columns = [batch.column(each).dictionary_encode(null_encoding="encode") for each in cluster_by]
@@ -118,7 +126,11 @@ def by_cluster(
     for code in range(int(codes.max()) + 1):
         chosen = np.flatnonzero(codes == code)
         part = batch if len(chosen) == batch.num_rows else batch.take(pa.array(chosen))
-        yield tuple(part.column(name)[0].as_py() for name in cluster_by), part
+        try:
+            key = tuple(part.column(name)[0].as_py() for name in cluster_by)
+        except (ValueError, OverflowError):
+            raise beyond_years(deciding_columns) from None
+        yield key, part
 
 
 def written(spark: SparkSession, writer: InsertPass) -> list[TaskReport]:

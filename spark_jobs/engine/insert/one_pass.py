@@ -20,6 +20,7 @@ from spark_jobs.engine.runtime.spill import SpilledPart, SpillReader
 from spark_jobs.engine.source.copied_files import CopiedFiles, copied_files
 from spark_jobs.engine.source.materialized import MaterializedSource
 from spark_jobs.engine.source.open_source import OpenSource
+from spark_jobs.engine.write.clustering import beyond_years
 from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.packing import scan_tasks
 from spark_jobs.spi.arrow_rows import ArrowRows
@@ -126,10 +127,19 @@ class OnePass:
         return max(cores, size // self.run.options.target_file_size)
 
     def _counted(self, keys: ArrowRows | None) -> TaskClusters | None:
-        """The clusters by task; ``keys`` reads the columns that the layout clusters by."""
+        """The clusters by task; ``keys`` reads the columns that the layout clusters by.
+
+        Raises:
+            DataError: VALUE_NOT_STORABLE, a partition of a day that Python does not have.
+        """
+        if keys is None:
+            return None
         declared = {column.name: column.type for column in self.run.table.columns}
         types = [frame_type(declared[name]) for name in self.layout.cluster_by]
-        return None if keys is None else task_clusters(self.run.spark, keys, types)
+        try:
+            return task_clusters(self.run.spark, keys, types)
+        except (ValueError, OverflowError):
+            raise beyond_years(self.layout.deciding_columns) from None
 
 
 def _spilled_rows(

@@ -99,7 +99,8 @@ class StreamedInsert:
         derived = self.layout.derived
         placed = named if derived is None else derived.added_to(named)
         opened.batch_number += 1
-        for key, part in by_cluster(placed, self.layout.cluster_by):
+        layout = self.layout
+        for key, part in by_cluster(placed, layout.cluster_by, layout.deciding_columns):
             sink = opened.sink(key)
             if sink is None:
                 rest = part.columns[: len(self.columns)]

@@ -10,13 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from spark_jobs.contract.change_ranges import SNAPSHOT_ID
+from spark_jobs.contract.identifiers import RESERVED_PREFIX
 
 if TYPE_CHECKING:
     from spark_jobs.spi.arrow_tasks import ArrowFunction
 
-SIGN: Final = "__change_sign"
-FILE: Final = "__change_file"
-ORDER: Final = "__change_order"
+SIGN: Final = f"{RESERVED_PREFIX}change_sign"
+FILE: Final = f"{RESERVED_PREFIX}change_file"
+ORDER: Final = f"{RESERVED_PREFIX}change_order"
 
 
 @dataclass(frozen=True, slots=True)

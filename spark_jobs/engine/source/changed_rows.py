@@ -26,7 +26,7 @@ from spark_jobs.contract.change_ranges import (
     UPDATE_AFTER,
     UPDATE_BEFORE,
 )
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
 from spark_jobs.engine.source.change_labels import FILE, ORDER, SIGN, ChangeLabels
 from spark_jobs.engine.source.same_values import same_value
 from spark_jobs.errors import NotSupportedError
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from spark_jobs.spi.changes import ConnectorChanges
     from spark_jobs.spi.connector import Connector
 
-_COUNT: Final = "__change_count"
-_KEY: Final = "__change_key_"
-_ID: Final = "__change_row_id"
-_TOTAL: Final = "__change_total"
+_COUNT: Final = f"{RESERVED_PREFIX}change_count"
+_KEY: Final = f"{RESERVED_PREFIX}change_key_"
+_ID: Final = f"{RESERVED_PREFIX}change_row_id"
+_TOTAL: Final = f"{RESERVED_PREFIX}change_total"
 # By the kinds of a changelog's records.
 _KINDS: Final = (INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE)
 

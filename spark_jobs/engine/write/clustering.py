@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from spark_jobs.engine.runtime.arrow_batches import arrow_batches
 from spark_jobs.engine.runtime.instants import python_columns, python_value
 from spark_jobs.engine.write.derivation import with_derived_columns
 from spark_jobs.engine.write.redistribution import keys_of_partitions, with_sort_keys
+from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.packing import packed
 from spark_jobs.spi import rows
 from spark_jobs.spi.writes import WriteLayout
@@ -82,7 +83,11 @@ def with_layout_columns(new_rows: DataFrame, layout: WriteLayout) -> DataFrame:
 
 
 def clusters_of(new_rows: DataFrame, layout: WriteLayout) -> list[Cluster]:
-    """The clusters of ``new_rows``, counted by Spark."""
+    """The clusters of ``new_rows``, counted by Spark.
+
+    Raises:
+        DataError: VALUE_NOT_STORABLE, a partition of a day that Python does not have.
+    """
     columns = [F.col(quote(name)) for name in layout.cluster_by]
     if not columns:
         with arrow_batches(new_rows):
@@ -90,10 +95,28 @@ def clusters_of(new_rows: DataFrame, layout: WriteLayout) -> list[Cluster]:
         return [Cluster((), 0, count)] if count else []
     counted = new_rows.groupBy(*columns).agg(F.count(F.lit(1)).alias(_COUNT))
     hashed = counted.withColumn(_HASH, F.xxhash64(*columns))
-    with arrow_batches(new_rows):
-        found = hashed.select(*python_columns(hashed)).collect()
     kinds = [field.dataType for field in hashed.schema][: len(columns)]
-    return [Cluster(tuple(map(python_value, row, kinds)), row[_HASH], row[_COUNT]) for row in found]
+    try:
+        with arrow_batches(new_rows):
+            found = hashed.select(*python_columns(hashed)).collect()
+        keys = [tuple(map(python_value, row, kinds)) for row in found]
+    except (ValueError, OverflowError):
+        raise beyond_years(layout.deciding_columns) from None
+    return [Cluster(key, row[_HASH], row[_COUNT]) for key, row in zip(keys, found, strict=True)]
+
+
+def beyond_years(columns: Iterable[str]) -> DataError:
+    """The error of a row whose partition has a day that Python does not have.
+
+    ``columns`` decide where the row is stored; those of a layout's own are not named.
+    """
+    names = sorted(name for name in columns if not name.startswith(rows.RESERVED_PREFIX))
+    return DataError(
+        ErrorCode.VALUE_NOT_STORABLE,
+        f"INSERT: the partition of a row (by {', '.join(names)}) has a date or time outside of the "
+        "years 1 to 9999",
+        "Give such rows another date, or NULL, or leave them out.",
+    )
 
 
 def distribute(

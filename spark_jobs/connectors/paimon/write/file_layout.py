@@ -14,6 +14,7 @@ from spark_jobs.connectors.paimon.format.buckets import BUCKET_COLUMN
 from spark_jobs.connectors.paimon.format.external_paths import ExternalPaths
 from spark_jobs.connectors.paimon.format.row_tracking import COLUMNS
 from spark_jobs.datafiles.rolling_writer import NewFiles
+from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.formats.paimon.paths import PartitionLayout, bucket_directory
 
 
@@ -50,8 +51,20 @@ class NewFileLayout:
         return [*partition, rows.column(BUCKET_COLUMN)] if self.bucketed else partition
 
     def place(self, values: Sequence[pa.Scalar]) -> BucketKey:
-        """The bucket of rows with these values."""
-        found = [each.as_py() for each in values]
+        """The bucket of rows with these values.
+
+        Raises:
+            DataError: VALUE_NOT_STORABLE, a day that Python does not have.
+        """
+        try:
+            found = [each.as_py() for each in values]
+        except (ValueError, OverflowError):
+            raise DataError(
+                ErrorCode.VALUE_NOT_STORABLE,
+                f"the partition of a row ({', '.join(key.name for key in self.partitions.keys)}) "
+                "has a date or time outside of the years 1 to 9999",
+                "Give such rows another date, or NULL, or leave them out.",
+            ) from None
         bucket = found.pop() if self.bucketed else 0
         return BucketKey(tuple(found), bucket)
 
