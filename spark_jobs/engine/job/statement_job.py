@@ -94,7 +94,7 @@ class Job(RequestJob):
         for attempt in range(1, ATTEMPTS):
             self.progress.attempts = attempt
             try:
-                return self._attempt(log, runs, attempt, approval)
+                return self._attempted_with_any_rows(log, runs, attempt, approval)
             except CommitError as error:
                 if error.code is not ErrorCode.COMMIT_CONFLICT:
                     raise
@@ -103,9 +103,9 @@ class Job(RequestJob):
                 self.progress.warn(f"conflict in attempt {attempt} of {ATTEMPTS}: {error.message}")
             back_off(attempt)
         self.progress.attempts = ATTEMPTS
-        return self._attempt(log, runs, ATTEMPTS, approval)
+        return self._attempted_with_any_rows(log, runs, ATTEMPTS, approval)
 
-    def _attempt(
+    def _attempted_with_any_rows(
         self, log: OperationLog, runs: StatementRuns, attempt: int, approval: Approval | None
     ) -> JobResult:
         """An attempt; where rows turn out to be long, another in batches that Spark measures."""
