@@ -94,7 +94,7 @@ class ErrorCode(Enum):
     VERSION_DIFFERS = ("VERSION_DIFFERS", "DataError", False)
     VERSIONS_INVALID = ("VERSIONS_INVALID", "DataError", False)
     TOO_MANY_BAD_ROWS = ("TOO_MANY_BAD_ROWS", "DataError", False)
-    ROWS_TOO_LONG = ("ROWS_TOO_LONG", "DataError", True)
+    ROWS_TOO_LONG = ("ROWS_TOO_LONG", "DataError", False)
     RESULT_TOO_LARGE = ("RESULT_TOO_LARGE", "DataError", False)
     CHECK_FAILED = ("CHECK_FAILED", "DataError", False)
     GUARD_FAILED = ("GUARD_FAILED", "DataError", False)
