@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from spark_jobs.engine.write.insert_rows import insert_rows
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite, Operation
@@ -188,7 +189,7 @@ def _repacked(connector: Any, table: Any, handle: Any, fragments: list[Fragment]
     kept = [each for index, each in enumerate(fragments) if index not in replaced]
     for group in plan.groups:
         batches = plan.reader.read([plan.parts[index] for index in group])
-        kept += store(handle, *batches, task=uuid.uuid4().hex)
+        kept += store(handle, *map(insert_rows, batches), task=uuid.uuid4().hex)
     connector.writes.discard(handle, [fragments[index] for index in sorted(replaced)])
     return kept
 
