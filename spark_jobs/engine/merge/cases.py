@@ -16,10 +16,10 @@ from spark_jobs.engine.analysis.expressions import NULL, Expression, LongExpress
 from spark_jobs.engine.analysis.long_expressions import selected
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, stored
 from spark_jobs.engine.runtime.names import column_of
-from spark_jobs.engine.runtime.sql_text import embedded, named, null_of, text_literal
+from spark_jobs.engine.runtime.sql_text import embedded, failing, named, null_of
 from spark_jobs.engine.write.recorder import OLD_ROW
 from spark_jobs.engine.write.redistribution import SPREAD_SEED
-from spark_jobs.errors import DataError, ErrorCode, to_marker
+from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.spi import rows
 
 SOURCE_PRESENT = "__merge_source_present"
@@ -170,5 +170,4 @@ def _unchanged(value: str, old: str, location: ErrorLocation) -> str:
         f"{location.clause} would change {location.path}, a column of the primary key",
         "Leave the column out, or delete the row and insert it anew.",
     )
-    failure = f"raise_error({text_literal(to_marker(problem))})"
-    return f"CASE WHEN {value} <=> {old} THEN {old} ELSE {failure} END"
+    return f"CASE WHEN {value} <=> {old} THEN {old} ELSE {failing(problem)} END"

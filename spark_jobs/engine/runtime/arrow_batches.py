@@ -19,8 +19,8 @@ from pyspark.sql.types import (
 
 from spark_jobs.contract.identifiers import quote
 from spark_jobs.engine.runtime.session import fixed_settings
-from spark_jobs.engine.runtime.sql_text import text_literal
-from spark_jobs.errors import DataError, ErrorCode, to_marker
+from spark_jobs.engine.runtime.sql_text import failing
+from spark_jobs.errors import DataError, ErrorCode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -109,9 +109,10 @@ def _short(frame: DataFrame, texts: list[str]) -> DataFrame:
         "None: the statement runs again, in batches that Spark measures.",
     )
     size = " + ".join(f"coalesce(CAST(octet_length({text}) AS BIGINT), 0L)" for text in texts)
-    failure = f"raise_error({text_literal(to_marker(problem))})"
     first = texts[0].partition(".")[0]
-    checked = f"CASE WHEN {size} > {_LONG_BYTES} THEN {failure} ELSE {first} END AS {first}"
+    checked = (
+        f"CASE WHEN {size} > {_LONG_BYTES} THEN {failing(problem)} ELSE {first} END AS {first}"
+    )
     names = map(quote, frame.columns)
     return frame.selectExpr(*(checked if name == first else name for name in names))
 

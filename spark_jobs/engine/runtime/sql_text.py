@@ -11,6 +11,7 @@ from typing import Final
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from spark_jobs.contract.identifiers import quote
+from spark_jobs.errors import JobError, to_marker
 
 # The end of a literal, an escape, and a variable (${name}).
 _MEANINGFUL: Final = frozenset("'\\$")
@@ -32,6 +33,11 @@ def text_literal(text: str) -> str:
     if text.isprintable() and not _MEANINGFUL.intersection(text):
         return f"'{text}'"
     return f"CAST(X'{text.encode().hex()}' AS STRING)"
+
+
+def failing(problem: JobError) -> str:
+    """An expression that fails with ``problem``, which says nothing of the row."""
+    return f"raise_error({text_literal(to_marker(problem))})"
 
 
 def type_text(kind: DataType) -> str:
