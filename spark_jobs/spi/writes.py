@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.contract.options import Isolation
+from spark_jobs.errors import DataError, ErrorCode
+from spark_jobs.spi import rows
 from spark_jobs.spi.tables import PlannedFile
 
 if TYPE_CHECKING:
@@ -29,6 +31,20 @@ def whole_table(files: Sequence[PlannedFile]) -> Sequence[PlannedFile]:
 
 def always_wanted() -> None:
     """The ``require_wanted`` of a write that nobody can cancel."""
+
+
+def beyond_years(columns: Iterable[str]) -> DataError:
+    """The error of a row whose partition has a day that Python does not have.
+
+    ``columns`` decide where the row is stored; those of a layout's own are not named.
+    """
+    names = sorted(name for name in columns if not name.startswith(rows.RESERVED_PREFIX))
+    return DataError(
+        ErrorCode.VALUE_NOT_STORABLE,
+        f"the partition of a row (by {', '.join(names)}) has a date or time outside of the years "
+        "1 to 9999",
+        "Give such rows another date, or NULL, or leave them out.",
+    )
 
 
 class InsertedKeys(Enum):

@@ -24,7 +24,6 @@ from spark_jobs.engine.insert.row_codes import row_codes
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
-from spark_jobs.engine.write.clustering import beyond_years
 from spark_jobs.engine.write.insert_rows import insert_rows
 from spark_jobs.engine.write.recorder import Recording
 from spark_jobs.engine.write.task_sinks import task_sinks
@@ -32,6 +31,7 @@ from spark_jobs.engine.write.text_check import require_text
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.arrow_tasks import map_tasks
+from spark_jobs.spi.writes import beyond_years
 
 if TYPE_CHECKING:
     from spark_jobs.spi.sinks import MergeSink, MergeSinkFactory

@@ -20,13 +20,12 @@ from spark_jobs.engine.runtime.spill import SpilledPart, SpillReader
 from spark_jobs.engine.source.copied_files import CopiedFiles, copied_files
 from spark_jobs.engine.source.materialized import MaterializedSource
 from spark_jobs.engine.source.open_source import OpenSource
-from spark_jobs.engine.write.clustering import beyond_years
 from spark_jobs.engine.write.spark_run import SparkRun
 from spark_jobs.packing import scan_tasks
 from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.arrow_tasks import ScanTasks
 from spark_jobs.spi.tables import TableHandle, row_bytes_of
-from spark_jobs.spi.writes import WriteLayout
+from spark_jobs.spi.writes import WriteLayout, beyond_years
 
 # The approximate ratio of a row's bytes as Arrow to its bytes in a data file.
 COMPRESSION: Final = 4

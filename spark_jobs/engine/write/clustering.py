@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +24,9 @@ from spark_jobs.engine.runtime.arrow_batches import arrow_batches
 from spark_jobs.engine.runtime.instants import python_columns, python_value
 from spark_jobs.engine.write.derivation import with_derived_columns
 from spark_jobs.engine.write.redistribution import keys_of_partitions, with_sort_keys
-from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.packing import packed
 from spark_jobs.spi import rows
-from spark_jobs.spi.writes import WriteLayout
+from spark_jobs.spi.writes import WriteLayout, beyond_years
 
 _TASK = "__merge_task"
 _COUNT = "__merge_count"
@@ -103,20 +102,6 @@ def clusters_of(new_rows: DataFrame, layout: WriteLayout) -> list[Cluster]:
     except (ValueError, OverflowError):
         raise beyond_years(layout.deciding_columns) from None
     return [Cluster(key, row[_HASH], row[_COUNT]) for key, row in zip(keys, found, strict=True)]
-
-
-def beyond_years(columns: Iterable[str]) -> DataError:
-    """The error of a row whose partition has a day that Python does not have.
-
-    ``columns`` decide where the row is stored; those of a layout's own are not named.
-    """
-    names = sorted(name for name in columns if not name.startswith(rows.RESERVED_PREFIX))
-    return DataError(
-        ErrorCode.VALUE_NOT_STORABLE,
-        f"INSERT: the partition of a row (by {', '.join(names)}) has a date or time outside of the "
-        "years 1 to 9999",
-        "Give such rows another date, or NULL, or leave them out.",
-    )
 
 
 def distribute(

@@ -14,8 +14,8 @@ from spark_jobs.connectors.paimon.format.buckets import BUCKET_COLUMN
 from spark_jobs.connectors.paimon.format.external_paths import ExternalPaths
 from spark_jobs.connectors.paimon.format.row_tracking import COLUMNS
 from spark_jobs.datafiles.rolling_writer import NewFiles
-from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.formats.paimon.paths import PartitionLayout, bucket_directory
+from spark_jobs.spi.writes import beyond_years
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,7 @@ class NewFileLayout:
         try:
             found = [each.as_py() for each in values]
         except (ValueError, OverflowError):
-            raise DataError(
-                ErrorCode.VALUE_NOT_STORABLE,
-                f"the partition of a row ({', '.join(key.name for key in self.partitions.keys)}) "
-                "has a date or time outside of the years 1 to 9999",
-                "Give such rows another date, or NULL, or leave them out.",
-            ) from None
+            raise beyond_years(key.name for key in self.partitions.keys) from None
         bucket = found.pop() if self.bucketed else 0
         return BucketKey(tuple(found), bucket)
 
