@@ -41,6 +41,10 @@ class Lake(ABC):
         """Expire all but the newest snapshots as another engine does that honours nobody."""
 
     @abstractmethod
+    def roll_back(self, snapshot_id: int) -> None:
+        """Roll back as another engine does."""
+
+    @abstractmethod
     def make_anew(self) -> None:
         """Drop the table, and make an empty one."""
 
@@ -82,6 +86,12 @@ class PaimonLake(Lake):
         for each in snapshot_ids(self.connector, self.name)[:-kept]:
             (self.folder / f"snapshot-{each}").unlink()
 
+    def roll_back(self, snapshot_id: int) -> None:
+        for each in snapshot_ids(self.connector, self.name):
+            if each > snapshot_id:
+                (self.folder / f"snapshot-{each}").unlink()
+        (self.folder / "LATEST").write_text(str(snapshot_id))
+
     def ids(self) -> Counter[int]:
         return Counter(row["id"] for row in read(self.connector, self.name))
 
@@ -118,6 +128,10 @@ class IcebergLake(Lake):
             if current is not None and each != current.snapshot_id:
                 table = self.plain.library().load_table(("db", "t"))
                 table.maintenance.expire_snapshots().by_id(each).commit()
+
+    def roll_back(self, snapshot_id: int) -> None:
+        table = self.plain.library().load_table(("db", "t"))
+        table.manage_snapshots().set_current_snapshot(snapshot_id).commit()
 
     def ids(self) -> Counter[int]:
         table = self.plain.library().load_table(("db", "t"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.maintenance import SetCurrentSnapshotSpec
+from spark_jobs.contract.maintenance import RollbackSpec, SetCurrentSnapshotSpec
 from spark_jobs.contract.marks import mark_text
 from spark_jobs.contract.new_files import NewFiles
 from spark_jobs.engine.marks.applied_files import AppliedFiles
@@ -57,6 +57,43 @@ def test_what_others_expire_is_known_from_the_notes(history: History) -> None:
     assert history.state.of("a") == {0, 1, 2}
 
 
+@pytest.mark.parametrize("lake", ["append", "iceberg"], indirect=True)
+@pytest.mark.parametrize("by", ["us", "others"])
+def test_a_mark_counts_again_in_a_snapshot_before_its_undo(history: History, by: str) -> None:
+    """The snapshot that had the mark has expired, and so has none that tells of it."""
+    ((_, operation_id, _),) = history.state.commits
+    history.others_append()
+    before, state = history.lake.connector.metadata.load_table(history.lake.name), history.state
+    assert before.snapshot_id is not None
+    assert history.undo(f"run-{operation_id}") is not None
+    history.lake.expire(2)
+
+    if by == "us":
+        history.done(RollbackSpec(before.snapshot_id, force=True))
+    else:
+        history.lake.roll_back(before.snapshot_id)
+
+    history.state = state
+    history.require_right()
+    assert history.apply("a") is not None
+    history.require_right()
+
+
+@pytest.mark.parametrize("lake", ["append", "iceberg"], indirect=True)
+@pytest.mark.parametrize("is_undone_again", [False, True])
+def test_an_undo_that_has_expired_is_known(history: History, is_undone_again: bool) -> None:
+    ((_, operation_id, files),) = history.state.commits
+    undo = history.undo(f"run-{operation_id}")
+    assert undo is not None
+    if is_undone_again:
+        assert history.undo(f"care-{undo}") is not None
+    for _ in range(2):
+        history.others_append()
+    history.state = State({"a": files if is_undone_again else frozenset()}, history.state.others)
+    history.lake.expire(1)
+    history.require_right()
+
+
 @pytest.mark.parametrize("lake", ["append"], indirect=True)
 def test_a_killed_publication_that_nobody_can_see_any_more_is_said(history: History) -> None:
     begun = history.begin("a", "lost")
@@ -90,7 +127,7 @@ def test_a_mark_that_another_engine_left_does_not_count(history: History) -> Non
     before, table = history.state, history.lake.plain.library().load_table(("db", "t"))
     first = table.current_snapshot().snapshot_id
     history.apply("a")
-    table.refresh().manage_snapshots().set_current_snapshot(first).commit()
+    history.lake.roll_back(first)
     history.state = before
     history.others_append()
     table.refresh().maintenance.expire_snapshots().by_id(first).commit()

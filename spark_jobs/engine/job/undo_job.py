@@ -11,7 +11,7 @@ from spark_jobs.contract.result import JobResult, Metrics, Status
 from spark_jobs.contract.undo import TableUndo, UndoReport, UndoRunSpec
 from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.job.undo_approval import UndoApproval, undo_ticket
-from spark_jobs.engine.marks.undone_marks import forget_undone, require_newest_marks
+from spark_jobs.engine.marks.undone_marks import note_undone, require_newest_marks
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import ErrorCode, JobError, NotSupportedError, error_of
@@ -66,7 +66,7 @@ class UndoJob(RequestJob):
             _refuse(plans)
         with self.progress.phase("publish"):
             done = self._undone(plans, undoing, spec)
-            self._forget_marks(done)
+            self._note_marks(done)
         return self._result(done)
 
     def _undone(
@@ -90,12 +90,12 @@ class UndoJob(RequestJob):
                 found.append(refused)
         return found
 
-    def _forget_marks(self, done: list[TableUndo]) -> None:
-        """Forget marks that were taken back, also where an earlier try ended before it did so."""
+    def _note_marks(self, done: list[TableUndo]) -> None:
+        """Note marks that were taken back, also where an earlier try ended before it did so."""
         for each in done:
             if each.outcome == "undone":
                 table = self.connector.metadata.load_table(TableName.parse(each.table))
-                forget_undone(self.connector, table, self.request.operation_id)
+                note_undone(self.connector, table, self.request.operation_id)
 
     def _planned(self, name: TableName, undoing: Undoing) -> TableUndo:
         """What is to be done to a table: nothing if an earlier try has done it."""

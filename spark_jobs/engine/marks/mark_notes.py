@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow.fs as pafs
 
@@ -26,12 +26,20 @@ if TYPE_CHECKING:
 _MOST: Final = 10
 
 
+class Undone(NamedTuple):
+    """The snapshot of an undo, and its order."""
+
+    snapshot_id: int
+    order: int
+
+
 @dataclass(frozen=True, slots=True)
 class NotedMark:
     """A mark that ``operation`` was about to publish; ``order`` is that of its snapshot, if known.
 
     ``base`` is the order of the snapshot that it builds on; 0: of none. ``snapshot_id`` and
-    ``order`` are None until it is known that the snapshot is there.
+    ``order`` are None until it is known that the snapshot is there. ``undone``: what took it back;
+    in the snapshots before that one, it counts.
     """
 
     operation: str
@@ -39,6 +47,7 @@ class NotedMark:
     base: int
     snapshot_id: int | None = None
     order: int | None = None
+    undone: Undone | None = None
 
     @property
     def is_known(self) -> bool:
@@ -88,6 +97,10 @@ class Noted:
         """Without the marks that are gone."""
         return replace(self, marks=tuple(each for each in self.marks if not is_gone(each)))
 
+    def changed(self, change: Callable[[NotedMark], NotedMark]) -> Noted:
+        """With ``change`` of each mark."""
+        return replace(self, marks=tuple(map(change, self.marks)))
+
 
 @dataclass(frozen=True, slots=True)
 class MarkNotes:
@@ -123,20 +136,27 @@ class MarkNotes:
 
     def know(self, noted: NotedMark) -> None:
         """Note that a snapshot has a mark; raises as ``read``."""
-        before = self.read()
-        after = before.knowing(noted)
-        if after != before:
-            self._write(after)
+        self._become(lambda before: before.knowing(noted))
 
     def remove(self, is_gone: Callable[[NotedMark], bool]) -> None:
         """Remove the notes of marks that are gone; raises as ``read``."""
-        noted = self.read()
-        kept = noted.without(is_gone)
-        if kept != noted:
-            self._write(kept)
+        self._become(lambda before: before.without(is_gone))
+
+    def change(self, change: Callable[[NotedMark], NotedMark]) -> None:
+        """Change what is noted of each mark; raises as ``read``."""
+        self._become(lambda before: before.changed(change))
+
+    def _become(self, changed: Callable[[Noted], Noted]) -> None:
+        before = self.read()
+        after = changed(before)
+        if after != before:
+            self._write(after)
 
     def _write(self, noted: Noted) -> None:
-        marks = [[e.operation, e.base, e.snapshot_id, e.order, dict(e.mark)] for e in noted.marks]
+        marks = [
+            [each.operation, each.base, each.snapshot_id, each.order, dict(each.mark), each.undone]
+            for each in noted.marks
+        ]
         document = {
             "identity": noted.identity,
             "has_begun": noted.has_begun,
@@ -165,11 +185,17 @@ def all_notes(storage: WarehouseStorage, table: str, identity: str) -> list[Mark
 
 def _parsed(document: Any) -> Noted:
     marks = tuple(
-        NotedMark(who, dict(mark), base, at, order)
-        for who, base, at, order, mark in document["marks"]
+        NotedMark(who, dict(mark), base, at, order, _undone(*more))
+        for who, base, at, order, mark, *more in document["marks"]
     )
-    orders: list[Any] = [each for mark in marks for each in (mark.base, mark.order or 0)]
-    if not all(isinstance(each, int) for each in orders):
-        raise ValueError("the order of a snapshot is no number")
+    numbers: list[Any] = [each for mark in marks for each in (mark.base, mark.order or 0)]
+    numbers += [number for mark in marks for number in mark.undone or ()]
+    if not all(isinstance(each, int) for each in numbers):
+        raise ValueError("the order of a snapshot is not a number")
     flags = (bool(document[each]) for each in ("has_begun", "was_made_anew", "is_cut"))
     return Noted(str(document["identity"]), marks, *flags)
+
+
+def _undone(told: list[int] | None = None) -> Undone | None:
+    """What took a mark back; earlier releases did not note it."""
+    return None if told is None else Undone(*told)

@@ -15,7 +15,7 @@ from spark_jobs.contract.access_rights import writing_workspace
 from spark_jobs.contract.marks import recorded_mark
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.contract.undone import undone_operations
-from spark_jobs.engine.marks.mark_notes import MarkNotes, Noted, NotedMark
+from spark_jobs.engine.marks.mark_notes import MarkNotes, Noted, NotedMark, Undone
 from spark_jobs.errors import CommitError, ErrorCode, InternalError
 from spark_jobs.spi.marks import HistoryEntry, TableHistory
 from spark_jobs.spi.tables import TableHandle
@@ -73,9 +73,14 @@ class Marks:
         found, oldest, undone = _recorded(history, name)
         if found is not None or oldest is None or oldest.is_first:
             return found
+        first, left = oldest.order, history.left
         noted = self._notes(name, history.identity).read()
         counting = noted.without(
-            lambda each: each.operation in undone or each.snapshot_id in history.left
+            lambda each: (
+                each.operation in undone
+                or each.snapshot_id in left
+                or _was_undone(each.undone, first, left)
+            )
         )
         return self._before(oldest, counting)
 
@@ -159,6 +164,11 @@ class Marks:
             "Look at the table's rows. Then rename the source, or the task, which begins a new "
             "mark, and set its start to what is missing.",
         )
+
+
+def _was_undone(undone: Undone | None, first: int, left: frozenset[int]) -> bool:
+    """Whether an undo is among the expired snapshots, those before the order ``first``."""
+    return undone is not None and undone.order < first and undone.snapshot_id not in left
 
 
 def _recorded(

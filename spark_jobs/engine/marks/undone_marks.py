@@ -7,12 +7,13 @@ the same mark stays, nobody applies what was taken back again: so this is refuse
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from spark_jobs.contract.marks import PREFIX
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.contract.undone import is_of_run, undone_operations
-from spark_jobs.engine.marks.mark_notes import all_notes
+from spark_jobs.engine.marks.mark_notes import NotedMark, Undone, all_notes
 from spark_jobs.engine.marks.marks import Marks
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.marks import HistoryEntry
@@ -47,8 +48,11 @@ def require_newest_marks(
             later = {**dict.fromkeys(names, each), **later}
 
 
-def forget_undone(connector: Connector, table: TableHandle, operation_id: str) -> None:
-    """Forget the marks of operations that the undo ``operation_id`` took back.
+def note_undone(connector: Connector, table: TableHandle, operation_id: str) -> None:
+    """Note which marks the undo ``operation_id`` took back, or brought back.
+
+    They are not forgotten: the table may be rolled back to a snapshot before the undo, when that
+    with the mark has expired.
 
     Raises:
         OSError: the storage refused.
@@ -58,10 +62,22 @@ def forget_undone(connector: Connector, table: TableHandle, operation_id: str) -
     noted = all_notes(connector.storage, str(table.name), history.identity)
     if not noted:
         return
-    made = (e for e in history.entries if e.properties.get(OPERATION_ID) == operation_id)
-    undone = next((undone_operations(each.properties) for each in made), frozenset())
+    makers = {each.properties.get(OPERATION_ID, ""): each for each in history.entries}
+    if operation_id not in makers:
+        return
+    made = makers[operation_id]
+    operations = undone_operations(made.properties)
+    undos = {makers[each].snapshot_id for each in operations if each in makers}
+
+    def noticed(mark: NotedMark) -> NotedMark:
+        if mark.operation in operations:
+            return replace(mark, undone=Undone(made.snapshot_id, made.order))
+        if mark.undone is not None and mark.undone.snapshot_id in undos:
+            return replace(mark, undone=None)
+        return mark
+
     for notes in noted:
-        notes.remove(lambda mark: mark.operation in undone)
+        notes.change(noticed)
         # What an undo of an undo brings back is the newest mark again.
         Marks(connector, table).settle(notes.name)
 
@@ -69,17 +85,22 @@ def forget_undone(connector: Connector, table: TableHandle, operation_id: str) -
 def forget_left(connector: Connector, table: TableHandle) -> None:
     """Forget the marks of snapshots that ``table``, which was moved to another one, has left.
 
-    Raises: as ``forget_undone``.
+    Raises: as ``note_undone``.
     """
     history = connector.writes.history(table)
     orders = {each.snapshot_id: each.order for each in history.entries}
     oldest = min(orders.values(), default=0)
+
+    def was_left(snapshot_id: int | None, order: int) -> bool:
+        return order > oldest and snapshot_id not in orders
+
+    def noticed(mark: NotedMark) -> NotedMark:
+        undone = mark.undone
+        return replace(mark, undone=None) if undone and was_left(*undone) else mark
+
     for notes in all_notes(connector.storage, str(table.name), history.identity):
-        notes.remove(
-            lambda each: (
-                each.order is not None and each.order > oldest and each.snapshot_id not in orders
-            )
-        )
+        notes.remove(lambda each: each.order is not None and was_left(each.snapshot_id, each.order))
+        notes.change(noticed)
         # Where it was moved forth, or back to where it was, that is the newest mark.
         Marks(connector, table).settle(notes.name)
 
