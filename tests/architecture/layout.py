@@ -62,6 +62,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.engine.insert.streamed_rows",
     "spark_jobs.engine.merge.located_writer",
     "spark_jobs.engine.merge.lookup_join",
+    "spark_jobs.engine.merge.copied_inserts",
     "spark_jobs.engine.merge.prepared_changes",
     "spark_jobs.engine.merge.source_lookup",
     "spark_jobs.engine.insert.insert_writer",

@@ -110,6 +110,16 @@ STATEMENTS = {
             not_matched(insert(id="s.id", req="'r'", n="CAST(s.number AS INT)")),
         ),
     ),
+    "INSERT of constants": Behaviour(
+        "",
+        "VALUES (101), (9), (NULL), (10) AS s(id)",
+        (not_matched(insert(id="7L", req="'r'", p="'a'")),),
+    ),
+    "DELETE, INSERT of constants": Behaviour(
+        "",
+        "VALUES (101), (9), (NULL), (10) AS s(id)",
+        (matched(delete()), not_matched(insert(id="7L", req="'r'", p="'a'"))),
+    ),
     "INSERT *": Behaviour(
         "",
         "VALUES (101, 5, 'x', 1, 'y', 'a'), (9, 6, 'n', 2, 'z', 'b') AS s(id, k, v, n, req, p)",

@@ -35,15 +35,15 @@ def joined(
 ) -> list[tuple[int, int]]:
     """The pairs of target row and source row, by way of the files."""
     rows = pa.table({"c0": pa.array(range(len(keys[0])), pa.int64())})
-    lookup, numbers = make_lookup(keys, rows)
+    lookup = make_lookup(keys, rows)
     stored = SourceLookup(pafs.LocalFileSystem(), str(folder), len(keys))
     stored.write(lookup)
     opened = stored.opened()
-    assert opened.rows.column(0).to_pylist() == numbers.tolist()
+    assert opened.rows.column(0).to_pylist() == rows["c0"].to_pylist()
     found = []
     for targets, sources in opened.pairs(opened.codes(target), most):
         assert 0 < len(targets) == len(sources) <= most
-        found += zip(targets.tolist(), numbers[sources].tolist(), strict=True)
+        found += zip(targets.tolist(), sources.tolist(), strict=True)
     return found
 
 
@@ -94,7 +94,7 @@ def test_many_columns_do_not_overflow_the_codes(tmp_path: Path) -> None:
 def test_equal_keys_come_in_slices_of_a_bounded_size(tmp_path: Path) -> None:
     keys = [pa.array([1] * 100_000, pa.int32())]
     rows = pa.table({"c0": pa.array(range(100_000))})
-    lookup, _ = make_lookup(keys, rows)
+    lookup = make_lookup(keys, rows)
 
     sizes = [
         len(t) for t, _ in lookup.pairs(lookup.codes([pa.array([1, 2, 1], pa.int32())]), 16384)
@@ -117,7 +117,7 @@ def test_a_process_reads_a_lookup_of_a_store_once(tmp_path: Path) -> None:
     store = pafs.SubTreeFileSystem(str(tmp_path), pafs.LocalFileSystem())
     for folder, key in (("first", 1), ("second", 2)):
         (tmp_path / folder).mkdir()
-        lookup, _ = make_lookup([pa.array([key])], pa.table({"c0": [key]}))
+        lookup = make_lookup([pa.array([key])], pa.table({"c0": [key]}))
         SourceLookup(store, folder, 1).write(lookup)
 
     once = SourceLookup(store, "first", 1).opened()

@@ -57,18 +57,19 @@ def test_small_files_of_many_tasks_are_joined(make_table: MakeTable) -> None:
         assert {row["id"] for row in after.rows} == set(range(5_000))
 
 
-def test_long_texts_are_stored_in_measured_batches(make_table: MakeTable) -> None:
+@pytest.mark.parametrize("path", ["streamed", "materialised"])
+def test_long_texts_are_stored_in_measured_batches(path: InsertPath, make_table: MakeTable) -> None:
     """The first of them ends the attempt, whose files are removed."""
     text = "IF(id % 1000 < 3, repeat(concat('v', id), 40000), concat('v', id))"
     rows = _ROWS.format(p="IF(id < 900, 'a', 'b')", n=3_000, tasks=3)
     for kind in _KINDS:
         harness = make_table(kind, EMPTY, partitioned=True)
 
-        with forced_insert_path("streamed") as tally:
+        with forced_insert_path(path) as tally:
             result = insert(harness, rows.replace("concat('v', id) AS v", f"{text} AS v"))
 
         assert result.error is None, result.error
-        assert tally == Counter(streamed=2)
+        assert tally == Counter({path: 2})
         after = harness.state()
         assert after.on_disk == after.files.keys()
         lengths = {row["id"]: len(row["v"]) for row in after.rows}

@@ -22,7 +22,7 @@ from spark_jobs.engine.insert.partition_shares import Partition
 from spark_jobs.engine.insert.replaced_files import rows_replaced
 from spark_jobs.engine.insert.replacement import ReplacedFiles, Replacement
 from spark_jobs.engine.insert.streaming import stored_partitions, streamed, why_not_streamed
-from spark_jobs.engine.runtime.arrow_batches import arrow_batches
+from spark_jobs.engine.runtime.arrow_batches import batches_of_short_rows
 from spark_jobs.engine.runtime.query_status import plan_bytes
 from spark_jobs.engine.source.materialized import materialize
 from spark_jobs.engine.source.open_source import OpenSource
@@ -293,6 +293,6 @@ class OverwriteRun(SparkRun[InsertStatement]):
         rows = distribute(new.rows, new.clusters, layout, order_by, size)
         columns = tuple(rows.columns)
         writer = InsertWriter(handle.sinks, not_null, columns, different_keys, placed, recording)
-        stored = map_in_arrow(by_position(rows), writer, REPORT_SCHEMA)
-        with arrow_batches(rows, new.row_bytes, alike=True):
-            return [TaskReport.from_json(row["report"]) for row in stored.collect()]
+        with batches_of_short_rows(by_position(rows), new.row_bytes) as placed_rows:
+            stored = map_in_arrow(placed_rows, writer, REPORT_SCHEMA).collect()
+        return [TaskReport.from_json(row["report"]) for row in stored]

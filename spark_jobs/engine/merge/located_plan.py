@@ -28,7 +28,6 @@ from spark_jobs.engine.merge.lookup_join import SOURCE_ROW, LookupJoin
 from spark_jobs.engine.merge.prepared_changes import PreparedChanges, columns_of
 from spark_jobs.engine.merge.prepared_clauses import PreparedClauses
 from spark_jobs.engine.merge.source_lookup import (
-    Numbers,
     SourceLookup,
     make_lookup,
     one_batch,
@@ -70,34 +69,31 @@ class LocatedPlan:
         """Compute the changes and store them through ``writer``; nothing is published."""
         general, merge, found = self.general, self.general.merge, self.source
         make_folder(self.storage.filesystem, self._path)
-        keys, numbers = self._store_lookup()
         located: list[LocatedReport] = []
-        if general.files and len(numbers):
+        if general.files and (keys := self._store_lookup()):
             evaluated = self._changed if self.prepared else self._evaluated
-            located = evaluated(writer, keys, len(numbers))
+            located = evaluated(writer, keys)
         # As with the general plan's anti join, pairs count only if a clause is for them.
         pairs = sum(each.pairs for each in located) if merge.has("matched") else 0
         result = PlanResult([each.report for each in located], pairs)
         if merge.has("not_matched"):
-            left = np.ones(found.rows.num_rows, np.bool_)
+            left = np.ones(found.row_count, np.bool_)
             for each in located:
-                left[numbers[each.sources(len(numbers))]] = False
+                left &= ~each.sources(len(left))
             result.reports.extend(self._inserted(writer, left))
         return result
 
-    def _store_lookup(self) -> tuple[DynamicFilter, Numbers]:
-        """Write the lookup's files.
-
-        Returns:
-            The keys in it, and the source's row for each of its rows.
-        """
+    def _store_lookup(self) -> DynamicFilter | None:
+        """Write the lookup's files; return the keys in it, None if there are none."""
         payload = self.prepared.changes if self.prepared else self.source.rows
-        lookup, numbers = make_lookup(self.source.keys, payload)
+        lookup = make_lookup(self.source.keys, payload)
+        if not len(lookup.order):
+            return None
         self._stored.write(lookup)
         values: dict[str, pa.Array] = {}
         for key, distinct in zip(self.keys, lookup.values, strict=True):
             values.setdefault(key.target_column, distinct)
-        return DynamicFilter(values), numbers
+        return DynamicFilter(values)
 
     @property
     def _stored(self) -> SourceLookup:
@@ -160,35 +156,29 @@ class LocatedPlan:
         flat = map_tasks(self.general.spark, tasks, join, StructType(fields))
         return self._qualified(flat, columns, schema.names).where(merge.on.column)
 
-    def _evaluated(
-        self, writer: ChangeWriter, keys: DynamicFilter, source_rows: int
-    ) -> list[LocatedReport]:
+    def _evaluated(self, writer: ChangeWriter, keys: DynamicFilter) -> list[LocatedReport]:
         """Change the files; Spark evaluates the clauses."""
         changes = self.general.moment.fixed(self._changes(self._joined(keys)))
-        task = self._task(writer, changes.columns, source_rows)
+        task = self._task(writer, changes.columns)
         with arrow_batches(changes, self.general.row_bytes):
             written = map_in_arrow(by_position(changes), task, LOCATED_SCHEMA).collect()
         return [LocatedReport.of(row) for row in written]
 
-    def _changed(
-        self, writer: ChangeWriter, keys: DynamicFilter, source_rows: int
-    ) -> list[LocatedReport]:
+    def _changed(self, writer: ChangeWriter, keys: DynamicFilter) -> list[LocatedReport]:
         """Change the files; the lookup has what is prepared."""
         assert self.prepared is not None  # noqa: S101
         join, tasks = self._lookup_join(keys)
         recorded = self.general.processor.only("matched").recorded
         columns = columns_of(self.prepared.assigned, records=bool(recorded))
-        task = self._task(writer, columns, source_rows)
+        task = self._task(writer, columns)
         changes = PreparedChanges(join, tuple(self._target_columns), recorded, task)
         written = map_tasks(self.general.spark, tasks, changes, LOCATED_SCHEMA).collect()
         return [LocatedReport.of(row) for row in written]
 
-    def _task(
-        self, writer: ChangeWriter, columns: Sequence[str], source_rows: int
-    ) -> LocatedWriter:
+    def _task(self, writer: ChangeWriter, columns: Sequence[str]) -> LocatedWriter:
         merge, named_writer = self.general.merge, replace(writer, columns=tuple(columns))
         is_strict = merge.strict and merge.has("matched")
-        return LocatedWriter(named_writer, is_strict, source_rows)
+        return LocatedWriter(named_writer, is_strict, self.source.row_count)
 
     def _changes(self, joined: DataFrame) -> DataFrame:
         """A change row for every joined pair, with ``SOURCE_ROW`` in its row id."""

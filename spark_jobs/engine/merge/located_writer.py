@@ -56,7 +56,7 @@ class LocatedWriter:
 
     A change row comes for every pair that ON joins, with ``SOURCE_ROW`` in its row id, and the
     operation -1 if no clause applies. ``writer`` gets them without, and only under the ``strict``
-    cardinality rule those with -1. ``source_rows`` are in the lookup.
+    cardinality rule those with -1. ``source_rows`` is the number of all.
     """
 
     writer: ChangeWriter

@@ -18,7 +18,7 @@ from spark_jobs.spi import rows
 if TYPE_CHECKING:
     from spark_jobs.spi.arrow_tasks import ArrowFunction
 
-# A field of the row id: the number of the source row in the lookup's order.
+# A field of the row id: the number of the source row.
 SOURCE_ROW: Final = f"{rows.RESERVED_PREFIX}source_row"
 
 # The most rows in a batch for the JVM.

@@ -7,7 +7,7 @@ may fail where the statement must not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -28,7 +28,7 @@ from spark_jobs.spi import rows
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
+    from spark_jobs.engine.analysis.analyzed import AnalyzedCase, AnalyzedMerge
     from spark_jobs.engine.analysis.expressions import JoinKey
     from spark_jobs.engine.merge.general_plan import GeneralPlan
     from spark_jobs.engine.merge.processors import RowChangeProcessor
@@ -68,19 +68,32 @@ def copied_columns(merge: AnalyzedMerge, processor: RowChangeProcessor) -> Mappi
     That is so without MATCHED clauses, and with one that has no condition and copies columns or
     deletes. Else None.
     """
-    found: dict[str, str] = {}
     matched = merge.only("matched").cases
     if not matched:
-        return found
-    case = matched[0]
-    if len(matched) > 1 or case.condition is not None:
+        return {}
+    return _copied_by(merge, matched, processor.assigned_columns[matched[0].number])
+
+
+def inserted_copies(merge: AnalyzedMerge) -> Mapping[str, str] | None:
+    """The source column of each column of new rows, if nothing has to be evaluated for them.
+
+    That is so with one NOT MATCHED clause that has no condition and copies columns. Else None.
+    """
+    cases = merge.only("not_matched").cases
+    columns = [name for name in merge.table.column_names if name in cases[0].values]
+    return _copied_by(merge, cases, columns)
+
+
+def _copied_by(
+    merge: AnalyzedMerge, cases: Sequence[AnalyzedCase], columns: Iterable[str]
+) -> Mapping[str, str] | None:
+    """The source column of each of ``columns``, if there is one of ``cases``, which copies them."""
+    case, *others = cases
+    if others or case.condition is not None:
         return None
-    for name in processor.assigned_columns[case.number]:
-        column = case.values[name].copied_column(merge.stored_types[name])
-        if column is None:
-            return None
-        found[name] = column
-    return found
+    copied = {name: case.values[name].copied_column(merge.stored_types[name]) for name in columns}
+    copies_all = all(column is not None for column in copied.values())
+    return {name: column for name, column in copied.items() if column} if copies_all else None
 
 
 def prepared_clauses(

@@ -1,6 +1,6 @@
 """The source's rows by their join keys, as files that the tasks of the located plan look into.
 
-Rows are sorted by a dense code of their keys, so that rows with equal keys are neighbours. A key of
+Rows stay in the source's order; their numbers are sorted by a dense code of their keys. A key of
 one column is coded by its place among the distinct values; each further column combines the code so
 far with its own, and the combinations that occur are numbered again. Arrow IPC files, which tasks
 on the same machine map into memory. Imported by executors: nothing here needs a table library.
@@ -20,6 +20,7 @@ import pyarrow.fs as pafs
 Numbers = npt.NDArray[np.int64]
 
 _ROWS = "rows"
+_ORDER = "order"
 _STARTS = "starts"
 
 # The lookup that was read last. Spark's workers serve one task after another.
@@ -49,6 +50,7 @@ class SourceLookup:
             rows=self._read(_ROWS),
             values=[self._read(f"values-{index}").column(0) for index in numbers],
             combined=[_integers(self._read(f"combined-{index}").column(0)) for index in numbers],
+            order=_integers(self._read(_ORDER).column(0)),
             starts=_integers(self._read(_STARTS).column(0)),
         )
 
@@ -59,7 +61,7 @@ class SourceLookup:
         """Store the files; the folder exists."""
         columns = {f"values-{index}": each for index, each in enumerate(lookup.values)}
         columns |= {f"combined-{i}": pa.array(each) for i, each in enumerate(lookup.combined)}
-        columns[_STARTS] = pa.array(lookup.starts)
+        columns |= {_ORDER: pa.array(lookup.order), _STARTS: pa.array(lookup.starts)}
         batches = {n: pa.RecordBatch.from_arrays([each], ["c0"]) for n, each in columns.items()}
         for name, batch in {**batches, _ROWS: lookup.rows}.items():
             write_batch(self.filesystem, f"{self.folder}/{name}.arrow", batch)
@@ -67,16 +69,18 @@ class SourceLookup:
 
 @dataclass(frozen=True, slots=True)
 class OpenLookup:
-    """Source rows in the order of their codes.
+    """Source rows, and which of them have the keys of a code.
 
     ``values[i]`` are the distinct values of key column ``i``, ascending; ``combined[i]`` are the
-    combinations of the code so far and that of column ``i`` that occur, ascending. The rows of code
-    ``c`` are those from ``starts[c]`` to before ``starts[c + 1]``.
+    combinations of the code so far and that of column ``i`` that occur, ascending. ``order`` are
+    the numbers of the rows without NULL in a key; those of code ``c`` are from ``starts[c]`` to
+    before ``starts[c + 1]``.
     """
 
     rows: pa.RecordBatch
     values: Sequence[pa.Array]
     combined: Sequence[Numbers]
+    order: Numbers
     starts: Numbers
 
     def codes(self, columns: Sequence[pa.Array]) -> Numbers:
@@ -98,12 +102,11 @@ class OpenLookup:
         for start in range(0, total, most):
             pairs: Numbers = np.arange(start, min(start + most, total), dtype=np.int64)
             which = np.searchsorted(ends, pairs, side="right")
-            sources: Numbers = after[which] - (ends[which] - pairs)
-            yield targets[which], sources
+            yield targets[which], self.order[after[which] - (ends[which] - pairs)]
 
 
-def make_lookup(keys: Sequence[pa.Array], rows: pa.Table) -> tuple[OpenLookup, Numbers]:
-    """A lookup of those ``rows`` that have no NULL in ``keys``, and their numbers in its order."""
+def make_lookup(keys: Sequence[pa.Array], rows: pa.Table) -> OpenLookup:
+    """A lookup of ``rows`` by their ``keys``, which finds none with a NULL in one."""
     kept = np.ones(rows.num_rows, np.bool_)
     for key in keys:
         kept &= key.is_valid().to_numpy(zero_copy_only=False)
@@ -119,11 +122,18 @@ def make_lookup(keys: Sequence[pa.Array], rows: pa.Table) -> tuple[OpenLookup, N
             occurring, codes = np.unique(codes * len(values) + own, return_inverse=True)
         combined.append(occurring)
     assert codes is not None  # noqa: S101
-    order = np.argsort(codes, kind="stable")
     counts = np.bincount(codes, minlength=len(combined[-1]))
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    numbers = numbers[order]
-    return OpenLookup(one_batch(rows.take(pa.array(numbers))), distinct, combined, starts), numbers
+    return OpenLookup(one_batch(rows), distinct, combined, numbers[_order(codes, counts)], starts)
+
+
+def _order(codes: Numbers, counts: Numbers) -> Numbers:
+    """What sorts dense ``codes``, each of which occurs as often as ``counts`` says."""
+    if len(codes) > len(counts):
+        return np.argsort(codes, kind="stable")
+    order: Numbers = np.empty(len(codes), np.int64)
+    order[codes] = np.arange(len(codes))
+    return order
 
 
 def _ranked(column: pa.Array) -> tuple[pa.Array, Numbers]:

@@ -29,6 +29,11 @@ class SourceRows:
     rows: pa.Table
     keys: Sequence[pa.Array]
 
+    @property
+    def row_count(self) -> int:
+        """The number of rows, which a table without columns does not tell."""
+        return len(self.keys[0])
+
     def only(self, columns: Sequence[str]) -> SourceRows:
         """The same rows with only these columns."""
         places = [self.schema.names.index(name) for name in columns]

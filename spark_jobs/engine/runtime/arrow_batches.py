@@ -47,20 +47,17 @@ _MOST_SUMMED: Final = 32
 
 
 @contextmanager
-def arrow_batches(
-    frame: DataFrame, row_bytes: float = 0.0, *, alike: bool = False
-) -> Iterator[None]:
+def arrow_batches(frame: DataFrame, row_bytes: float = 0.0) -> Iterator[None]:
     """Run a block, an action on ``frame``, in Arrow batches of a size that suits its columns.
 
-    ``row_bytes`` is about the size of such a row, in data files or in memory, 0 if it is not known;
-    ``alike``: it is that of the table's rows, not of these.
+    ``row_bytes`` is about the size of such a row, in data files or in memory, 0 if it is not known.
 
     Since 4.1, Spark measures a batch after each row, which takes longer than filling it. Batches
     of few rows are small without that, unless rows are large, there are binary values, or a cluster
     has set the size. For a column of lists or maps, Spark walks over all rows since the last that
     has one, so the time grows with the square of the batch where most are NULL.
     """
-    with _batches(frame.sparkSession, *_most_rows(frame, row_bytes, alike)):
+    with _batches(frame.sparkSession, *_most_rows(frame, row_bytes, _MOST_SMALL)):
         yield
 
 
@@ -74,10 +71,10 @@ def batches_of_short_rows(frame: DataFrame, row_bytes: float = 0.0) -> Iterator[
     there. ``row_bytes`` is about the size of a row of the table in data files.
     """
     spark, texts = frame.sparkSession, list(_texts(frame))
-    _, is_measured = _most_rows(frame, row_bytes, alike=True)
+    most, is_measured = _most_rows(frame, row_bytes, _MOST_ALIKE)
     is_set = spark.conf.get(_BYTES_PER_BATCH, _MEASURED) != _MEASURED
     if is_measured or is_set or not 0 < len(texts) <= _MOST_SUMMED:
-        with arrow_batches(frame, row_bytes, alike=True):
+        with _batches(spark, most, is_measured):
             yield frame
         return
     with _batches(spark, _MOST_SMALL, is_measured=False):
@@ -128,15 +125,17 @@ def _texts(frame: DataFrame) -> Iterator[str]:
             yield path
 
 
-def _most_rows(frame: DataFrame, row_bytes: float, alike: bool) -> tuple[int | None, bool]:
-    """The largest number of rows, None: as the session says; and whether Spark measures them."""
+def _most_rows(frame: DataFrame, row_bytes: float, small: int) -> tuple[int | None, bool]:
+    """The largest number of rows, None: as the session says; and whether Spark measures them.
+
+    ``small`` is that of small rows with texts.
+    """
     kinds = [each.dataType for each in frame.schema]
     if any(_has(kind, (ArrayType, MapType)) for kind in kinds):
         return _MOST_LISTS, True
     if any(_has(kind, (BinaryType,)) for kind in kinds) or row_bytes > _SMALL_BYTES:
         return None, True
     if any(_has(kind, _TEXTS) for kind in kinds):
-        small = _MOST_ALIKE if alike else _MOST_SMALL
         return (small if row_bytes else _MOST_TEXTS), False
     return _MOST_NUMBERS, False
 
