@@ -57,7 +57,7 @@ class NewFileLayout:
             DataError: VALUE_NOT_STORABLE, a day that Python does not have.
         """
         try:
-            found = [each.as_py() for each in values]
+            python_values = [each.as_py() for each in values]
         except (ValueError, OverflowError):
             raise DataError(
                 ErrorCode.VALUE_NOT_STORABLE,
@@ -65,8 +65,8 @@ class NewFileLayout:
                 "has a date or time outside of the years 1 to 9999",
                 "Give such rows another date, or NULL, or leave them out.",
             ) from None
-        bucket = found.pop() if self.bucketed else 0
-        return BucketKey(tuple(found), bucket)
+        bucket = python_values.pop() if self.bucketed else 0
+        return BucketKey(tuple(python_values), bucket)
 
     def folder(self, place: BucketKey) -> str:
         """The directory for a bucket's data files, inside the table's directory."""
