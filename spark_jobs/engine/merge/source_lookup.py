@@ -104,10 +104,10 @@ class OpenLookup:
 
 def make_lookup(keys: Sequence[pa.Array], rows: pa.Table) -> tuple[OpenLookup, Numbers]:
     """A lookup of those ``rows`` that have no NULL in ``keys``, and their numbers in its order."""
-    kept = np.ones(rows.num_rows, np.bool_)
+    are_valid = np.ones(rows.num_rows, np.bool_)
     for key in keys:
-        kept &= key.is_valid().to_numpy(zero_copy_only=False)
-    numbers = np.flatnonzero(kept)
+        are_valid &= key.is_valid().to_numpy(zero_copy_only=False)
+    numbers = np.flatnonzero(are_valid)
     distinct, combined = [], []
     codes: Numbers | None = None
     for key in keys:
