@@ -38,11 +38,8 @@ def edited_text(file: FileVerdict) -> str:
     text = text_of(file.path)
     for statement in reversed(file.statements):
         if statement.edit is not None:
-            text = (
-                text[: statement.start]
-                + statement.edit.text
-                + text[statement.start + len(statement.written) :]
-            )
+            end = statement.start + len(statement.written)
+            text = text[: statement.start] + statement.edit.text + text[end:]
     return text
 
 

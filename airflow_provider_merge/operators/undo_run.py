@@ -110,10 +110,8 @@ class UndoRunOperator(SparkJobOperator):
         hook, spec = catalog_hook(self.catalog_conn_id), self._spec(["-"])
         wanted = WantedTables.of("tables", self.tables)
         run_tables = tables_of_run(hook, spec.dag_id, spec.run_id, wanted)
-        names, built_on = (
-            run_tables.names,
-            [asdict(each) for each in run_tables.built_on[:MOST_NAMED]],
-        )
+        names = run_tables.names
+        built_on = [asdict(each) for each in run_tables.built_on[:MOST_NAMED]]
         dry_run = self.is_dry_run()
         operation_id = task_operation_id(context, dry_run=dry_run)
         if not names:

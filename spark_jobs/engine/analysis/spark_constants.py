@@ -56,8 +56,8 @@ class SparkConstants:
         kinds = [field.dataType for field in frame.schema]
         frame = frame.select(*python_columns(frame), *map(F.expr, texts_of))
         row = self.moment.fixed(frame).collect()[0]
-        constants = [python_value(row[f"v{i}"], kind) for i, kind in enumerate(kinds)]
-        return {name: Constant(constants[i], row[f"t{i}"]) for i, name in enumerate(texts)}
+        python_values = [python_value(row[f"v{i}"], kind) for i, kind in enumerate(kinds)]
+        return {name: Constant(python_values[i], row[f"t{i}"]) for i, name in enumerate(texts)}
 
     @cached_property
     def _expressions(self) -> ExpressionAnalyzer:
