@@ -35,9 +35,9 @@ def require_own_package() -> None:
         ShadowedPackageError: another package of that name is imported instead; names both paths.
     """
     spec = importlib.util.find_spec(NAME)
-    found = _folder_of(spec.origin) if spec is not None else None
-    if found != _PACKAGE:
-        raise ShadowedPackageError(_message(found or Path("(nothing)")))
+    imported_folder = _folder_of(spec.origin) if spec is not None else None
+    if imported_folder != _PACKAGE:
+        raise ShadowedPackageError(_message(imported_folder or Path("(nothing)")))
 
 
 def require_no_other_package() -> None:

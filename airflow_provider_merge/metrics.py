@@ -126,12 +126,12 @@ def phase_end(name: str, kind: str) -> str:
 def _send(samples: Sequence[Sample]) -> None:
     try:
         stats: Any = _stats()
-        for each in samples:
-            tags = {**each.tags}
-            if each.metric.kind == "timer":
-                stats.timing(each.name, timedelta(seconds=max(0.0, each.value)), tags=tags)
+        for sample in samples:
+            tags = {**sample.tags}
+            if sample.metric.kind == "timer":
+                stats.timing(sample.name, timedelta(seconds=max(0.0, sample.value)), tags=tags)
             else:
-                stats.incr(each.name, count=int(each.value), tags=tags)
+                stats.incr(sample.name, count=int(sample.value), tags=tags)
     except Exception as error:  # noqa: BLE001 - no task fails for want of a metric
         log.warning("There are no metrics of this task: %s: %s", type(error).__name__, error)
 

@@ -307,11 +307,11 @@ def _noting(constructor: Callable[..., None], names: tuple[str, ...]) -> Callabl
         noted = vars(self)
         if "given" not in noted:
             noted |= {"given": set(), "from_defaults": set(), "_seen": set()}
-        seen, defaults = noted["_seen"], kwargs.get("default_args") or {}
+        seen_names, defaults = noted["_seen"], kwargs.get("default_args") or {}
         for name in names:
-            if name in seen:
+            if name in seen_names:
                 continue
-            seen.add(name)
+            seen_names.add(name)
             if name not in kwargs:
                 continue
             if isinstance(kwargs[name], ArgNotSet) and not _has_default(name, kwargs, defaults):

@@ -35,10 +35,10 @@ def _unsnapped(data: bytes, most_bytes: int) -> bytes:
             break
     if size > most_bytes:
         raise ValueError("a block is too large")
-    found = pa.Codec("snappy").decompress(data[:-4], size, asbytes=True)
-    if zlib.crc32(found) != int.from_bytes(data[-4:], "big"):
+    decompressed = pa.Codec("snappy").decompress(data[:-4], size, asbytes=True)
+    if zlib.crc32(decompressed) != int.from_bytes(data[-4:], "big"):
         raise ValueError("the checksum is another one")
-    return bytes(found)
+    return bytes(decompressed)
 
 
 def _unpacked_zstandard(data: bytes, most_bytes: int) -> bytes:

@@ -121,10 +121,10 @@ def run_all(
 
     def own(request: JobRequest) -> Mapping[str, str]:
         given = credentials or {}
-        found = {**batch.credentials_of(request.catalog, of_catalog(given))}
+        own_credentials = {**batch.credentials_of(request.catalog, of_catalog(given))}
         for each in connections_of(request.sources):
-            found |= scoped(each, credentials_of(each, given))
-        return found
+            own_credentials |= scoped(each, credentials_of(each, given))
+        return own_credentials
 
     def check_one(request: JobRequest) -> JobResult | None:
         if not isinstance(request.statement, Job.statements):

@@ -90,23 +90,23 @@ def _compaction(
 def _expiry(
     step: Step, reader: TableReader, facts: PageFacts, spec: ExpireSnapshotsSpec
 ) -> Iterator[Step]:
-    found = facts.expiry(int(time.time() * 1000), spec)
-    if not found.expiring:
+    expiry = facts.expiry(int(time.time() * 1000), spec)
+    if not expiry.expiring:
         return
-    free, is_complete = _freed(reader.snapshot, facts, found)
-    yield replace(step, free=free, snapshots=len(found.expiring), at_least=not is_complete)
+    free, is_complete = _freed(reader.snapshot, facts, expiry)
+    yield replace(step, free=free, snapshots=len(expiry.expiring), at_least=not is_complete)
 
 
 def _freed(snapshot: Callable[[int], Any], facts: PageFacts, found: Expiry) -> tuple[int, bool]:
     """Bytes that the newest of the snapshots removed, and whether these are all."""
     known, read = list[int](), 0
-    for each in filter(None, map(snapshot, reversed(found.removing))):
-        if facts.totals(each) is None:
+    for expired in filter(None, map(snapshot, reversed(found.removing))):
+        if facts.totals(expired) is None:
             # Only its manifests tell.
             read += 1
             if read > _MOST_READ:
                 break
-        change = facts.change(each)
+        change = facts.change(expired)
         if change is not None:
             known.append(change.bytes_removed)
     return sum(known), len(known) == len(found.removing) and not found.is_cut

@@ -75,10 +75,10 @@ class Care:
 
     def statement(self, step: Step) -> Statement:
         """What is to be done to the table of a step."""
-        found = self.statements[step.action]
-        if isinstance(found, ExpireSnapshotsSpec) and step.max_deletes is not None:
-            return replace(found, max_deletes=step.max_deletes)
-        return found
+        statement = self.statements[step.action]
+        if isinstance(statement, ExpireSnapshotsSpec) and step.max_deletes is not None:
+            return replace(statement, max_deletes=step.max_deletes)
+        return statement
 
     def _of_catalogs(self, pattern: Pattern, names: Names) -> dict[str, Pattern]:
         """The pattern for each catalog that it may be about, without that one's name.
@@ -108,15 +108,15 @@ class Care:
 
     def _limited(self, steps: Iterable[Step]) -> list[Step]:
         """The steps, those that are worth most first; what exceeds ``max_bytes`` is left."""
-        found, used = [], 0
-        for each in sorted(steps, key=_rank):
-            if each.status == "planned" and self.max_bytes is not None:
-                if used + each.read > self.max_bytes:
-                    found.append(each.ended("left", "max_bytes"))
+        ranked, used = [], 0
+        for step in sorted(steps, key=_rank):
+            if step.status == "planned" and self.max_bytes is not None:
+                if used + step.read > self.max_bytes:
+                    ranked.append(step.ended("left", "max_bytes"))
                     continue
-                used += each.read
-            found.append(each)
-        return found
+                used += step.read
+            ranked.append(step)
+        return ranked
 
     def require_known(self, step: Step) -> None:
         """Check that a step is for one of the catalogs and actions.
@@ -136,14 +136,14 @@ class Care:
 
 
 def _names(conn_id: str, hook: CatalogHook) -> list[TableName]:
-    found = hook.table_names(MOST_TABLES + 1)
-    if len(found) > MOST_TABLES:
+    table_names = hook.table_names(MOST_TABLES + 1)
+    if len(table_names) > MOST_TABLES:
         raise invalid(
             "catalog_conn_id",
             f"the catalog of {conn_id} has more than {MOST_TABLES:,} tables",
             "Take care of its tables with a connection for a part of them.",
         )
-    return found
+    return table_names
 
 
 def _refusal(hook: CatalogHook, pattern: Pattern) -> RequestError | None:

@@ -108,16 +108,16 @@ def line_of(step: Step) -> str:
 
 def document_of(steps: Iterable[Step], status: str) -> dict[str, Any]:
     """The result of a task: sums of what is planned or done, counts by status, and all steps."""
-    found = list(steps)
-    at_work = [each for each in found if each.status in ("planned", "done")]
-    counts = {each: sum(step.status == each for step in found) for each in get_args(Status)}
+    all_steps = list(steps)
+    at_work = [each for each in all_steps if each.status in ("planned", "done")]
+    counts = {each: sum(step.status == each for step in all_steps) for each in get_args(Status)}
     return {
         "status": status,
         "read": sum(each.read for each in at_work),
         "write": sum(each.write for each in at_work),
         "free": sum(each.free or 0 for each in at_work),
         "counts": {name: count for name, count in counts.items() if count},
-        "tables": [asdict(each) for each in found],
+        "tables": [asdict(each) for each in all_steps],
     }
 
 
@@ -131,10 +131,10 @@ def steps_in(document: Any, field: str) -> list[Step]:
     listed = plan.get("tables") if isinstance(plan, Mapping) else None
     if not isinstance(listed, Sequence) or isinstance(listed, str):
         raise invalid(field, "is not the plan of a dry run", _REMEDY)
-    found = [_step(each, f"{field}.tables[{index}]") for index, each in enumerate(listed)]
-    if len({each.name for each in found}) < len(found):
+    steps = [_step(each, f"{field}.tables[{index}]") for index, each in enumerate(listed)]
+    if len({each.name for each in steps}) < len(steps):
         raise invalid(field, "has an action on a table twice", _REMEDY)
-    return found
+    return steps
 
 
 def _parsed(text: str, field: str) -> Any:

@@ -34,13 +34,13 @@ def derived_relation(source: DerivedSource, label: str, rows: Relation) -> Relat
 
 
 def _event_relation(source: CdcSource, label: str, events: Relation) -> Relation:
-    told = {CHANGE_TYPE: "STRING", **{last_of(each): "" for each in source.unchanged}}
+    added = {CHANGE_TYPE: "STRING", **{last_of(each): "" for each in source.unchanged}}
     if source.deleted is not None:
-        told[source.deleted] = "BOOLEAN"
+        added[source.deleted] = "BOOLEAN"
     if source.format != "columns":
         order = {each.column: "" for each in source.sequence}
         return Relation(
-            source.name, label, {**{e.name: e.type for e in source.columns}, **order, **told}
+            source.name, label, {**{e.name: e.type for e in source.columns}, **order, **added}
         )
     if events.columns is None:
         return Relation(source.name, label, None)
@@ -53,7 +53,7 @@ def _event_relation(source: CdcSource, label: str, events: Relation) -> Relation
     left_out = {name.lower() for _, name in asked}
     kept = {name: kind for name, kind in events.columns.items() if name.lower() not in left_out}
     order = {e.column: events.columns[named.find(e.path)[0]] for e in source.sequence}
-    return Relation(source.name, label, {**kept, **order, **told})
+    return Relation(source.name, label, {**kept, **order, **added})
 
 
 def require_kept(spec: object, sources: Sequence[Source], target: Relation) -> None:
@@ -67,9 +67,9 @@ def require_kept(spec: object, sources: Sequence[Source], target: Relation) -> N
     for source in sources:
         if source.name != spec.source or not isinstance(source, CdcSource):
             continue
-        kept = [each.column for each in source.sequence] if source.late == "ignore" else []
-        kept += [] if source.deleted is None else [source.deleted]
-        for name in kept:
+        kept_columns = [each.column for each in source.sequence] if source.late == "ignore" else []
+        kept_columns += [] if source.deleted is None else [source.deleted]
+        for name in kept_columns:
             if not target.find(name):
                 place = "deleted" if name == source.deleted else "sequence"
                 raise AnalysisError(

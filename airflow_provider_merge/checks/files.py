@@ -26,13 +26,13 @@ def require_files(source: FileSource, label: str) -> None:
     Raises:
         CatalogError: SOURCE_NOT_FOUND.
     """
-    found = _matches(source.path)
-    if found is None:
+    paths = _matches(source.path)
+    if paths is None:
         return
-    if not found:
+    if not paths:
         what = "no file matches" if _GLOB.search(source.path) else "there is no file or folder"
         raise _missing(label, f"{what} {source.path}")
-    if not source.is_incremental and not any(map(_may_hold_files, found)):
+    if not source.is_incremental and not any(map(_may_hold_files, paths)):
         raise _missing(label, f"{source.path} holds no files")
 
 
@@ -41,10 +41,10 @@ def file_columns(source: FileSource) -> dict[str, str] | None:
 
     Folders such as ``day=2026-01-31`` are columns, too.
     """
-    found = _matches(source.path)
-    if not source.schema or not found:
+    paths = _matches(source.path)
+    if not source.schema or not paths:
         return None
-    if not all(path.is_file() or _has_plain_folders(path) for path in found):
+    if not all(path.is_file() or _has_plain_folders(path) for path in paths):
         return None
     return columns_of_schema(source.schema)
 

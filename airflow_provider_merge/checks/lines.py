@@ -13,8 +13,8 @@ def on_line(error: JobError, text: str, label: str) -> JobError:
     if error.name:
         parts = (f"`?{re.escape(part)}`?" for part in error.name.split("."))
         pattern = r"(?<![\w`.])" + r"\s*\.\s*".join(parts) + r"(?!\w)"
-        found = re.search(pattern, text, re.IGNORECASE)
-        if found:
-            line = text.count("\n", 0, found.start()) + 1
+        occurrence = re.search(pattern, text, re.IGNORECASE)
+        if occurrence:
+            line = text.count("\n", 0, occurrence.start()) + 1
             place += f", line {line}"
     return error.within(place)

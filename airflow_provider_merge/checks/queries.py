@@ -52,10 +52,10 @@ def _all_columns(select: Tree, views: Views) -> dict[str, str] | None:
 
     if select.expressions != [exp.Star()] or select.args.get("joins"):
         return None
-    found = [relations for each, relations in _selects(select, views) if each is select]
-    if len(found) != 1 or len(found[0]) != 1 or found[0][0].columns is None:
+    selected = [relations for each, relations in _selects(select, views) if each is select]
+    if len(selected) != 1 or len(selected[0]) != 1 or selected[0][0].columns is None:
         return None
-    return dict(found[0][0].columns)
+    return dict(selected[0][0].columns)
 
 
 def _selects(tree: Tree, views: Views) -> Iterator[tuple[Tree, list[Relation]]]:

@@ -80,19 +80,19 @@ class MetadataCheck:
             NotSupportedError: a new column has a reserved name, a key would be widened, or no job
                 does this to a table with such properties.
         """
-        found = self._definition(target)
-        if found is not None:
+        definition = self._definition(target)
+        if definition is not None:
             if isinstance(spec, CompactSpec):
-                found.refuse_uncompactable(spec)
-            found.refuse_target()
+                definition.refuse_uncompactable(spec)
+            definition.refuse_target()
         views = self.require_sources(sources)
         by_name = {source.name: views[source.name.lower()] for source in sources}
-        relation = Relation("", str(target), None if found is None else found.columns)
+        relation = Relation("", str(target), None if definition is None else definition.columns)
         for source in sources:
             if isinstance(source, Scd2Source):
                 check_versions(source, relation, views[source.source.lower()])
-        keys = None if found is None else found.partition_columns
-        fixed = () if found is None or not widens else found.key_columns
+        keys = None if definition is None else definition.partition_columns
+        fixed = () if definition is None or not widens else definition.key_columns
         require_kept(spec, sources, relation)
         check = StatementCheck(relation, by_name, keys, self.hook.is_reserved, fixed)
         check.statement(spec)
@@ -133,10 +133,10 @@ class MetadataCheck:
             return
         text = table_text(guards.audit_table, AUDIT_COLUMNS)
         with _of_parameter("audit_table", lambda: f"Make it: {text}"):
-            found = self._definition(TableName.parse(guards.audit_table))
-        if found is not None:
-            found.refuse_target()
-            require_audit_columns(guards.audit_table, nullable_types(found.columns))
+            definition = self._definition(TableName.parse(guards.audit_table))
+        if definition is not None:
+            definition.refuse_target()
+            require_audit_columns(guards.audit_table, nullable_types(definition.columns))
 
     def _late_table(self, name: str, sources: Sequence[Source], source: str | None) -> str:
         relation = self.require_sources(sources).get((source or "").lower())
@@ -161,16 +161,16 @@ class MetadataCheck:
 
     def table_relation(self, source: TableSource) -> Relation:
         """What is known of a table of this catalog. Raises as ``require_valid``."""
-        label, found = _label(source), self._definition(source.table)
-        if found is None:
+        label, definition = _label(source), self._definition(source.table)
+        if definition is None:
             return Relation(source.name, label, None)
-        found.refuse_source()
+        definition.refuse_source()
         if source.at is not None:
             return Relation(source.name, label, self._former_columns(source, source.at))
         if source.changes is not None:
             told = {CHANGE_TYPE: "STRING", SNAPSHOT_ID: "BIGINT"}
-            return Relation(source.name, label, {**found.columns, **told})
-        return Relation(source.name, label, found.columns)
+            return Relation(source.name, label, {**definition.columns, **told})
+        return Relation(source.name, label, definition.columns)
 
     def _of(self, source: TableSource) -> MetadataCheck:
         """The checks in the catalog of a source."""

@@ -65,13 +65,13 @@ def require_late_columns(table: str, columns: Mapping[str, str], source: Mapping
             problem = f"quarantine_table: {table} has no column {name}, which the source has."
             remedy = f"Add it with AlterTableOperator. {fits}"
             raise AnalysisError(ErrorCode.COLUMN_NOT_FOUND, problem, remedy)
-        found, nullable = known[name.lower()]
-        differs = None not in (word, _plain(found)) and word != _plain(found)
-        if differs or "CHAR(" in found.upper() or not nullable:
+        column_type, nullable = known[name.lower()]
+        differs = None not in (word, _plain(column_type)) and word != _plain(column_type)
+        if differs or "CHAR(" in column_type.upper() or not nullable:
             null = "" if nullable else " NOT NULL"
             problem = (
-                f"quarantine_table: column {name} of {table} is {found}{null}, and has to take "
-                f"every {kind or 'value'} of the source, and NULL."
+                f"quarantine_table: column {name} of {table} is {column_type}{null}, and has to "
+                f"take every {kind or 'value'} of the source, and NULL."
             )
             raise AnalysisError(ErrorCode.TYPE_MISMATCH, problem, fits)
 

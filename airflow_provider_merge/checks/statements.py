@@ -74,7 +74,7 @@ class StatementCheck:
         assignable.require_addable(self.is_reserved)
         assignable.require_not_wider(self.fixed)
         _check_names(spec.on, [target, source], "ON")
-        seen = {
+        visible = {
             "matched": [target, source],
             "not_matched": [source],
             "not_matched_by_source": [target],
@@ -82,8 +82,8 @@ class StatementCheck:
         for number, case in enumerate(spec.cases):
             where = spec.place(number)
             if case.condition is not None:
-                _check_names(case.condition, seen[case.when], f"condition of {where}")
-            self._action(case, assignable, source, seen[case.when], where)
+                _check_names(case.condition, visible[case.when], f"condition of {where}")
+            self._action(case, assignable, source, visible[case.when], where)
 
     def _action(
         self,
@@ -168,9 +168,9 @@ def _check_names(text: str, seen: Sequence[Relation], place: str) -> None:
 def _check_assignments(
     assignments: Iterable[Assignment], target: Assignable, seen: Sequence[Relation], where: str
 ) -> None:
-    for each in assignments:
-        column = target.column(each.column, where)
-        _check_value(each.value, target.table, column, seen, where)
+    for assignment in assignments:
+        column = target.column(assignment.column, where)
+        _check_value(assignment.value, target.table, column, seen, where)
 
 
 def _check_insert(
@@ -230,14 +230,14 @@ def _type_of(value: str, seen: Sequence[Relation]) -> str:
     """The type of a literal, a cast or a column; empty: not known."""
     from sqlglot import exp
 
-    found = value_of(value)
-    if found is None:
+    expression = value_of(value)
+    if expression is None:
         return ""
-    if isinstance(found, exp.Column):
-        name: Name = tuple(part.name for part in found.parts)
+    if isinstance(expression, exp.Column):
+        name: Name = tuple(part.name for part in expression.parts)
         column = column_of(name, seen, "", unique=False) if name[0].lower() != "default" else None
         return (column[0].columns or {}).get(column[1], "") if column else ""
-    return literal_type(found) or ""
+    return literal_type(expression) or ""
 
 
 def _without_direction(column: str) -> str:

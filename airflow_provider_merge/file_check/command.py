@@ -60,17 +60,17 @@ def run(parsed: argparse.Namespace) -> int:
     sources = dict(map(_source, parsed.source))
     values = template_values(parsed.set, parsed.params)
     check = FileCheck(catalog_hook(parsed.conn), parsed.conn, values, sources, parsed.database)
-    found = check.files(_files(parsed.paths))
-    for line in report(found):
+    verdicts = check.files(_files(parsed.paths))
+    for line in report(verdicts):
         sys.stdout.write(f"{line}\n")
     if parsed.write is None:
-        return int(any(not file.runs or any(s.edit for s in file.statements) for file in found))
-    _write(parsed.write, skeleton(parsed.write, found, parsed.conn, parsed.database, sources))
-    for file in found:
+        return int(any(not file.runs or any(s.edit for s in file.statements) for file in verdicts))
+    _write(parsed.write, skeleton(parsed.write, verdicts, parsed.conn, parsed.database, sources))
+    for file in verdicts:
         if file.error is None and any(each.edit for each in file.statements):
             _write(file.path, edited_text(file))
     sys.stdout.write(f"written: {parsed.write}\n")
-    return int(any(not file.runs for file in found))
+    return int(any(not file.runs for file in verdicts))
 
 
 def _write(path: Path, text: str) -> None:
@@ -81,13 +81,13 @@ def _write(path: Path, text: str) -> None:
 
 
 def _files(paths: list[Path]) -> list[Path]:
-    found = []
+    sql_files = []
     for path in paths:
         here = [path] if path.is_file() else sorted(path.rglob("*.sql"))
         if not here:
             raise invalid("paths", f"there is no .sql file in {path}")
-        found += [each for each in here if each not in found]
-    return found
+        sql_files += [each for each in here if each not in sql_files]
+    return sql_files
 
 
 def _source(text: str) -> tuple[str, dict[str, Any]]:

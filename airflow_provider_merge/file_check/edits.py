@@ -59,10 +59,10 @@ def edit_of(piece: str) -> Edit | None:
     sql = SqlText(text)
     setting = _setting(sql)
     if setting is not None:
-        found = _conf(*setting)
-        if found is None:
+        new_conf = _conf(*setting)
+        if new_conf is None:
             return None
-        conf = found
+        conf = new_conf
     if setting is not None or _is_without_effect(sql):
         text = _commented(text)
     else:

@@ -36,9 +36,10 @@ def report(files: Sequence[FileVerdict]) -> Iterator[str]:
 def edited_text(file: FileVerdict) -> str:
     """The text of a file with its edits, but without a byte order mark."""
     text = text_of(file.path)
-    for each in reversed(file.statements):
-        if each.edit is not None:
-            text = text[: each.start] + each.edit.text + text[each.start + len(each.written) :]
+    for statement in reversed(file.statements):
+        if statement.edit is not None:
+            end = statement.start + len(statement.written)
+            text = text[: statement.start] + statement.edit.text + text[end:]
     return text
 
 

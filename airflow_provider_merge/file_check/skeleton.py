@@ -29,9 +29,9 @@ def skeleton(
     params = dict.fromkeys(
         name
         for file in running
-        for each in file.statements
-        if each.edit
-        for name in each.edit.params
+        for statement in file.statements
+        if statement.edit
+        for name in statement.edit.params
     )
     params_text = ", ".join(f"{name!r}: {_PARAM}" for name in params)
     folder = dag_file.absolute().parent

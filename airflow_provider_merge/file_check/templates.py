@@ -79,12 +79,12 @@ def _naming_the_template() -> Iterator[None]:
 
 def _params(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_text())
+        params = json.loads(file.read_text())
     except (OSError, ValueError) as error:
         raise invalid("--params", f"{file} cannot be read: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(params, dict):
         raise invalid("--params", f"{file} holds no JSON object", 'Write {"name": value}.')
-    return found
+    return params
 
 
 def _set(values: dict[str, Any], setting: str) -> None:

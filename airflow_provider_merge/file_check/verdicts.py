@@ -110,14 +110,14 @@ class FileCheck:
     def _file(self, path: Path) -> FileVerdict:
         try:
             text = rendered(path, self.values)
-            found = list(pieces(text))
-            if len(found) == 1 and self._is_query(found[0]):
-                refuse_variables(SqlText(found[0]))
-                names = {each.name.lower() for each in SqlText(found[0]).tokens if each.is_name}
+            texts = list(pieces(text))
+            if len(texts) == 1 and self._is_query(texts[0]):
+                refuse_variables(SqlText(texts[0]))
+                names = {each.name.lower() for each in SqlText(texts[0]).tokens if each.is_name}
                 read = frozenset(each for each in self.sources if each.lower() in names)
-                return FileVerdict(path, (_verdict(found[0]),), is_query=True, sources=read)
+                return FileVerdict(path, (_verdict(texts[0]),), is_query=True, sources=read)
             written, reader = masked(text_of(path)), ScriptReader(self.sources, self.database)
-            verdicts = tuple(self._statements(path, found, written, reader))
+            verdicts = tuple(self._statements(path, texts, written, reader))
             return FileVerdict(path, verdicts, sources=frozenset(reader.views.used))
         except JobError as error:
             return FileVerdict(path, error=on_line(error, "", str(path)))
@@ -172,18 +172,18 @@ class FileCheck:
             return None
         reader.named.clear()
         reader.formats.clear()
-        found = reader.statement(piece)
+        statement = reader.statement(piece)
         require_used_catalogs(self.hook, reader.named, reader.formats)
-        if found is None:
+        if statement is None:
             return None
-        operator = self._operator(found, path)
+        operator = self._operator(statement, path)
         operator.statement()
         return operator
 
     def _made(self, file: FileVerdict) -> Iterator[TableName]:
-        for each in file.statements:
-            if each.operator is not None and redefines(each.operator.statement()):
-                yield each.operator.target_table()
+        for verdict in file.statements:
+            if verdict.operator is not None and redefines(verdict.operator.statement()):
+                yield verdict.operator.target_table()
 
     def _compared(self, file: FileVerdict, check: MetadataCheck) -> FileVerdict:
         if file.is_query:

@@ -43,8 +43,8 @@ def own_connection(conn_id: str, types: Collection[str], given: Connection | Non
         RequestError: REQUEST_INVALID: there is none, or it is of another type.
     """
     try:
-        found = given or BaseHook.get_connection(conn_id)
+        connection = given or BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:
         raise missing(conn_id, types) from None
-    require_type(conn_id, found, types)
-    return found
+    require_type(conn_id, connection, types)
+    return connection

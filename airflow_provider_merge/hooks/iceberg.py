@@ -103,14 +103,14 @@ class IcebergHook(ConnectionHook):
             InternalError: STORAGE_UNAVAILABLE.
         """
         try:
-            found = self.table(target).made_by(operation_id)
+            snapshot = self.table(target).made_by(operation_id)
         except CatalogError as error:
             if error.code is not ErrorCode.TABLE_NOT_FOUND:
                 raise
             return None
-        if found is None:
+        if snapshot is None:
             return None
-        return result_of_snapshot(str(target), found.snapshot_id, found.properties)
+        return result_of_snapshot(str(target), snapshot.snapshot_id, snapshot.properties)
 
     def definition(self, target: TableName) -> IcebergDefinition:
         """What checks ask of a table. Raises as ``schema`` does."""

@@ -143,10 +143,10 @@ class IcebergConnection:
         if extra.pop(FILE_IO, _FILE_IOS[0]) not in _FILE_IOS:
             raise self._invalid(FILE_IO, "names a class of your own, which opens no files here")
         options: dict[str, str] = {}
-        for name, each in extra.items():
+        for name, field_value in extra.items():
             # A form sends an empty text for a field that is left empty.
-            if each not in (None, ""):
-                options |= self._texts(name, each)
+            if field_value not in (None, ""):
+                options |= self._texts(name, field_value)
         if host := (self.connection.host or "").rstrip("/"):
             options[URI] = host
         options[TYPE] = options.get(TYPE, REST).lower()

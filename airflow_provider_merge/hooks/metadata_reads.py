@@ -160,14 +160,14 @@ class MetadataReads(ABC):
             CatalogError: METADATA_UNREADABLE. And as ``table`` does.
             RequestError: one of the snapshots never existed or has expired.
         """
-        with self._reading(table) as found:
-            sides = [found.snapshot(each) for each in (before, after)]
+        with self._reading(table) as reader:
+            sides = [reader.snapshot(each) for each in (before, after)]
             for snapshot_id, snapshot in zip((before, after), sides, strict=True):
                 if snapshot is None:
                     raise invalid(
                         "snapshot", f"{table} has no snapshot {snapshot_id}; it may have expired"
                     )
-            return found.diff(*(each for each in sides if each is not None))
+            return reader.diff(*(each for each in sides if each is not None))
 
     @contextmanager
     def _reading(self, name: str | TableName) -> Iterator[TableReader]:

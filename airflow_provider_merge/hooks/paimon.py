@@ -116,10 +116,10 @@ class PaimonHook(ConnectionHook):
             RequestError: no file system for the warehouse's scheme is installed next to Airflow.
         """
         snapshots = self._snapshots_of(target)
-        found = snapshots.made_by(operation_id) if snapshots else None
-        if found is None:
+        snapshot = snapshots.made_by(operation_id) if snapshots else None
+        if snapshot is None:
             return None
-        return result_of_snapshot(str(target), found.snapshot_id, found.properties)
+        return result_of_snapshot(str(target), snapshot.snapshot_id, snapshot.properties)
 
     def definition(self, target: TableName) -> PaimonDefinition:
         """What checks ask of a table. Raises as ``schema`` does."""

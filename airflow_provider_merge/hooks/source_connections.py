@@ -49,20 +49,20 @@ def source_hook(source: TableSource) -> CatalogHook | None:
 
 def source_credentials(request: JobRequest) -> Mapping[str, str]:
     """The secrets of the connections that sources name."""
-    found: dict[str, str] = {}
+    credentials: dict[str, str] = {}
     for source in request.sources:
         if isinstance(source, TableSource) and source.connection is not None:
             hook = source_hook(source)
-            found |= scoped(source.connection, hook.credentials() if hook else {})
+            credentials |= scoped(source.connection, hook.credentials() if hook else {})
         elif isinstance(source, JdbcSource):
             given = login(_field(source, "conn_id"), source.connection)
-            found |= scoped(source.connection, given)
+            credentials |= scoped(source.connection, given)
         elif isinstance(source, SparkSource):
-            for option, each in source.secret_options.items():
-                given = login(_field(source, f"secret_options.{option}"), each)
+            for option, conn_id in source.secret_options.items():
+                given = login(_field(source, f"secret_options.{option}"), conn_id)
                 secret = {name: told for name, told in given.items() if name == PASSWORD}
-                found |= scoped(each, secret)
-    return found
+                credentials |= scoped(conn_id, secret)
+    return credentials
 
 
 def _placed(source: Source, request: JobRequest) -> Source:
@@ -75,10 +75,10 @@ def _placed(source: Source, request: JobRequest) -> Source:
         code = function_code(_field(source, "function"), source.function)
         return replace(source, code=code)
     if isinstance(source, SparkSource):
-        for option, each in source.secret_options.items():
+        for option, conn_id in source.secret_options.items():
             field = _field(source, f"secret_options.{option}")
-            if PASSWORD not in login(field, each):
-                problem = f"connection {each!r} has no password"
+            if PASSWORD not in login(field, conn_id):
+                problem = f"connection {conn_id!r} has no password"
                 raise invalid(field, problem, "Set the password of the connection.")
     return source
 

@@ -60,13 +60,13 @@ class Relations:
 
     def queries(self) -> dict[str, str]:
         """The sources that are queries, by name."""
-        found = {each.name: each.query for each in self.sources if isinstance(each, SqlSource)}
+        queries = {each.name: each.query for each in self.sources if isinstance(each, SqlSource)}
         made = DeduplicatedSource | Scd2Source
         narrowed = (each for each in self.sources if isinstance(each, made))
-        found |= {each.name: f"SELECT * FROM {each.source}" for each in narrowed}
+        queries |= {each.name: f"SELECT * FROM {each.source}" for each in narrowed}
         events = [each for each in self.sources if isinstance(each, CdcSource)]
         plain = (each for each in events if each.format == "columns")
-        return found | {each.name: f"SELECT * FROM {each.source}" for each in plain}
+        return queries | {each.name: f"SELECT * FROM {each.source}" for each in plain}
 
     def spelling(self, text: str) -> dict[str, str]:
         """How names are written, by their lower case: in the schemas, else in the statement."""
@@ -81,11 +81,11 @@ def written_columns(statement: object, relations: Relations) -> dict[str, set[In
 
     Columns that only get constants are left out, too.
     """
-    found: dict[str, set[Input] | None] = {}
+    inputs_by_column: dict[str, set[Input] | None] = {}
     for name, inputs in _written(statement, relations):
-        known = found.get(name, set())
-        found[name] = None if inputs is None or known is None else known | inputs
-    return {name: inputs for name, inputs in found.items() if inputs}
+        known = inputs_by_column.get(name, set())
+        inputs_by_column[name] = None if inputs is None or known is None else known | inputs
+    return {name: inputs for name, inputs in inputs_by_column.items() if inputs}
 
 
 def _written(statement: object, relations: Relations) -> Iterator[Written]:

@@ -160,23 +160,23 @@ def batch_lineage(
     from airflow.providers.openlineage.extractors import OperatorLineage
 
     told = [task_lineage(each, results.get(name)) for name, each in operators.items()]
-    found = [each for each in told if each is not None]
-    inputs = {(each.namespace, each.name): each for one in found for each in one.inputs}
+    lineages = [each for each in told if each is not None]
+    inputs = {(each.namespace, each.name): each for one in lineages for each in one.inputs}
     texts = [each.statement_text() for each in operators.values()]
     query = ";\n".join(text for text in texts if text)
     return OperatorLineage(
         inputs=[inputs[key] for key in sorted(inputs)],
-        outputs=[each for one in found for each in one.outputs],
+        outputs=[each for one in lineages for each in one.outputs],
         job_facets={"sql": SQLJobFacet(query=query)} if query else {},
     )
 
 
 def _inputs(catalog_conn_id: str, sources: Sequence[Source]) -> list[Any]:
     states: dict[DatasetName, set[str]] = {}
-    for each in sources:
-        name = of_source(catalog_conn_id, each)
+    for source in sources:
+        name = of_source(catalog_conn_id, source)
         if name is not None:
-            states.setdefault(name, set()).add(_state(each))
+            states.setdefault(name, set()).add(_state(source))
     return [_dataset(name, states[name]) for name in sorted(states)]
 
 

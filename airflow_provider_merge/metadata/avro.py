@@ -81,12 +81,12 @@ def _pruned(schema: Any, fields: Fields) -> Any:
     """The schema of records without the fields that nobody asked for."""
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise ValueError("its schema is not that of a record")
-    kept = []
+    pruned = []
     for field in schema["fields"]:
         if field["name"] in fields:
             below = fields[field["name"]]
-            kept.append({**field, "type": _pruned(field["type"], below)} if below else field)
-    return {**schema, "fields": kept}
+            pruned.append({**field, "type": _pruned(field["type"], below)} if below else field)
+    return {**schema, "fields": pruned}
 
 
 def _takes_room(schema: Any, open_names: Collection[str], empty: set[str]) -> bool:

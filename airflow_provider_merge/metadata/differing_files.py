@@ -47,10 +47,10 @@ def obstacle_of(files: Iterable[RowFile], folder: str) -> str:
     Metadata may name any file at all, so that only what lies in the table's folder is opened.
     """
     root = f"{folder.rstrip('/')}/"
-    for each in files:
-        below = each.location.removeprefix(root)
-        if below == each.location or ".." in below.split("/"):
+    for file in files:
+        below = file.location.removeprefix(root)
+        if below == file.location or ".." in below.split("/"):
             return "A file lies outside of the table's folder."
-        if each.format.lower() != _FORMAT:
-            return f"Files of the format {each.format[:20].lower()} are not read here."
+        if file.format.lower() != _FORMAT:
+            return f"Files of the format {file.format[:20].lower()} are not read here."
     return ""

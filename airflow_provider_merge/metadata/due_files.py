@@ -40,9 +40,9 @@ def due_files(
     files: Iterable[StoredFile], is_small: Callable[[int], bool], target_size: int, min_files: int
 ) -> DueFiles:
     """The files that would be put together, or written anew without their marked rows."""
-    found = list(files)
-    small = [each for each in found if is_small(each.live_size if each.is_flawed else each.size)]
-    flawed = [each for each in found if each.is_flawed]
+    stored = list(files)
+    small = [each for each in stored if is_small(each.live_size if each.is_flawed else each.size)]
+    flawed = [each for each in stored if each.is_flawed]
     is_worth_it = (
         any(each.is_flawed for each in small)
         or most_that_fit([each.size for each in small], target_size) >= max(min_files, 2)

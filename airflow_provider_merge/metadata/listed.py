@@ -10,10 +10,10 @@ from spark_jobs.errors import RequestError
 
 def listed_names(database: str, names: Iterable[str]) -> list[TableName]:
     """The tables of a database, without those whose names no table here can have."""
-    found: list[TableName] = []
+    tables: list[TableName] = []
     for name in names:
         try:
-            found.append(TableName(database, name))
+            tables.append(TableName(database, name))
         except RequestError:
             continue
-    return found
+    return tables

@@ -21,11 +21,11 @@ def retained_snapshots(table: TableReader, since: int | datetime | None) -> list
     view = TableView(table)
     if isinstance(since, int):
         return list(view.after_id(since))[::-1]
-    found = view.newest_first()
+    snapshots = view.newest_first()
     if since is not None:
         earliest = _utc(since).timestamp() * 1000
-        found = takewhile(lambda each: each.time_millis >= earliest, found)
-    return list(found)[::-1]
+        snapshots = takewhile(lambda each: each.time_millis >= earliest, snapshots)
+    return list(snapshots)[::-1]
 
 
 def _utc(moment: datetime) -> datetime:

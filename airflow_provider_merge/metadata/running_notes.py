@@ -115,11 +115,11 @@ class RunningNotes:
             text = read_text(path, self.options)
         if text is None:
             return None
-        found = RowPreview.from_json(text)
-        is_of_table = found.table.lower() == str(table).lower()
+        preview = RowPreview.from_json(text)
+        is_of_table = preview.table.lower() == str(table).lower()
         # Catalogs may share a workspace.
-        is_own = is_of_table and found.catalog == catalog_mark(self.catalog)
-        return found if is_own else None
+        is_own = is_of_table and preview.catalog == catalog_mark(self.catalog)
+        return preview if is_own else None
 
     def _is_at_work(self, running: Running, table: TableName) -> bool:
         """Whether a statement is one on the table, and has left no result."""

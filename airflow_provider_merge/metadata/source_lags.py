@@ -57,16 +57,16 @@ def applied_changes(newest_first: Iterable[Snapshot]) -> Iterator[AppliedChanges
     """What the marks in a table's snapshots say; of each mark the newest that counts."""
     undone, known = Undone(), set[str]()
     for snapshot in newest_first:
-        found = snapshot.properties
-        if not undone.counts(found):
+        snapshot_properties = snapshot.properties
+        if not undone.counts(snapshot_properties):
             continue
-        for name, mark in marked_tables(found).items():
+        for name, mark in marked_tables(snapshot_properties).items():
             if name not in known:
                 known.add(name)
                 yield AppliedChanges(
-                    dag_id=found.get(properties.DAG_ID, ""),
-                    task_id=found.get(properties.TASK_ID, ""),
-                    statement=found.get(properties.STATEMENT_NAME, ""),
+                    dag_id=snapshot_properties.get(properties.DAG_ID, ""),
+                    task_id=snapshot_properties.get(properties.TASK_ID, ""),
+                    statement=snapshot_properties.get(properties.STATEMENT_NAME, ""),
                     table=mark.table,
                     snapshot_id=mark.snapshot_id,
                     connection=mark.connection,

@@ -180,11 +180,11 @@ class TableView:
         known = self._cache.snapshots
         for snapshot_id in ids:
             is_latest = self.latest is not None and self.latest.snapshot_id == snapshot_id
-            found = self.latest if is_latest else known.get(snapshot_id)
-            found = found or self.table.snapshot(snapshot_id)
-            if found is not None:
-                known[snapshot_id] = found
-                yield found
+            snapshot = self.latest if is_latest else known.get(snapshot_id)
+            snapshot = snapshot or self.table.snapshot(snapshot_id)
+            if snapshot is not None:
+                known[snapshot_id] = snapshot
+                yield snapshot
 
 
 def _question(wanted: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

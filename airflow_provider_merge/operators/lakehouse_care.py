@@ -55,7 +55,7 @@ def lakehouse_care(
         )
         of_plan = ("tables", "exclude")
         others = {name: each for name, each in parameters.items() if name not in of_plan}
-        found: Any = plan.output
-        care = TableCareOperator(task_id="care", plan=found, **others)
-        is_anything_due(found) >> approval >> care
+        planned: Any = plan.output
+        care = TableCareOperator(task_id="care", plan=planned, **others)
+        is_anything_due(planned) >> approval >> care
     return group

@@ -285,10 +285,10 @@ def _operator_class(operation: str, parameters: Mapping[str, Any]) -> type[Table
     if is_template(sql) or is_template(database):
         return _readable_class(sql, sources)
     with of_parameter("sql"):
-        found = type(parse_statement(sql, tuple(sources or ()), database).statement)
-    kind = _class_of(found)
+        statement_class = type(parse_statement(sql, tuple(sources or ()), database).statement)
+    kind = _class_of(statement_class)
     if kind is None:
-        raise invalid("sql", f"{found.kind} is not supported in a list of statements")
+        raise invalid("sql", f"{statement_class.kind} is not supported in a list of statements")
     return kind
 
 

@@ -299,12 +299,12 @@ class StatementsOperator(SqlScriptsOperator):
         # While the DAG is parsed, some may be results of other tasks.
         return [
             _Given(
-                listed_statement(each, at),
+                listed_statement(statement, at),
                 self._files.get(at, ""),
                 self._returned is not None and at not in self._returned,
             )
-            for at, each in enumerate(self.statements)
-            if not is_template(each)
+            for at, statement in enumerate(self.statements)
+            if not is_template(statement)
         ]
 
     def _operators(self, statements: Sequence[_Given]) -> Mapping[str, TableOperator]:

@@ -151,12 +151,12 @@ class TableCareOperator(SparkJobOperator):
             care = Care(self._hooks(), self._statements(), self._most_bytes())
             if self._is_dry_run():
                 return self._told(self._new_steps(care), "dry_run")
-            kept = KeptPlan(care.hooks[self.catalog_conn_id], task_operation_id(context))
-            steps = kept.read()
+            kept_plan = KeptPlan(care.hooks[self.catalog_conn_id], task_operation_id(context))
+            steps = kept_plan.read()
             if steps is None:
                 steps = self._new_steps(care)
                 if any(each.status == "planned" for each in steps):
-                    kept.write(steps)
+                    kept_plan.write(steps)
             asked = asked_of(steps, care, context, self.retries or 0)
             ended, failure = self._run(asked, context)
         except JobError as error:
@@ -169,7 +169,7 @@ class TableCareOperator(SparkJobOperator):
             # Of a task that fails, Airflow keeps no result.
             context["ti"].xcom_push("return_value", result)
             raise
-        self._forget(kept, asked, context)
+        self._forget(kept_plan, asked, context)
         return result
 
     def require_rights(self, asked: Sequence[tuple[JobRequest, CatalogHook]]) -> None:
@@ -299,12 +299,12 @@ class TableCareOperator(SparkJobOperator):
             found = type(self.more_catalogs).__name__
             raise invalid("more_catalogs", f"expected a list of connection ids, found {found}")
         ids = [self.catalog_conn_id, *self.more_catalogs]
-        for index, each in enumerate(self.more_catalogs):
+        for index, conn_id in enumerate(self.more_catalogs):
             place = f"more_catalogs[{index}]"
-            if not isinstance(each, str):
-                raise invalid(place, f"expected text, found {type(each).__name__}")
-            if ids.index(each) != index + 1:
-                raise invalid(place, f"{each!r} is named twice", "Name each catalog once.")
+            if not isinstance(conn_id, str):
+                raise invalid(place, f"expected text, found {type(conn_id).__name__}")
+            if ids.index(conn_id) != index + 1:
+                raise invalid(place, f"{conn_id!r} is named twice", "Name each catalog once.")
         return ids
 
     def _hooks(self) -> dict[str, CatalogHook]:
@@ -330,9 +330,9 @@ class TableCareOperator(SparkJobOperator):
                 _at("orphans_older_than", self.orphans_older_than)
             ),
         }
-        for index, each in enumerate(self.actions):
-            if each not in tuple(known):  # it may be anything
-                raise not_among(f"actions[{index}]", each, known)
+        for index, action in enumerate(self.actions):
+            if action not in tuple(known):  # it may be anything
+                raise not_among(f"actions[{index}]", action, known)
         return {name: each for name, each in known.items() if name in self.actions}
 
     def _most_bytes(self) -> int | None:

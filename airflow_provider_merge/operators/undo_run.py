@@ -109,8 +109,9 @@ class UndoRunOperator(SparkJobOperator):
     def _undone(self, context: Context) -> dict[str, Any]:
         hook, spec = catalog_hook(self.catalog_conn_id), self._spec(["-"])
         wanted = WantedTables.of("tables", self.tables)
-        found = tables_of_run(hook, spec.dag_id, spec.run_id, wanted)
-        names, built_on = found.names, [asdict(each) for each in found.built_on[:MOST_NAMED]]
+        run_tables = tables_of_run(hook, spec.dag_id, spec.run_id, wanted)
+        names = run_tables.names
+        built_on = [asdict(each) for each in run_tables.built_on[:MOST_NAMED]]
         dry_run = self.is_dry_run()
         operation_id = task_operation_id(context, dry_run=dry_run)
         if not names:
@@ -120,8 +121,8 @@ class UndoRunOperator(SparkJobOperator):
                 "Copy both ids from the run's page; its snapshots may have expired.",
                 ("undo_run_id",),
             )
-        if found.built_on:
-            self.log.warning("Other tables %s", found.told())
+        if run_tables.built_on:
+            self.log.warning("Other tables %s", run_tables.told())
         request = JobRequest(
             operation_id=operation_id,
             target=names[0],

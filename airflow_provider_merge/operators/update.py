@@ -58,10 +58,10 @@ class UpdateOperator(UpdatedRowGuards, WhereOperator):
 
     def built_sources(self) -> tuple[Source, ...]:
         """The given sources, then the tables that subqueries read, each once."""
-        found = list(super().built_sources())
+        sources = list(super().built_sources())
         for source in self._read_by_values():
-            found += [] if source in found else [source]
-        return tuple(found)
+            sources += [] if source in sources else [source]
+        return tuple(sources)
 
     def check_parts(self) -> tuple[Source, ...]:
         """Check ``set``, unless it is a template, and ``where``; returns the known sources."""
@@ -84,12 +84,14 @@ class UpdateOperator(UpdatedRowGuards, WhereOperator):
 
     def _parsed_values(self) -> dict[str, tuple[str, tuple[Source, ...]]]:
         """The text of each column's value, and the tables that its subqueries read."""
-        found = {}
+        parsed = {}
         names, target = self.source_names(), self.qualified_target()
-        for each in _assignments(self.set):
-            with of_parameter(f"set.{each.column}"):
-                found[each.column] = parse_value(each.value, names, self.database, target)
-        return found
+        for assignment in _assignments(self.set):
+            with of_parameter(f"set.{assignment.column}"):
+                parsed[assignment.column] = parse_value(
+                    assignment.value, names, self.database, target
+                )
+        return parsed
 
 
 def _assignments(values: Any) -> tuple[Assignment, ...]:

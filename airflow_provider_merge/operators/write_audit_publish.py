@@ -263,16 +263,16 @@ def _targets(statements: Any, targets: Any) -> list[str]:
         ]
     else:
         given = [_target(each, at) for at, each in enumerate(listed)]
-    found: dict[str, str] = {}
-    for each in given:
-        if not isinstance(each, TableName):
-            found.setdefault(each, each)
+    distinct: dict[str, str] = {}
+    for target in given:
+        if not isinstance(target, TableName):
+            distinct.setdefault(target, target)
             continue
-        if each.branch != MAIN_BRANCH:
-            raise invalid("targets", f"{each} is a branch", "Name the table.")
-        parts = (each.catalog, each.database, each.table)
-        found.setdefault(each.folded, ".".join(quote(part) for part in parts if part))
-    return list(found.values())
+        if target.branch != MAIN_BRANCH:
+            raise invalid("targets", f"{target} is a branch", "Name the table.")
+        parts = (target.catalog, target.database, target.table)
+        distinct.setdefault(target.folded, ".".join(quote(part) for part in parts if part))
+    return list(distinct.values())
 
 
 def _changing(statement: Any, at: int) -> Any:
@@ -297,14 +297,14 @@ def _changing(statement: Any, at: int) -> Any:
 
 def _target(statement: Any, at: int) -> TableName:
     """The table of a statement whose name is no template."""
-    found = None if is_template(statement) else _named(statement)
-    if found is None:
+    target = None if is_template(statement) else _named(statement)
+    if target is None:
         raise invalid(
             "targets",
             f"the table of statements[{at}] is only known when the task runs",
             "Give targets, the list of all tables that the statements change.",
         )
-    return found
+    return target
 
 
 def _named(statement: Mapping[str, Any]) -> TableName | None:

@@ -148,14 +148,14 @@ class TableSensor(ParameterOperator, BaseSensorOperator):
 
     def _poke_or_defer(self, context: Context) -> Any:
         try:
-            found = self.poke(context)
+            poke_result = self.poke(context)
         except AirflowException as error:
             if self.soft_fail or self.never_fail:
                 self.log.warning("Skipped, as soft_fail or never_fail asks: %s", error)
                 raise AirflowSkipException(str(error)) from error
             raise
-        if isinstance(found, PokeReturnValue):
-            return found.xcom_value
+        if isinstance(poke_result, PokeReturnValue):
+            return poke_result.xcom_value
         trigger = TableTrigger(
             self.table,
             self.catalog_conn_id,

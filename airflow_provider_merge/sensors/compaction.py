@@ -85,7 +85,7 @@ class CompactionSensor(TableSensor):
 
     def _gate(self) -> CompactionGate:
         texts = partition_texts("partition", self.partition)
-        found = CompactionGate(
+        gate = CompactionGate(
             min_small_files=_count("min_small_files", self.min_small_files),
             min_sorted_runs=_count("min_sorted_runs", self.min_sorted_runs),
             min_deleted_share=_deleted_share("min_deleted_share", self.min_deleted_share),
@@ -94,14 +94,14 @@ class CompactionSensor(TableSensor):
             target_file_size=text("target_file_size", self.target_file_size),
             include_pending=flag("include_pending", self.include_pending),
         )
-        if all(getattr(found, name) is None for name in _CONDITIONS):
+        if all(getattr(gate, name) is None for name in _CONDITIONS):
             raise invalid(
                 _CONDITIONS[0],
                 "no condition is given",
                 f"Give at least one of {', '.join(_CONDITIONS)}.",
             )
-        _ = found.spec
-        return found
+        _ = gate.spec
+        return gate
 
 
 def _count(field: str, value: int | str | None) -> int | None:
@@ -112,7 +112,7 @@ def _count(field: str, value: int | str | None) -> int | None:
 
 
 def _deleted_share(field: str, value: float | str | None) -> float | None:
-    found = share(field, value)
-    if found in (0, 1):
+    deleted_share = share(field, value)
+    if deleted_share in (0, 1):
         raise invalid(field, f"{value!r} is not between 0 and 1", "Write a share such as 0.2.")
-    return found
+    return deleted_share

@@ -233,11 +233,11 @@ class _Reader(DefinitionReader):
         cursor = self.cursor
         cursor.accept("IF", "EXISTS")
         cursor.expect_symbol("(")
-        found = [self.key()]
+        keys = [self.key()]
         while cursor.accept_symbol(","):
-            found.append(self.key())
+            keys.append(self.key())
         cursor.expect_symbol(")")
-        yield UnsetProperties(tuple(found))
+        yield UnsetProperties(tuple(keys))
 
     def _transform(self) -> str:
         """A column, or a transform of one, as it was written."""
@@ -267,10 +267,10 @@ class _Reader(DefinitionReader):
             yield ReplacePartitionField(field, self._transform(), self._alias())
 
     def _columns(self) -> tuple[str, ...]:
-        found = [self._path()]
+        columns = [self._path()]
         while self.cursor.accept_symbol(","):
-            found.append(self._path())
-        return tuple(found)
+            columns.append(self._path())
+        return tuple(columns)
 
     def _set_identifiers(self) -> Iterator[TableChange]:
         with self.at(self.cursor.token.start):
@@ -307,7 +307,7 @@ class _Reader(DefinitionReader):
         cursor = self.cursor
         closing = self.sql.closing.get(cursor.index)
         cursor.accept_symbol("(")
-        found = []
+        sort_fields = []
         while True:
             first = cursor.index
             self._transform()
@@ -315,9 +315,9 @@ class _Reader(DefinitionReader):
                 cursor.accept("DESC")
             if cursor.accept("NULLS") and not cursor.accept("FIRST"):
                 cursor.expect("LAST")
-            found.append(self.sql.slice(Span(first, cursor.index)))
+            sort_fields.append(self.sql.slice(Span(first, cursor.index)))
             if not cursor.accept_symbol(","):
                 break
         if closing is not None:
             cursor.expect_symbol(")")
-        return tuple(found)
+        return tuple(sort_fields)

@@ -42,21 +42,21 @@ class Call:
         Raises:
             RequestError: REQUEST_INVALID: there is no such argument, or it is given twice.
         """
-        found = dict(zip(parameters, self.positional, strict=False))
+        arguments = dict(zip(parameters, self.positional, strict=False))
         if len(self.positional) > ordered:
             raise self.wrong(
                 self.positional[ordered], f"argument {ordered + 1} has no name", "Write name => ..."
             )
-        for name, each in self.named.items():
+        for name, argument in self.named.items():
             if name not in parameters:
                 known = ", ".join(parameters)
                 raise self.wrong(
-                    each, f"{self.name[-1]} has no argument {name}", f"Known: {known}."
+                    argument, f"{self.name[-1]} has no argument {name}", f"Known: {known}."
                 )
-            if name in found:
-                raise self.wrong(each, f"{name} is given twice")
-            found[name] = each
-        return {name: each for name, each in found.items() if each.value is not None}
+            if name in arguments:
+                raise self.wrong(argument, f"{name} is given twice")
+            arguments[name] = argument
+        return {name: each for name, each in arguments.items() if each.value is not None}
 
     def wrong(self, at: Argument, problem: str, remedy: str = "") -> JobError:
         """The error of an argument."""
@@ -163,12 +163,12 @@ def _value(reader: DefinitionReader) -> Any:
 
 
 def _pairs(reader: DefinitionReader) -> dict[str, str]:
-    cursor, found = reader.cursor, dict[str, str]()
+    cursor, pairs = reader.cursor, dict[str, str]()
     cursor.expect_symbol("(")
     while not cursor.accept_symbol(")"):
-        if found:
+        if pairs:
             cursor.expect_symbol(",")
         key = str(_value(reader))
         cursor.expect_symbol(",")
-        found[key] = str(_value(reader))
-    return found
+        pairs[key] = str(_value(reader))
+    return pairs

@@ -49,10 +49,10 @@ def _is_one_row(select: Any) -> bool:
     if any(select.args.get(each) for each in parts):
         return False
     return any(
-        isinstance(each.find_ancestor(exp.Window, exp.Query), exp.Query)
-        and each.find_ancestor(exp.Query) is select
+        isinstance(aggregate.find_ancestor(exp.Window, exp.Query), exp.Query)
+        and aggregate.find_ancestor(exp.Query) is select
         for value in select.expressions
-        for each in value.find_all(exp.AggFunc)
+        for aggregate in value.find_all(exp.AggFunc)
     )
 
 

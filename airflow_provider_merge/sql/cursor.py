@@ -28,10 +28,10 @@ class Cursor:
 
     def accept(self, *words: str) -> bool:
         """Step over these words if they come next."""
-        found = self.at(*words)
-        if found:
+        is_next = self.at(*words)
+        if is_next:
             self.index += len(words)
-        return found
+        return is_next
 
     def expect(self, *words: str) -> None:
         """Step over these words.
@@ -48,10 +48,10 @@ class Cursor:
 
     def accept_symbol(self, *symbols: str) -> bool:
         """Step over one of these symbols if it comes next."""
-        found = self.at_symbol(*symbols)
-        if found:
+        is_next = self.at_symbol(*symbols)
+        if is_next:
             self.index += 1
-        return found
+        return is_next
 
     def expect_symbol(self, *symbols: str) -> None:
         """Step over one of these symbols; an error when something else comes next."""
@@ -92,13 +92,13 @@ class Cursor:
     def names(self, what: str) -> list[str]:
         """Step over names in parentheses; each as it was written, without spaces and comments."""
         self.expect_symbol("(")
-        found = []
+        names = []
         while True:
-            found.append(".".join(part.text for part in self.name(what)))
+            names.append(".".join(part.text for part in self.name(what)))
             if not self.accept_symbol(","):
                 break
         self.expect_symbol(")")
-        return found
+        return names
 
     def expression(self, what: str, *stops: str, comma: bool = False) -> Span:
         """Step over an expression, up to one of the words ``stops`` or the end.
@@ -114,13 +114,13 @@ class Cursor:
         opening = self.index
         self.expect_symbol("(")
         closing = self.sql.closing[opening]
-        found = []
+        spans = []
         while True:
-            found.append(self._expression(Span(self.index, closing), what, (), True))
+            spans.append(self._expression(Span(self.index, closing), what, (), True))
             if not self.accept_symbol(","):
                 break
         self.expect_symbol(")")
-        return found
+        return spans
 
     def expression_before(self, closing: int, what: str) -> Span:
         """Step over an expression, up to a comma or the parenthesis at the index ``closing``.

@@ -40,12 +40,14 @@ def _of_select(sql: SqlText, span: Span) -> list[Edit]:
     outside = list(_outside(sql, span))
     items = [each for each in _items(sql, outside) if tokens[each].is_word("DEFAULT")]
     aliases = {each: _alias(sql, each + 1, span.last) for each in items}
-    found = [each for each in items if _ends(sql, aliases[each] or each, span.last)]
-    if found and any(tokens[each].is_word(*_SEVERAL) or _is_pipe(tokens[each]) for each in outside):
+    default_items = [each for each in items if _ends(sql, aliases[each] or each, span.last)]
+    if default_items and any(
+        tokens[each].is_word(*_SEVERAL) or _is_pipe(tokens[each]) for each in outside
+    ):
         problem = "DEFAULT is not supported in one of several queries"
-        raise sql.unsupported(tokens[found[0]].start, problem, _REMEDY)
+        raise sql.unsupported(tokens[default_items[0]].start, problem, _REMEDY)
     edits = []
-    for number, index in enumerate(found, start=1):
+    for number, index in enumerate(default_items, start=1):
         alias = aliases[index]
         name = f"{DEFAULT_AS}{number if alias is None else tokens[alias].name}"
         end = tokens[alias or index].end

@@ -66,16 +66,16 @@ class DefinitionReader:
 
     def properties(self) -> dict[str, str]:
         """Keys and values in parentheses."""
-        cursor, found = self.cursor, {}
+        cursor, properties = self.cursor, {}
         cursor.expect_symbol("(")
         while True:
             key = self.key()
             cursor.accept_symbol("=")
-            found[key] = self._value()
+            properties[key] = self._value()
             if not cursor.accept_symbol(","):
                 break
         cursor.expect_symbol(")")
-        return found
+        return properties
 
     def key(self) -> str:
         """The key of a property."""
@@ -105,11 +105,11 @@ class DefinitionReader:
         """Names in parentheses."""
         cursor = self.cursor
         cursor.expect_symbol("(")
-        found = [self.name()]
+        names = [self.name()]
         while cursor.accept_symbol(","):
-            found.append(self.name())
+            names.append(self.name())
         cursor.expect_symbol(")")
-        return found
+        return names
 
     def string(self) -> str:
         """A text in quotes, without them."""

@@ -26,12 +26,12 @@ def names_former_state(sql: SqlText, index: int) -> bool:
     """Whether the token ``index``, behind a table's name, begins a version or a time."""
     tokens = sql.tokens
     first = index + 1 if tokens[index].is_word("FOR") else index
-    found = tokens[first : first + 3]
+    following = tokens[first : first + 3]
     return (
-        len(found) == 3
-        and found[0].is_word(*_VERSIONS, *_TIMES)
-        and found[1].is_word("AS")
-        and found[2].is_word("OF")
+        len(following) == 3
+        and following[0].is_word(*_VERSIONS, *_TIMES)
+        and following[1].is_word("AS")
+        and following[2].is_word("OF")
     )
 
 

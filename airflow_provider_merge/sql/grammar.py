@@ -305,14 +305,14 @@ class StatementReader:
 
     def _assignments(self, text_of: Callable[[Span], str], *stops: str) -> tuple[Assignment, ...]:
         cursor = self.cursor
-        found = []
+        assignments = []
         while True:
             column = ".".join(part.text for part in cursor.name("the name of a column"))
             cursor.expect_symbol("=", "==")
             value = cursor.expression("a value", *stops, comma=True)
-            found.append(Assignment(column, text_of(value)))
+            assignments.append(Assignment(column, text_of(value)))
             if not cursor.accept_symbol(","):
-                return tuple(found)
+                return tuple(assignments)
 
     def _update(self, start: int) -> tuple[TableName, UpdateSpec]:
         target, alias = self._target("UPDATE")

@@ -40,7 +40,7 @@ def _options(takes: Mapping[str, tuple[str, Callable[[str], Any]] | str]) -> Tak
     def taken(call: Call, at: Argument) -> Parameters:
         if not isinstance(at.value, Mapping):
             raise call.wrong(at, "expected map('option', 'value')")
-        found: Parameters = {}
+        parameters: Parameters = {}
         for option, value in at.value.items():
             known = takes.get(option)
             if not isinstance(known, tuple):
@@ -52,8 +52,8 @@ def _options(takes: Mapping[str, tuple[str, Callable[[str], Any]] | str]) -> Tak
             except ValueError:
                 raise call.wrong(at, f"{value!r} is no value of option {option}") from None
             if made is not None:
-                found[name] = made
-        return found
+                parameters[name] = made
+        return parameters
 
     return taken
 

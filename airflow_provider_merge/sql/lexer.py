@@ -97,9 +97,9 @@ def tokenize(text: str) -> list[Token]:
     regions = list(_regions(text))
     blanked = _blanked(text, regions)
     quoted = {
-        each.start: Token(each.kind, text[each.start : each.end], each.start, each.end)
-        for each in regions
-        if each.kind is not None
+        part.start: Token(part.kind, text[part.start : part.end], part.start, part.end)
+        for part in regions
+        if part.kind is not None
     }
     tokens: list[Token] = []
     for kind, start, end in _pieces(blanked):

@@ -23,13 +23,13 @@ from airflow_provider_merge.sql.procedures import (
 
 def _partitions(call: Call, at: Argument) -> Parameters:
     """``p1=0,p2=0;p1=0,p2=1``, as Paimon writes partitions."""
-    found = []
+    partitions = []
     for partition in call.text(at).split(";"):
         pairs = [each.partition("=") for each in partition.split(",")]
         if not all(separator for _, separator, _ in pairs):
             raise call.wrong(at, "expected partitions such as 'day=2026-01-31;day=2026-02-01'")
-        found.append({name.strip(): value.strip() for name, _, value in pairs})
-    return {"partitions": found}
+        partitions.append({name.strip(): value.strip() for name, _, value in pairs})
+    return {"partitions": partitions}
 
 
 def _order_by(call: Call, at: Argument) -> Parameters:

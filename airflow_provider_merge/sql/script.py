@@ -264,11 +264,11 @@ def refuse_variables(sql: SqlText) -> None:
     places = [(each.start, each.text) for each in sql.tokens if each.kind in ("string", "quoted")]
     places += [(each.start, sql.text[each.start :]) for each in sql.tokens if each.text == "$"]
     for start, text in places:
-        found = _VARIABLE.search(text)
-        if found is not None:
+        variable = _VARIABLE.search(text)
+        if variable is not None:
             raise sql.unsupported(
                 start,
-                f"{found[0]} is a variable of spark-sql, which nothing replaces here",
+                f"{variable[0]} is a variable of spark-sql, which nothing replaces here",
                 "Write a template of Airflow: {{ ds }}, {{ params.name }}.",
             )
 

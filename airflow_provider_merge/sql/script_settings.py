@@ -75,18 +75,18 @@ class ScriptSettings:
         self, hint: OverwritePolicy | None, statement: RowStatement | PartitionStatement
     ) -> dict[str, Any]:
         """The parameters of a statement; ``hint``: what its own text says about overwrites."""
-        found: dict[str, Any] = {}
+        parameters: dict[str, Any] = {}
         if self.time_zone is not None:
-            found["session_time_zone"] = self.time_zone
+            parameters["session_time_zone"] = self.time_zone
         if isinstance(statement, InsertOverwriteSpec):
             is_dynamic = (hint or self.overwrites) == "dynamic" and statement.new_table is None
             # In Spark, no rows replace all rows.
-            found |= (
+            parameters |= (
                 {"mode": "dynamic", "whole_if_unpartitioned": True}
                 if is_dynamic
                 else {"mode": statement.mode, "allow_empty": statement.mode == "table"}
             )
-        return found
+        return parameters
 
 
 def _zone(cursor: Cursor) -> str:

@@ -109,12 +109,12 @@ class ScriptViews:
                 f"{token.text} is no temporary view of this text, and others are not dropped here",
                 "Leave it out.",
             )
-        for each in self._views.values():
-            if name in {read.lower() for read in each.query.read}:
+        for view in self._views.values():
+            if name in {read.lower() for read in view.query.read}:
                 raise cursor.sql.error(
                     token.start,
-                    f"the view {each.name} reads {token.text}",
-                    f"Drop {each.name} first.",
+                    f"the view {view.name} reads {token.text}",
+                    f"Drop {view.name} first.",
                     ErrorCode.REQUEST_INVALID,
                 )
         self._views.pop(name, None)
@@ -127,10 +127,10 @@ class ScriptViews:
         Raises:
             NotSupportedError: a view was made in another time zone.
         """
-        found: dict[str, Any] = {}
+        sources: dict[str, Any] = {}
         for name in sorted(read):
-            self._add(sql, name, time_zone, found)
-        return found
+            self._add(sql, name, time_zone, sources)
+        return sources
 
     def _add(self, sql: SqlText, name: str, time_zone: str | None, found: dict[str, Any]) -> None:
         view = self._views.get(name.lower())
@@ -171,10 +171,10 @@ class ScriptViews:
             )
 
     def _reached(self, query: ParsedQuery) -> Iterator[str]:
-        for each in query.read:
-            yield each.lower()
-            if each.lower() in self._views:
-                yield from self._reached(self._views[each.lower()].query)
+        for name in query.read:
+            yield name.lower()
+            if name.lower() in self._views:
+                yield from self._reached(self._views[name.lower()].query)
 
 
 def _columns(reader: DefinitionReader) -> tuple[str, ...]:
@@ -182,15 +182,15 @@ def _columns(reader: DefinitionReader) -> tuple[str, ...]:
     cursor = reader.cursor
     if not cursor.accept_symbol("("):
         return ()
-    found = []
+    names = []
     while True:
-        found.append(reader.name())
+        names.append(reader.name())
         if cursor.accept("COMMENT"):
             reader.string()
         if not cursor.accept_symbol(","):
             break
     cursor.expect_symbol(")")
-    return tuple(found)
+    return tuple(names)
 
 
 def _step_over_comments(reader: DefinitionReader) -> None:

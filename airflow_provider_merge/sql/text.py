@@ -77,9 +77,9 @@ class SqlText:
 
     def take_hints(self, start: int, end: int) -> list[tuple[int, str]]:
         """The hints ``/*+ OPTIONS …`` between two positions, which are understood by now."""
-        found = [hint for hint in self._hints if start <= hint[0] < end]
-        self._hints = [hint for hint in self._hints if hint not in found]
-        return [(first, self.text[first:last]) for first, last in found]
+        hints = [hint for hint in self._hints if start <= hint[0] < end]
+        self._hints = [hint for hint in self._hints if hint not in hints]
+        return [(first, self.text[first:last]) for first, last in hints]
 
     def refuse_hints(self) -> None:
         """Refuse what ``take_hints`` did not give; raises NotSupportedError."""

@@ -54,12 +54,12 @@ class SparkApplication:
             application_id, page = driver
             return self._told(application_id, running_page=page)
         if line.client in _YARN:
-            if found := _TRACKING.match(line.said):
-                return self._told(tracking_page=found[1])
-            if found := _YARN_ID.match(line.said):
-                return self._told(found[1])
-        if line.client == _KUBERNETES and (found := _KUBERNETES_ID.match(line.said)):
-            return self._told(found[1])
+            if matched := _TRACKING.match(line.said):
+                return self._told(tracking_page=matched[1])
+            if matched := _YARN_ID.match(line.said):
+                return self._told(matched[1])
+        if line.client == _KUBERNETES and (matched := _KUBERNETES_ID.match(line.said)):
+            return self._told(matched[1])
         return self
 
     def _told(

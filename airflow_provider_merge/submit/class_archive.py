@@ -75,18 +75,18 @@ def archive_key(environment: SparkEnvironment, variables: Mapping[str, str]) -> 
     java, jars = java_of(variables), environment.spark_home / "jars"
     if java is None:
         raise NoArchiveError(f"there is no Java in {variables.get(HOME) or 'PATH'}")
-    found = hashlib.sha256(str(java).encode())
+    digest = hashlib.sha256(str(java).encode())
     try:
         release = java.parents[1] / "release"
         if release.is_file():
-            found.update(release.read_bytes())
+            digest.update(release.read_bytes())
         # In the order of the folder, which is the one in which Java finds them.
         for entry in os.scandir(jars):
             about = entry.stat()
-            found.update(f"\n{entry.path} {about.st_size} {about.st_mtime_ns}".encode())
+            digest.update(f"\n{entry.path} {about.st_size} {about.st_mtime_ns}".encode())
     except OSError as error:
         raise NoArchiveError(f"{error.filename}: {error.strerror}") from error
-    return found.hexdigest()[:16]
+    return digest.hexdigest()[:16]
 
 
 def archive_name(key: str, size: int) -> str:

@@ -116,13 +116,13 @@ def _dump(
 ) -> None:
     # Settings of Spark or Hadoop would bring folders into the class path.
     own = ("SPARK_", "HADOOP_", "YARN_", "PYSPARK_", "JDK_JAVA_OPTIONS")
-    kept = {key: value for key, value in variables.items() if not key.startswith(own)}
-    kept |= utf8_variables(kept) or {}
+    plain_variables = {key: value for key, value in variables.items() if not key.startswith(own)}
+    plain_variables |= utf8_variables(plain_variables) or {}
     home = str(target.spark_home)
     with tempfile.TemporaryDirectory(prefix="merge-class-archive-") as work:
         command = _command(environment, target, Path(work))
         own_variables = {"SPARK_HOME": home, "SPARK_LOCAL_IP": "127.0.0.1"}
-        done = _run(command, env=kept | own_variables, cwd=work)
+        done = _run(command, env=plain_variables | own_variables, cwd=work)
     if done.returncode != 0 or not target.path.is_file():
         said = _last_lines(done)
         raise NoArchiveError(f"Spark ended with exit code {done.returncode}:\n{said}")

@@ -115,11 +115,11 @@ def _version(java: Path) -> int | None:
     """The first number of the version; None: it does not run. The file beside it tells at once."""
     for folder in java.parents[1:3]:
         try:
-            found = _VERSION.search((folder / "release").read_text(errors="replace"))
+            version = _VERSION.search((folder / "release").read_text(errors="replace"))
         except OSError:
             continue
-        if found:
-            return int(found[1])
+        if version:
+            return int(version[1])
     try:
         return _told_version(java, java.stat().st_mtime_ns)
     except OSError:

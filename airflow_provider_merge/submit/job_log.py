@@ -68,8 +68,8 @@ class JobLog:
         if _HARMLESS.match(message):
             self._logger.debug("%s", message)
             return
-        if (found := _LEVEL.match(message)) and found[1] in _LEVELS:
-            self._level = _LEVELS[found[1]]
+        if (level := _LEVEL.match(message)) and level[1] in _LEVELS:
+            self._level = _LEVELS[level[1]]
         self._logger.log(self._level, "%s", message)
 
     def close(self) -> None:

@@ -46,12 +46,12 @@ def check_libraries(
         return False
     formats = [TABLE_LIBRARIES[each] for each in connectors if each in TABLE_LIBRARIES]
     needed = {*_OF_ALL_JOBS, *formats}
-    found = installed_versions(needed | RANGES.keys(), [str(environment.spark_home.parent)])
-    elsewhere = sorted(needed - found.keys())
+    versions = installed_versions(needed | RANGES.keys(), [str(environment.spark_home.parent)])
+    elsewhere = sorted(needed - versions.keys())
     for name in elsewhere:
         if not _finds(environment, name, variables) and not _ships_modules(environment, variables):
             raise _missing(environment, name)
-    for sentence in untested_versions(found):
+    for sentence in untested_versions(versions):
         log.warning("%s", sentence)
     return not elsewhere
 

@@ -44,9 +44,9 @@ def output_lines(lines: Iterable[str], secret: str) -> Iterator[OutputLine]:
         if is_own or has_begun:
             yield OutputLine(text, is_own)
             continue
-        found = _CLIENT.fullmatch(text)
-        if found is not None:
-            logger = found["logger"]
+        client_line = _CLIENT.fullmatch(text)
+        if client_line is not None:
+            logger = client_line["logger"]
         elif not text[:1].isspace():
             logger = ""
-        yield OutputLine(text, client=logger, said=found["text"] if found else text)
+        yield OutputLine(text, client=logger, said=client_line["text"] if client_line else text)

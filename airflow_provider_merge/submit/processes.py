@@ -59,15 +59,15 @@ def end_processes(marks: Mapping[str, str], *, patience: float = 2.0, timeout: f
 
 def job_processes(marks: Mapping[str, str]) -> list[psutil.Process]:
     """The living processes of this user that have the marks; never this process."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         try:
             marked = marks.items() <= process.environ().items()
             if marked and process.pid != os.getpid() and process.status() != _ZOMBIE:
-                found.append(process)
+                processes.append(process)
         except (psutil.Error, OSError):
             continue  # ended meanwhile, or another user's
-    return found
+    return processes
 
 
 def _is_jvm(process: psutil.Process) -> bool:

@@ -61,13 +61,13 @@ class CompactionGate:
         if latest is None:
             return Observation(f"{newest(view)}, expected {self._expected()}")
         facts = sorted(view.compaction_facts(self.spec, wanted), key=self._reached, reverse=True)
-        found = [each for each in facts if self._is_met(each)]
-        if found:
-            told = [f"{_subject(each)} {self._told(each)}" for each in found[:_SHOWN]]
-            more = len(found) - len(told)
-            text = "; ".join([*told, f"and {more:,} more"] if more else told)
-            listed = [_document(each) for each in found[:MOST_LISTED]]
-            counts = {"partitions": listed, "partitions_found": len(found)}
+        due = [each for each in facts if self._is_met(each)]
+        if due:
+            texts = [f"{_subject(each)} {self._told(each)}" for each in due[:_SHOWN]]
+            more = len(due) - len(texts)
+            text = "; ".join([*texts, f"and {more:,} more"] if more else texts)
+            listed = [_document(each) for each in due[:MOST_LISTED]]
+            counts = {"partitions": listed, "partitions_found": len(due)}
             return Observation(f"{described(latest)}: {text}", {**snapshot_facts(latest), **counts})
         self._require_known(facts)
         worst = f"{_subject(facts[0])} {self._told(facts[0])}" if facts else "there are no files"

@@ -122,14 +122,14 @@ class PartitionGate:
         present = self._present(view, chosen)
         since = self.changed_since_millis
         changed = None if since is None else _changed_since(view, since)
-        found = {name: self._as_wanted(facts, changed) for name, facts in present.items()}
-        missing = [name for name, facts in found.items() if not facts]
+        by_name = {name: self._as_wanted(facts, changed) for name, facts in present.items()}
+        missing = [name for name, facts in by_name.items() if not facts]
         if not missing:
-            partitions = [_partition(each) for facts in found.values() for each in facts]
+            partitions = [_partition(each) for facts in by_name.values() for each in facts]
             facts = {**snapshot_facts(latest), "partitions": partitions}
-            return Observation(f"{described(latest)}: {_there(found)}", facts)
-        count = f"{len(found) - len(missing)} of {len(found)} partitions meet the condition"
-        parts = [count] if len(found) > 1 else []
+            return Observation(f"{described(latest)}: {_there(by_name)}", facts)
+        count = f"{len(by_name) - len(missing)} of {len(by_name)} partitions meet the condition"
+        parts = [count] if len(by_name) > 1 else []
         parts += [*self._problems({name: present[name] for name in missing}), newest(view)]
         expired = "" if since is None else _expired_since(view, since)
         return Observation("; ".join(parts) + expired)
@@ -142,11 +142,11 @@ class PartitionGate:
             return {name: view.partitions(self.partitions[0]) for name in chosen}
         # By their values: to compare each with every wanted one takes seconds for a year of days.
         indexes: dict[tuple[int, ...], dict[tuple[Any, ...], list[PartitionFacts]]] = {}
-        for each in chosen.values():
-            if each.columns not in indexes:
-                index = indexes[each.columns] = defaultdict(list)
+        for partition_filter in chosen.values():
+            if partition_filter.columns not in indexes:
+                index = indexes[partition_filter.columns] = defaultdict(list)
                 for facts in view.partitions({}):
-                    index[each.values_of(facts.values)].append(facts)
+                    index[partition_filter.values_of(facts.values)].append(facts)
         return {name: indexes[f.columns].get(f.values, []) for name, f in chosen.items()}
 
     def _as_wanted(
@@ -158,9 +158,9 @@ class PartitionGate:
 
     def _problems(self, missing: Mapping[str, Sequence[PartitionFacts]]) -> list[str]:
         """What keeps the gate shut: what is there of each partition beside what it waits for."""
-        told = [self._problem(*each) for each in islice(missing.items(), _SHOWN)]
-        more = len(missing) - len(told)
-        return [*told, f"and {more:,} more"] if more else told
+        problems = [self._problem(*each) for each in islice(missing.items(), _SHOWN)]
+        more = len(missing) - len(problems)
+        return [*problems, f"and {more:,} more"] if more else problems
 
     def _problem(self, name: str, facts: Sequence[PartitionFacts]) -> str:
         if not facts:
@@ -253,26 +253,26 @@ def gate_of(arguments: Mapping[str, Any]) -> Gate:
 
 def _rows(facts: Sequence[PartitionFacts]) -> int:
     total = 0
-    for each in facts:
-        if each.rows is None:
+    for partition in facts:
+        if partition.rows is None:
             raise NotSupportedError(
-                f"min_rows: metadata does not tell the number of rows of {each.name}: it has "
+                f"min_rows: metadata does not tell the number of rows of {partition.name}: it has "
                 "uncompacted versions of keys, or deletes whose rows nobody counted.",
                 "Leave min_rows out, or count the rows with a query.",
             )
-        total += each.rows
+        total += partition.rows
     return total
 
 
 def _there(found: Mapping[str, Sequence[PartitionFacts]]) -> str:
     """The partitions that were waited for, with their rows where metadata tells them."""
-    told = []
+    texts = []
     for name, facts in islice(found.items(), _SHOWN):
         rows = [each.rows for each in facts if each.rows is not None]
         known = f" has {counted(sum(rows), 'row')}" if len(rows) == len(facts) else " exists"
-        told.append(f"partition {name}{known}")
-    more = len(found) - len(told)
-    return "; ".join([*told, f"and {more:,} more"] if more else told)
+        texts.append(f"partition {name}{known}")
+    more = len(found) - len(texts)
+    return "; ".join([*texts, f"and {more:,} more"] if more else texts)
 
 
 def _changed_since(view: TableView, millis: int) -> set[str]:

@@ -92,18 +92,18 @@ class _Poller:
                 if self.hook is None:
                     self.hook = await catalog_hook_async(self.poll.catalog_conn_id)
                 questions = {key: question for key, (question, _) in waiting.items()}
-                found = await loop.run_in_executor(
+                answers_by_key = await loop.run_in_executor(
                     _threads(self.poll.catalog_conn_id), self._ask, self.hook, questions
                 )
             except Exception as error:  # noqa: BLE001 - it goes to everybody who asked
-                found = dict.fromkeys(waiting, error)
-            errors = [answer for answer in found.values() if isinstance(answer, JobError)]
+                answers_by_key = dict.fromkeys(waiting, error)
+            errors = [answer for answer in answers_by_key.values() if isinstance(answer, JobError)]
             if errors:
                 # The connection may have been changed.
                 self.hook = None
                 if not is_reopened and not all(map(is_passing, errors)):
                     continue  # no wait is ended by keys that are known to be old
-            for key, answer in found.items():
+            for key, answer in answers_by_key.items():
                 if key in self.asked:
                     self.asked[key][1].put_nowait(answer)
             await asyncio.sleep(self.poll.seconds)
@@ -112,14 +112,14 @@ class _Poller:
         """The answers by key; runs in a thread."""
         others = partial(other_table, hook)
         view = TableView(hook.table(self.poll.table), self.cache, others)
-        found: dict[int, Any] = {}
+        answers_by_key: dict[int, Any] = {}
         for key, question in questions.items():
             try:
                 with reaching(view.table.location):
-                    found[key] = question(view)
+                    answers_by_key[key] = question(view)
             except Exception as error:  # noqa: BLE001 - it goes to who asked
-                found[key] = error
-        return found
+                answers_by_key[key] = error
+        return answers_by_key
 
 
 def is_passing(answer: Any) -> bool:

@@ -101,15 +101,15 @@ def lag_facts(lags: Sequence[SourceLag]) -> list[dict[str, object]]:
     """The lags as XCom: whose task, which table, and what is left."""
     return [
         {
-            "table": each.applied.source,
-            "dag_id": each.applied.dag_id,
-            "task_id": each.applied.task_id,
-            "applied_snapshot_id": each.applied.snapshot_id,
-            "snapshots": each.snapshots,
-            "seconds": each.seconds,
-            "records": each.records,
+            "table": lag.applied.source,
+            "dag_id": lag.applied.dag_id,
+            "task_id": lag.applied.task_id,
+            "applied_snapshot_id": lag.applied.snapshot_id,
+            "snapshots": lag.snapshots,
+            "seconds": lag.seconds,
+            "records": lag.records,
         }
-        for each in lags
+        for lag in lags
     ]
 
 

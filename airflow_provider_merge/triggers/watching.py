@@ -41,10 +41,10 @@ async def new_snapshots(
     The first item tells the start, when it was None, with an empty payload. Errors are logged, and
     the next poll goes on.
     """
-    told = start
+    told_position = start
 
     def question(view: TableView) -> tuple[StreamPosition | None, list[Snapshot]]:
-        position = told
+        position = told_position
         return position, _after(view, position)
 
     async with answers(poll, question) as stream:
@@ -54,34 +54,34 @@ async def new_snapshots(
                 continue
             if isinstance(answer, Exception):
                 raise answer
-            position, found = answer
-            if position != told:
+            position, snapshots = answer
+            if position != told_position:
                 continue  # found while the snapshots of the poll before were being told
-            if told is None:
-                told = StreamPosition.of(found[-1] if found else None)
-                yield {}, told
+            if told_position is None:
+                told_position = StreamPosition.of(snapshots[-1] if snapshots else None)
+                yield {}, told_position
                 continue
-            for snapshot in found:
-                told = StreamPosition.of(snapshot)
-                yield {"table": poll.table, **snapshot_facts(snapshot)}, told
+            for snapshot in snapshots:
+                told_position = StreamPosition.of(snapshot)
+                yield {"table": poll.table, **snapshot_facts(snapshot)}, told_position
 
 
 def _after(view: TableView, told: StreamPosition | None) -> list[Snapshot]:
     """The snapshots after a position, oldest first; None: only the newest."""
     if told is None:
         return [view.latest] if view.latest else []
-    found = list(view.after(told.snapshot_id, told.time_millis))
-    missed = view.missed(told.snapshot_id, found[-1]) if found else None
+    snapshots = list(view.after(told.snapshot_id, told.time_millis))
+    missed = view.missed(told.snapshot_id, snapshots[-1]) if snapshots else None
     if missed:
         log.error(
             "%s: snapshots %s to %s expired before they were seen; their changes are in snapshot "
             "%s. Retain snapshots for longer than a triggerer may be down.",
-            *(view.table.name, *missed, found[-1].snapshot_id),
+            *(view.table.name, *missed, snapshots[-1].snapshot_id),
         )
-    elif found and view.lost(told.snapshot_id) and found[-1] == view.oldest:
+    elif snapshots and view.lost(told.snapshot_id) and snapshots[-1] == view.oldest:
         log.error(
             "%s: snapshot %s has expired, and others may have before they were seen; their changes "
             "are in snapshot %s. Retain snapshots for longer than a triggerer may be down.",
-            *(view.table.name, told.snapshot_id, found[-1].snapshot_id),
+            *(view.table.name, told.snapshot_id, snapshots[-1].snapshot_id),
         )
-    return found[::-1]
+    return snapshots[::-1]

@@ -109,15 +109,15 @@ def visible_connections(user: BaseUser) -> list[CatalogConnection]:
         wanted = select(Connection.conn_id, Connection.conn_type).where(
             Connection.conn_type.in_(types)
         )
-        found = {str(each.conn_id): str(each.conn_type) for each in session.execute(wanted)}
+        types_by_id = {str(each.conn_id): str(each.conn_type) for each in session.execute(wanted)}
     shared, environment = _named("ui_connections"), EnvironmentVariablesBackend()
     for conn_id in _environment_ids():
-        found[conn_id] = _type_by(environment.get_connection, conn_id)
-    for conn_id in set(shared) - found.keys():
-        found[conn_id] = _type_by(Connection.get_connection_from_secrets, conn_id)
+        types_by_id[conn_id] = _type_by(environment.get_connection, conn_id)
+    for conn_id in set(shared) - types_by_id.keys():
+        types_by_id[conn_id] = _type_by(Connection.get_connection_from_secrets, conn_id)
     return [
         CatalogConnection(connection=conn_id, type=conn_type)
-        for conn_id, conn_type in sorted(found.items())
+        for conn_id, conn_type in sorted(types_by_id.items())
         if conn_type in types and (conn_id in shared or _may(conn_id, user))
     ]
 

@@ -65,13 +65,13 @@ def _page(_: PageUser) -> FileResponse:
 def _plots() -> Response:
     """The plots' library, from its own package; 404 where that is not installed."""
     try:
-        found = Path(str(distribution("plotly").locate_file(_PLOTS)))
+        library = Path(str(distribution("plotly").locate_file(_PLOTS)))
     except PackageNotFoundError:
-        found = _STATIC / "none"
-    if not found.is_file():
+        library = _STATIC / "none"
+    if not library.is_file():
         return Response(status_code=404)
     headers = {"Cache-Control": "public, max-age=86400"}
-    return FileResponse(found, media_type="text/javascript", headers=headers)
+    return FileResponse(library, media_type="text/javascript", headers=headers)
 
 
 async def _with_headers(

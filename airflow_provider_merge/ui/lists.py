@@ -108,48 +108,48 @@ def read_tables(connection: str, names: Names, readable: Readable, query: TableQ
     hook = catalog_hook_once(connection)
     everything, wanted = names.of(connection, hook), query.search.lower()
     listed = everything[:_MOST_NAMES]
-    found = [each for each in listed if wanted in str(each).lower()] if wanted else listed
+    matching_names = [each for each in listed if wanted in str(each).lower()] if wanted else listed
     at, tables, deadline = query.offset, list[ListedTable](), time.monotonic() + _SECONDS
-    while at < len(found) and len(tables) < query.limit and time.monotonic() < deadline:
-        seen = _seen(hook, found[at : at + query.limit], deadline)
-        dags = {dag_of(each.latest) for each in seen if each.latest} - {None}
+    while at < len(matching_names) and len(tables) < query.limit and time.monotonic() < deadline:
+        seen_tables = _seen(hook, matching_names[at : at + query.limit], deadline)
+        dags = {dag_of(each.latest) for each in seen_tables if each.latest} - {None}
         allowed = readable({each for each in dags if each}) if dags else frozenset()
-        for each in seen:
-            told = _listed(each, allowed)
+        for seen_table in seen_tables:
+            told = _listed(seen_table, allowed)
             at += 1
-            tables += [told] if query.passes(each, told) else []
+            tables += [told] if query.passes(seen_table, told) else []
             if len(tables) == query.limit:
                 break
     return Tables(
-        total=len(found),
+        total=len(matching_names),
         complete=len(everything) <= _MOST_NAMES,
         looked_at=at - min(query.offset, at),
-        next=at if at < len(found) else None,
+        next=at if at < len(matching_names) else None,
         tables=tables,
     )
 
 
 def _listed(seen: _Seen, allowed: frozenset[str]) -> ListedTable:
-    told = ListedTable(database=seen.name.database, table=seen.name.table, problem=seen.problem)
+    listed = ListedTable(database=seen.name.database, table=seen.name.table, problem=seen.problem)
     if seen.latest is not None and seen.facts is not None:
-        told.latest = told_snapshot(seen.latest, seen.facts, allowed)
+        listed.latest = told_snapshot(seen.latest, seen.facts, allowed)
         totals = seen.facts.totals(seen.latest)
         if totals is not None:
-            told.files, told.size = totals.files, totals.size
-    return told
+            listed.files, listed.size = totals.files, totals.size
+    return listed
 
 
 def _seen(hook: CatalogHook, names: Sequence[TableName], deadline: float) -> list[_Seen]:
     waiting = spread(partial(_look, hook), names, _READERS)
     try:
-        seen = []
+        seen_tables = []
         for name, each in zip(names, waiting, strict=True):
             try:
-                seen.append(each.result(max(0.0, deadline - time.monotonic())))
+                seen_tables.append(each.result(max(0.0, deadline - time.monotonic())))
             except NotDoneError:
                 late = Problem(code="TIMED_OUT", message="The table did not answer in time.")
-                seen.append(_Seen(name, problem=late))
-        return seen
+                seen_tables.append(_Seen(name, problem=late))
+        return seen_tables
     finally:
         for each in waiting:
             each.cancel()

@@ -107,15 +107,15 @@ class OpenTable:
             CatalogError: SNAPSHOT_NOT_FOUND.
         """
         known = self.cache.snapshots.get(snapshot_id)
-        found = known or self.table.snapshot(snapshot_id)
-        if found is None:
+        snapshot = known or self.table.snapshot(snapshot_id)
+        if snapshot is None:
             raise CatalogError(
                 ErrorCode.SNAPSHOT_NOT_FOUND,
                 f"{self.name} has no snapshot {snapshot_id}; it may have expired.",
                 "Choose one of those that are listed.",
             )
-        self.cache.snapshots[snapshot_id] = found
-        return found
+        self.cache.snapshots[snapshot_id] = snapshot
+        return snapshot
 
     def partitions(self) -> list[PartitionFacts]:
         """The partitions of the newest snapshot."""
@@ -140,25 +140,25 @@ class OpenTable:
     def known_compaction(self) -> Mapping[str, CompactionFacts] | None:
         """The same of the partitions that files were written to; None where it cannot be told."""
         try:
-            found = self.compaction()
+            compaction = self.compaction()
         except NotSupportedError:
             return None
         return {
-            **found,
-            **{stored.name: stored for each in found.values() for stored in each.stored},
+            **compaction,
+            **{stored.name: stored for each in compaction.values() for stored in each.stored},
         }
 
     def total(self, snapshot: Snapshot) -> Totals:
         """Files and bytes of a snapshot."""
-        told = self.facts.totals(snapshot) or self.totals.get(snapshot.snapshot_id)
-        if told is None:
+        totals = self.facts.totals(snapshot) or self.totals.get(snapshot.snapshot_id)
+        if totals is None:
             is_latest = snapshot == self.view.latest
             found = self.partitions() if is_latest else self.table.partitions(None, snapshot)
-            told = Totals(sum(each.files for each in found), sum(each.size for each in found))
+            totals = Totals(sum(each.files for each in found), sum(each.size for each in found))
             if len(self.totals) >= _MOST_COUNTED:
                 self.totals.clear()
-            self.totals[snapshot.snapshot_id] = told
-        return told
+            self.totals[snapshot.snapshot_id] = totals
+        return totals
 
     def read_changes(self, snapshots: Sequence[Snapshot]) -> None:
         """Have in ``changes`` the files that these snapshots added and removed."""
@@ -193,12 +193,12 @@ class OpenTables:
         with self._lock:
             for each in self._tables.values():
                 each.let_go()
-            kept = sum(_weight(each) for each in self._tables.values())
-            for each in (*self._tables.values(), table):
-                if kept <= _MOST_PARTITIONS:
+            weight = sum(_weight(each) for each in self._tables.values())
+            for open_table in (*self._tables.values(), table):
+                if weight <= _MOST_PARTITIONS:
                     break
-                kept -= _weight(each)
-                each.counted = each.compactable = None
+                weight -= _weight(open_table)
+                open_table.counted = open_table.compactable = None
 
 
 def _weight(table: OpenTable) -> int:

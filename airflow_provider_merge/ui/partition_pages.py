@@ -39,36 +39,38 @@ def read_partitions(table: OpenTable, query: PartitionQuery) -> Partitions:
     """A page of partitions, and the sums of all that the search finds."""
     compaction = table.known_compaction()
     wanted = query.search.lower()
-    found = [each for each in table.partitions() if wanted in each.name.lower()]
+    matching = [each for each in table.partitions() if wanted in each.name.lower()]
     key = _KEYS[query.sort] or _by_values(table.view.schema)
-    known = [each for each in found if key(each, compaction) is not None]
-    unknown = [each for each in found if key(each, compaction) is None]
+    known = [each for each in matching if key(each, compaction) is not None]
+    unknown = [each for each in matching if key(each, compaction) is None]
     known.sort(key=lambda each: key(each, compaction), reverse=query.descending)
     page = [*known, *unknown][query.offset : query.offset + query.limit]
     own = compaction or {}
     latest = table.view.latest
     return Partitions(
         snapshot_id=str(latest.snapshot_id) if latest else None,
-        total=len(found),
-        rows=_sum(each.rows for each in found),
-        files=sum(each.files for each in found),
-        size=sum(each.size for each in found),
-        small_files=_sum(_small_files(each, compaction) for each in found),
+        total=len(matching),
+        rows=_sum(each.rows for each in matching),
+        files=sum(each.files for each in matching),
+        size=sum(each.size for each in matching),
+        small_files=_sum(_small_files(each, compaction) for each in matching),
         partitions=[told_partition(each, own.get(each.name)) for each in page],
     )
 
 
 def read_days(table: OpenTable) -> Days:
     """Rows, files and bytes of the newest days, by the first partition column of dates."""
-    found = table.partitions()
-    column = next((key for key in table.view.schema.partition_keys if _is_days(found, key)), None)
+    partitions = table.partitions()
+    column = next(
+        (key for key in table.view.schema.partition_keys if _is_days(partitions, key)), None
+    )
     if column is None:
         return Days(column=None, days=[])
     by_day: dict[str, list[PartitionFacts]] = defaultdict(list)
-    for each in found:
-        value = each.values.get(column)
+    for partition in partitions:
+        value = partition.values.get(column)
         if value is not None:
-            by_day[value[:10]].append(each)
+            by_day[value[:10]].append(partition)
     days = [
         Day(
             day=day,

@@ -15,20 +15,20 @@ def read_preview(
     Raises:
         JobError: they cannot be reached, or understood.
     """
-    found = None if notes is None else notes.row_preview(operation_id, table)
-    if found is None:
+    preview = None if notes is None else notes.row_preview(operation_id, table)
+    if preview is None:
         return None
     return answers.RowPreview(
-        columns=list(found.columns),
-        left_out=list(found.left_out),
+        columns=list(preview.columns),
+        left_out=list(preview.left_out),
         rows=[
             answers.PreviewedRow(
-                operation=each.operation,
-                clause=each.clause,
-                old=None if each.old is None else list(each.old),
-                new=None if each.new is None else list(each.new),
-                differs=list(each.differs),
+                operation=row.operation,
+                clause=row.clause,
+                old=None if row.old is None else list(row.old),
+                new=None if row.new is None else list(row.new),
+                differs=list(row.differs),
             )
-            for each in found.rows
+            for row in preview.rows
         ],
     )

@@ -153,10 +153,10 @@ def read_comparison(
     """What two snapshots differ in, by partition; ``sample``: the caller may see rows."""
     before, after = (table.snapshot(each) for each in sides)
     changes = table.table.diff(before, after)
-    told = _told(table, [before, after], readable)
+    snapshot_answers = _told(table, [before, after], readable)
     return Comparison(
-        before=told[0],
-        after=told[1],
+        before=snapshot_answers[0],
+        after=snapshot_answers[1],
         total=len(changes),
         files_added=sum(each.files_added for each in changes),
         files_removed=sum(each.files_removed for each in changes),
@@ -164,13 +164,13 @@ def read_comparison(
         rows_after=_sum(each.rows_after for each in changes),
         partitions=[
             PartitionDifference(
-                name=partition_name(each.values),
-                files_added=each.files_added,
-                files_removed=each.files_removed,
-                rows_before=each.rows_before,
-                rows_after=each.rows_after,
+                name=partition_name(change.values),
+                files_added=change.files_added,
+                files_removed=change.files_removed,
+                rows_before=change.rows_before,
+                rows_after=change.rows_after,
             )
-            for each in changes[offset : offset + limit]
+            for change in changes[offset : offset + limit]
         ],
         sample=sample,
     )
@@ -223,9 +223,9 @@ def _unknown(table: OpenTable, ids: Iterable[int]) -> list[int]:
 
 
 def _expiry(table: OpenTable) -> ExpiryAnswer:
-    found = table.facts.expiry(int(time.time() * 1000))
+    expiry = table.facts.expiry(int(time.time() * 1000))
     size, counted, deadline = 0, 0, time.monotonic() + _SECONDS
-    newest_first = found.removing[::-1][:_MOST_EXPIRING]
+    newest_first = expiry.removing[::-1][:_MOST_EXPIRING]
     for start in range(0, len(newest_first), _AT_ONCE):
         if time.monotonic() > deadline:
             break
@@ -236,12 +236,12 @@ def _expiry(table: OpenTable) -> ExpiryAnswer:
         size += sum(each.bytes_removed for each in changes if each is not None)
         counted += sum(each is not None for each in changes)
     return ExpiryAnswer(
-        snapshots=len(found.expiring),
-        snapshots_complete=not found.is_cut,
-        first_retained=str(found.first_retained) if found.first_retained else None,
+        snapshots=len(expiry.expiring),
+        snapshots_complete=not expiry.is_cut,
+        first_retained=str(expiry.first_retained) if expiry.first_retained else None,
         size=size,
-        size_complete=counted == len(found.removing) and not found.is_cut,
-        limits=found.limits,
+        size_complete=counted == len(expiry.removing) and not expiry.is_cut,
+        limits=expiry.limits,
     )
 
 

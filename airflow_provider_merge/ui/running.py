@@ -52,10 +52,10 @@ class OpenNotes:
 
 def read_running(notes: RunningNotes | None, table: TableName, may: Readable) -> RunningStatements:
     """The statements that have not ended."""
-    found = [] if notes is None else notes.of_table(table)
-    dags = {each.note.origin.dag_id for each in found if each.note.origin.dag_id}
+    running = [] if notes is None else notes.of_table(table)
+    dags = {each.note.origin.dag_id for each in running if each.note.origin.dag_id}
     allowed = may(dags) if dags else frozenset()
-    return RunningStatements(statements=[_told(each, allowed) for each in found])
+    return RunningStatements(statements=[_told(each, allowed) for each in running])
 
 
 def read_operation(

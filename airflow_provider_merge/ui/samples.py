@@ -45,7 +45,7 @@ def plan_sample(table: OpenTable, sides: tuple[int, int]) -> PlannedSample:
         NotSupportedError: files of this table do not tell which rows differ.
     """
     before, after = (table.snapshot(each) for each in sides)
-    found = table.facts.differing_files(before, after)
+    differing = table.facts.differing_files(before, after)
     columns = table.facts.row_columns(after)
     shown = [(each, family) for each in columns if (family := family_of(each.type)) is not None]
     shown = shown[:MOST_COLUMNS]
@@ -55,8 +55,10 @@ def plan_sample(table: OpenTable, sides: tuple[int, int]) -> PlannedSample:
             "Compare the table at both snapshots with a query.",
         )
     names = [each.name for each, _ in shown]
-    chosen = {each.name: each for each in _chosen([each for each in found if not each.obstacle])}
-    others = [each for each in found if each.name not in chosen]
+    chosen = {
+        each.name: each for each in _chosen([each for each in differing if not each.obstacle])
+    }
+    others = [each for each in differing if each.name not in chosen]
     parts = tuple(map(_part, chosen.values()))
     first = next((location for part in parts for location, _ in (*part.removed, *part.added)), "")
     return PlannedSample(
@@ -67,7 +69,7 @@ def plan_sample(table: OpenTable, sides: tuple[int, int]) -> PlannedSample:
         ),
         names=tuple(chosen),
         answer=Sample(
-            total=len(found),
+            total=len(differing),
             columns=names,
             left_out=[each.name for each in columns if each.name not in names],
             partitions=[
@@ -106,12 +108,12 @@ def read_sample(planned: PlannedSample) -> Sample:
 def _chosen(candidates: Sequence[DifferingFiles]) -> list[DifferingFiles]:
     files, size = 0, 0
     chosen: list[DifferingFiles] = []
-    for each in sorted(candidates, key=lambda each: sum(_costs(each))):
-        costs = _costs(each)
+    for candidate in sorted(candidates, key=lambda each: sum(_costs(each))):
+        costs = _costs(candidate)
         files, size = files + len(costs), size + sum(costs)
         if len(chosen) == _MOST_PARTITIONS or files > _MOST_FILES or size > MOST_BYTES:
             break
-        chosen.append(each)
+        chosen.append(candidate)
     return chosen
 
 

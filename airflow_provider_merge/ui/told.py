@@ -42,20 +42,20 @@ def told_snapshot(
     snapshot: Snapshot, facts: PageFacts, readable: Collection[str], refs: Refs = _NO_REFS
 ) -> SnapshotAnswer:
     """A snapshot for a user who may read the runs of the DAGs in ``readable``."""
-    found, dag_id = snapshot.properties, dag_of(snapshot)
+    snapshot_properties, dag_id = snapshot.properties, dag_of(snapshot)
     metrics, hidden = metrics_of(snapshot), dag_id is not None and dag_id not in readable
     return SnapshotAnswer(
         snapshot_id=str(snapshot.snapshot_id),
         time=time_text(snapshot.time_millis),
-        operation=found.get(properties.STATEMENT) or snapshot.commit_kind.lower(),
+        operation=snapshot_properties.get(properties.STATEMENT) or snapshot.commit_kind.lower(),
         keeps_rows=snapshot.keeps_rows,
         # The commit user of this project's jobs names their operation.
         writer="" if dag_id is not None else facts.writer(snapshot),
-        run=None if dag_id is None or hidden else _run(dag_id, found),
+        run=None if dag_id is None or hidden else _run(dag_id, snapshot_properties),
         run_hidden=hidden,
         change=_change(snapshot, metrics, facts),
         records=snapshot.total_record_count,
-        base_snapshot_id=found.get(properties.BASE_SNAPSHOT_ID) or None,
+        base_snapshot_id=snapshot_properties.get(properties.BASE_SNAPSHOT_ID) or None,
         seconds=dict(metrics.seconds) if metrics else {},
         checked=[] if metrics is None or hidden else list(map(_checked, metrics.guards)),
         refs=refs.get(snapshot.snapshot_id, []),
@@ -98,12 +98,12 @@ def told_schema(schema: TableSchema, before: TableSchema | None) -> SchemaAnswer
     new = {each.name for each in schema.columns}
     columns = []
     for column in schema.columns:
-        told = ColumnAnswer(name=column.name, type=column.type)
+        answer = ColumnAnswer(name=column.name, type=column.type)
         if before is not None and column.name not in old:
-            told.change = "added"
+            answer.change = "added"
         elif before is not None and old[column.name] != column.type:
-            told.change = "retyped"
-        columns.append(told)
+            answer.change = "retyped"
+        columns.append(answer)
     return SchemaAnswer(
         schema_id=schema.schema_id,
         columns=columns,

@@ -57,7 +57,7 @@ class _Lane:
     def ready(self) -> list[_Job]:
         """The jobs that can have a thread now; they are running from here on."""
         tables = {job.table for job in (*self.running, *self.lost)}
-        found = []
+        ready_jobs = []
         for job in list(self.waiting):
             if len(self.running) == _THREADS:
                 break
@@ -65,8 +65,8 @@ class _Lane:
                 tables.add(job.table)
                 self.waiting.remove(job)
                 self.running.append(job)
-                found.append(job)
-        return found
+                ready_jobs.append(job)
+        return ready_jobs
 
     def give_up(self, job: _Job) -> None:
         """Nobody waits for the job any more: another one may have its place."""

@@ -49,13 +49,13 @@ def run(parsed: argparse.Namespace) -> int:
     """
     hook = catalog_hook(parsed.conn)
     wanted = WantedTables.of("--table", parsed.table)
-    found = tables_of_run(hook, parsed.dag, parsed.run, wanted)
-    names = found.names
+    run_tables = tables_of_run(hook, parsed.dag, parsed.run, wanted)
+    names = run_tables.names
     if not names:
         sys.stdout.write(f"No table has a snapshot of run {parsed.run} of {parsed.dag}.\n")
         return 1
-    if found.built_on:
-        sys.stdout.write(f"Other tables {found.told()}\n")
+    if run_tables.built_on:
+        sys.stdout.write(f"Other tables {run_tables.told()}\n")
     operation_id = str(uuid.uuid4())
     request = JobRequest(
         operation_id=operation_id,

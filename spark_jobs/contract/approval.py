@@ -85,10 +85,10 @@ def require_approvable(sources: Iterable[Source]) -> None:
     Raises:
         NotSupportedError: names the source.
     """
-    for each in sources:
-        if isinstance(each, OutsideSource):
+    for source in sources:
+        if isinstance(source, OutsideSource):
             raise NotSupportedError(
-                f"approved: source {each.name} is of the kind {each.kind}, and nothing tells "
+                f"approved: source {source.name} is of the kind {source.kind}, and nothing tells "
                 "whether it has the same rows as in the dry run.",
                 "Store its rows in a table by a task before the dry run, and read that "
                 "(table_source); or leave approved out.",

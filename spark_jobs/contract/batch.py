@@ -64,33 +64,33 @@ class JobBatch:
         changers: dict[_Table, set[int]] = defaultdict(set)
         users: dict[_Table, set[int]] = defaultdict(set)
         adders: dict[_Table, set[int]] = defaultdict(set)
-        found = []
+        needs = []
         pairs = zip(self._tables(), self._side_tables(), strict=True)
         for index, ((changed, used), added) in enumerate(pairs):
             needed = [users[each] for each in (*changed, *added)]
             needed += [changers[each] for each in (*used, *added)]
             needed += [adders[each] for each in used]
-            found.append(frozenset[int]().union(*needed))
+            needs.append(frozenset[int]().union(*needed))
             for each in added:
                 adders[each].add(index)
             for each in changed:
                 changers[each].add(index)
             for each in used:
                 users[each].add(index)
-        return found
+        return needs
 
     def drops_behind(self) -> dict[str, JobRequest]:
         """By the operations of requests whose table a later one drops: the first that does."""
         drops: dict[_Table, JobRequest] = {}
-        found = {}
+        droppers = {}
         pairs = zip(self.requests, self._tables(), strict=True)
         for request, (changed, _) in reversed(list(pairs)):
             for table in changed:
                 if table in drops:
-                    found[request.operation_id] = drops[table]
+                    droppers[request.operation_id] = drops[table]
                 if isinstance(request.statement, DropTableSpec):
                     drops[table] = request
-        return found
+        return droppers
 
     def _side_tables(self) -> Iterable[list[_Table]]:
         """The tables in which each request leaves rows beside what it changes."""
@@ -119,11 +119,11 @@ class JobBatch:
     @property
     def catalogs(self) -> list[CatalogSpec]:
         """The catalogs of the requests, each once, in the order in which requests name them."""
-        found: list[CatalogSpec] = []
+        catalogs: list[CatalogSpec] = []
         for request in self.requests:
-            if request.catalog not in found:
-                found.append(request.catalog)
-        return found
+            if request.catalog not in catalogs:
+                catalogs.append(request.catalog)
+        return catalogs
 
     def all_credentials(self, by_catalog: Iterable[Mapping[str, str]]) -> dict[str, str]:
         """The job's credentials: those of each of ``catalogs``, apart if there are several."""

@@ -152,9 +152,9 @@ class CdcSource:
         own = (self.deleted or "").lower()
         remedy = "Name one that the target has beside those of the row."
         require(own not in names, "deleted", f"{own} is a column of schema", remedy)
-        for each in self.columns:
-            if each.name.lower() in map(str.lower, self.unchanged):
-                _require_text(each, self.unavailable)
+        for column in self.columns:
+            if column.name.lower() in map(str.lower, self.unchanged):
+                _require_text(column, self.unavailable)
         for name in (*self.technical, *(each.column for each in self.sequence)):
             require(name.lower() not in names, "schema", f"{name} is a column of its own")
 

@@ -217,11 +217,11 @@ def load_versioned(text: str, version: int) -> Any:
         raise invalid("$", f"expected an object, found {_name(document)}")
     if "version" not in document:
         raise invalid("$.version", "missing")
-    found = document["version"]
-    if type(found) is int and found != version:
+    document_version = document["version"]
+    if type(document_version) is int and document_version != version:
         raise RequestError(
             ErrorCode.REQUEST_VERSION_UNKNOWN,
-            f"$.version: {found} is not known here, only {version}",
+            f"$.version: {document_version} is not known here, only {version}",
             "Use the same release of airflow-provider-merge on both sides.",
         )
     return document

@@ -110,10 +110,10 @@ class CompactSpec:
 
     def _require_alone(self, problem: str, effective: Collection[str]) -> None:
         """Check that no parameter but those that are ``effective`` is given."""
-        for each in fields(self):
-            is_given = getattr(self, each.name) != each.default
-            is_right = each.name in effective or not is_given
-            require(is_right, each.name, f"has no effect if {problem}", "Leave it out.")
+        for parameter in fields(self):
+            is_given = getattr(self, parameter.name) != parameter.default
+            is_right = parameter.name in effective or not is_given
+            require(is_right, parameter.name, f"has no effect if {problem}", "Leave it out.")
 
     @property
     def asked_order(self) -> tuple[OrderParameter, tuple[str, ...]] | None:

@@ -46,38 +46,38 @@ def sort_terms(parameter: OrderParameter, texts: Sequence[str]) -> tuple[SortTer
     terms: list[SortTerm] = []
     for index, text in enumerate(texts):
         field = f"{parameter}[{index}]"
-        found = _term(field, text)
+        term = _term(field, text)
         require(
-            parameter == "sort_by" or found == SortTerm(found.column),
+            parameter == "sort_by" or term == SortTerm(term.column),
             field,
             f"{text!r} has a direction, which a z-order does not have",
             "Write the column alone.",
         )
         seen = {each.column.lower() for each in terms}
-        require(found.column.lower() not in seen, field, f"{found.column} is there twice")
-        terms.append(found)
+        require(term.column.lower() not in seen, field, f"{term.column} is there twice")
+        terms.append(term)
     return tuple(terms)
 
 
 def _term(field: str, text: str) -> SortTerm:
-    found = _TERM.fullmatch(text)
+    parts = _TERM.fullmatch(text)
     require(
-        found is not None,
+        parts is not None,
         field,
         f"{text!r} does not name one column and its order",
         "Write a column, perhaps with ASC or DESC, and NULLS FIRST or NULLS LAST, behind it; "
         "in backticks, if its name has a space.",
     )
-    assert found is not None  # noqa: S101 - required above
-    column = found["column"]
+    assert parts is not None  # noqa: S101 - required above
+    column = parts["column"]
     require(
         column.startswith("`") or "." not in column,
         field,
         f"{column} is a nested field, by which rows cannot be sorted",
         "Name a column; in backticks, if its name has a dot.",
     )
-    ascending = (found["direction"] or "ASC").upper() == "ASC"
-    nulls = (found["nulls"] or ("FIRST" if ascending else "LAST")).upper()
+    ascending = (parts["direction"] or "ASC").upper() == "ASC"
+    nulls = (parts["nulls"] or ("FIRST" if ascending else "LAST")).upper()
     return SortTerm(unquoted(column), ascending, nulls == "FIRST")
 
 

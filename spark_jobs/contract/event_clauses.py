@@ -30,18 +30,20 @@ def event_cases(source: CdcSource, target_alias: str, source_alias: str) -> tupl
     is_deleted = f"{source_alias}.{quote(CHANGE_TYPE)} = '{DELETE}'"
     newer = is_newer(source, target_alias, source_alias)
     told = (newer is not None and f"{newer} AND {is_deleted}") or is_deleted
-    kept = [each.column for each in source.sequence] if newer is not None else []
+    columns = [each.column for each in source.sequence] if newer is not None else []
     gone: Action = DeleteAction()
     if source.deleted is not None:
         gone = UpdateAction(
             (
                 Assignment(quote(source.deleted), "TRUE"),
-                *(Assignment(quote(each), f"{source_alias}.{quote(each)}") for each in kept),
+                *(Assignment(quote(each), f"{source_alias}.{quote(each)}") for each in columns),
             )
         )
     cases = [MergeCase("matched", gone, told), MergeCase("matched", UpdateAllAction(), newer)]
-    if source.deleted is not None and kept:
-        cases.append(MergeCase("not_matched", _tombstone(source, kept, source_alias), is_deleted))
+    if source.deleted is not None and columns:
+        cases.append(
+            MergeCase("not_matched", _tombstone(source, columns, source_alias), is_deleted)
+        )
         cases.append(MergeCase("not_matched", InsertAllAction()))
     else:
         cases.append(MergeCase("not_matched", InsertAllAction(), f"NOT ({is_deleted})"))

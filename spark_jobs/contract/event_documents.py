@@ -200,11 +200,11 @@ def document_schema(format_: str, columns: Sequence[RowColumn], places: Sequence
     known, top = _PLACES[format_], [each for each in places if "." not in each]
     own = [f"{quote(each)} {known[each]}" for each in top if each != POSITION]
     if format_ == "maxwell":
-        told = f"type STRING, data STRUCT<{row}>, old STRUCT<{row}>, commit BOOLEAN"
-        return ", ".join([told, _TABLES[format_], *own])
+        event_fields = f"type STRING, data STRUCT<{row}>, old STRUCT<{row}>, commit BOOLEAN"
+        return ", ".join([event_fields, _TABLES[format_], *own])
     if format_ == "canal":
-        told = f"type STRING, data ARRAY<STRUCT<{row}>>, old ARRAY<STRUCT<{row}>>"
-        return ", ".join([told, _TABLES[format_], *own])
+        event_fields = f"type STRING, data ARRAY<STRUCT<{row}>>, old ARRAY<STRUCT<{row}>>"
+        return ", ".join([event_fields, _TABLES[format_], *own])
     fields = [f"{quote(e.split('.')[1])} {known[e]}" for e in places if e.startswith("source.")]
     source = ", ".join([*fields, _TABLES[format_]])
     parts = [

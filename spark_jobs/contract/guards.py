@@ -155,10 +155,10 @@ class Guards:
 
     def given(self) -> Iterator[tuple[str, Any]]:
         """The guards but checks that are set, by name, in the order of their declaration."""
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if value is not None and each.name != "checks":
-                yield each.name, value
+        for guard in fields(self):
+            value = getattr(self, guard.name)
+            if value is not None and guard.name != "checks":
+                yield guard.name, value
 
     def require_meant(self, kind: str, source_names: Sequence[str] = (), target: str = "") -> None:
         """Refuse guards that mean nothing for statements of a ``kind`` with these sources.

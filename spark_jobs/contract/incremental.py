@@ -37,12 +37,12 @@ def require_incremental(
     Raises:
         NotSupportedError: names the source, and the statement, the branch or the target.
     """
-    found = [each for each in sources if each.is_incremental]
-    names = [each.name for each in found]
+    incremental = [each for each in sources if each.is_incremental]
+    names = [each.name for each in incremental]
     if not names:
         return
     first = f"source {names[0]} reads only what is new"
-    whole = "table_source" if isinstance(found[0], TableSource) else "file_source"
+    whole = "table_source" if isinstance(incremental[0], TableSource) else "file_source"
     if not isinstance(statement, _STATEMENTS) or created_table(statement) is not None:
         raise NotSupportedError(
             f"{first}: {statement.kind} does not remember how far it was applied.",
@@ -65,7 +65,7 @@ def require_incremental(
             f"{first}: how far it was applied is not published with the branch {target.branch}.",
             f"Write to the table itself, or read all of the source: {whole}.",
         )
-    source = found[0]
+    source = incremental[0]
     if target is not None and isinstance(source, TableSource) and source.table.may_be(target):
         is_here = source.catalog is None or source.catalog.may_have_tables_of(catalog)
         if is_here and (source.connection is None or source.catalog is not None):

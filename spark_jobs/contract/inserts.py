@@ -200,12 +200,12 @@ def require_partition(partition: PartitionSpec, name: str) -> None:
     Raises:
         RequestError: REQUEST_INVALID.
     """
-    seen: set[str] = set()
+    seen_columns: set[str] = set()
     for column, value in partition.items():
         _require_partition_column(f"{name}: the name of a column", column)
         require(bool(value.strip()), f"{name}.{column}", "the value is empty", "Write NULL or ''.")
-        require(column.lower() not in seen, name, f"{column} occurs more than once")
-        seen.add(column.lower())
+        require(column.lower() not in seen_columns, name, f"{column} occurs more than once")
+        seen_columns.add(column.lower())
 
 
 def _require_partition_column(field: str, name: str) -> None:

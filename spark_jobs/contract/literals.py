@@ -93,22 +93,22 @@ def _value(text: str, kind: SparkType) -> Any:
     if kind.name == "boolean":
         return {"true": True, "false": False}.get(text.lower())
     if kind.name == "binary":
-        found = _BYTES.fullmatch(text)
-        return bytes.fromhex(found[1]) if found else None
+        parts = _BYTES.fullmatch(text)
+        return bytes.fromhex(parts[1]) if parts else None
     if kind.name == "date":
-        found = _DATE.fullmatch(text)
-        return dt.date.fromisoformat(found[1]) if found else None
+        parts = _DATE.fullmatch(text)
+        return dt.date.fromisoformat(parts[1]) if parts else None
     if kind.name in _TIMES:
         return _time(text, is_instant=_TIMES[kind.name])
     return _number(text, kind) if _NUMBER.fullmatch(text) else None
 
 
 def _text(text: str, kind: SparkType) -> str | None:
-    found = _STRING.fullmatch(text)
-    if found is None:
+    parts = _STRING.fullmatch(text)
+    if parts is None:
         return None
-    plain: str = found["text"]
-    if not found["raw"]:
+    plain: str = parts["text"]
+    if not parts["raw"]:
         plain = _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), plain)
     longest = kind.arguments[0] if kind.arguments else len(plain)
     return plain if len(plain) <= longest else None
@@ -135,11 +135,11 @@ def _number(text: str, kind: SparkType) -> Any:
 
 
 def _time(text: str, *, is_instant: bool) -> dt.datetime | None:
-    found = _TIME.fullmatch(text)
-    if found is None or bool(found[4]) != is_instant:
+    parts = _TIME.fullmatch(text)
+    if parts is None or bool(parts[4]) != is_instant:
         return None
-    zone = (found[4] or "").upper()
+    zone = (parts[4] or "").upper()
     offset = "+00:00" if zone in ("Z", "UTC") else zone
-    fraction = found[3].ljust(7, "0") if found[3] else ""
-    value = dt.datetime.fromisoformat(f"{found[1]}T{found[2]}{fraction}{offset}")
+    fraction = parts[3].ljust(7, "0") if parts[3] else ""
+    value = dt.datetime.fromisoformat(f"{parts[1]}T{parts[2]}{fraction}{offset}")
     return value.astimezone(dt.UTC) if is_instant else value

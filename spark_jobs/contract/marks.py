@@ -40,9 +40,9 @@ def mark_name(origin: Origin, source: str) -> str:
 def mark_names(request: JobRequest) -> dict[str, str]:
     """The sources of a request that are read incrementally, by the properties of their marks."""
     return {
-        mark_name(request.origin, each.name): each.name
-        for each in request.sources
-        if each.is_incremental
+        mark_name(request.origin, source.name): source.name
+        for source in request.sources
+        if source.is_incremental
     }
 
 
@@ -59,7 +59,7 @@ def marked_tables(properties: Mapping[str, str]) -> dict[str, MarkedTable]:
 
     Those of files, and of another version of this project, are left out.
     """
-    found: dict[str, MarkedTable] = {}
+    marks_by_name: dict[str, MarkedTable] = {}
     for name in properties:
         if not name.startswith(PREFIX):
             continue
@@ -70,8 +70,8 @@ def marked_tables(properties: Mapping[str, str]) -> dict[str, MarkedTable]:
         marked = MarkedTable(mark.get("table"), mark.get("snapshot"), mark.get(CONNECTION))
         kinds = (type(marked.table), type(marked.snapshot_id))
         if kinds == (str, int) and isinstance(marked.connection, str | None):
-            found[name] = marked
-    return found
+            marks_by_name[name] = marked
+    return marks_by_name
 
 
 def mark_text(mark: Mapping[str, Any]) -> str:
@@ -96,9 +96,9 @@ def recorded_mark(properties: Mapping[str, str], name: str) -> dict[str, Any] | 
     if text is None:
         return None
     try:
-        found = json.loads(text)
+        mark = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise codec.invalid(name, f"not a JSON document: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(mark, dict):
         raise codec.invalid(name, "not a JSON object")
-    return found
+    return mark

@@ -50,19 +50,19 @@ def partition_keys(texts: Iterable[str], columns: Sequence[str]) -> tuple[Partit
             kind; names the key.
     """
     spelled = {each.lower(): each for each in columns}
-    found: dict[tuple[str, str], PartitionKey] = {}
+    keys_by_kind: dict[tuple[str, str], PartitionKey] = {}
     for text in texts:
         key = _key(text, spelled)
         # Of a day, the month is known: as in Iceberg, units of time are of one kind.
         kind = "time" if key.transform in _UNITS else key.transform
-        earlier = found.setdefault((key.column, kind), key)
+        earlier = keys_by_kind.setdefault((key.column, kind), key)
         require(
             earlier is key,
             "partition_keys",
             f"{text}: {key.column} is already in {earlier}",
             "Leave one of them out.",
         )
-    return tuple(found.values())
+    return tuple(keys_by_kind.values())
 
 
 def parsed_key(text: str, field: str = "partition_keys") -> PartitionKey:

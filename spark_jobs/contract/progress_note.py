@@ -80,10 +80,10 @@ class ProgressNote:
             ValueError: it is none.
             RequestError: it is of another release.
         """
-        found = codec.decode(cls, json.loads(text))
-        if not all(0 <= each < _LAST for each in (found.began, found.noted)):
+        note = codec.decode(cls, json.loads(text))
+        if not all(0 <= each < _LAST for each in (note.began, note.noted)):
             raise ValueError("it was written at no time")
-        return found
+        return note
 
     def text(self) -> str:
         """How far it is, for people."""

@@ -70,12 +70,12 @@ def sources_property(tables: Mapping[str, Sequence[int]]) -> dict[str, str]:
 def recorded_sources(properties: Mapping[str, str]) -> dict[str, tuple[int, ...]]:
     """The snapshots that a statement read, by table; none where nothing of the kind is recorded."""
     try:
-        found = json.loads(properties.get(SOURCES, "{}"))
+        sources = json.loads(properties.get(SOURCES, "{}"))
     except (ValueError, RecursionError):
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(sources, dict):
         return {}
-    listed = {name: each if isinstance(each, list) else [each] for name, each in found.items()}
+    listed = {name: each if isinstance(each, list) else [each] for name, each in sources.items()}
     return {
         name: tuple(ids) for name, ids in listed.items() if all(type(each) is int for each in ids)
     }

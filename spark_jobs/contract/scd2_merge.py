@@ -95,21 +95,21 @@ def require_events(versions: Scd2Source, sources: Sequence[Source]) -> None:
         RequestError: REQUEST_INVALID.
         NotSupportedError: names the parameter.
     """
-    for each in sources:
-        if not isinstance(each, CdcSource):
+    for source in sources:
+        if not isinstance(source, CdcSource):
             require(
-                not versions.of_events or each.name != versions.source,
+                not versions.of_events or source.name != versions.source,
                 f"sources.{versions.name}.of_events",
                 "is for change events (cdc_source)",
             )
             continue
-        if each.name != versions.source or each.net or not versions.of_events:
+        if source.name != versions.source or source.net or not versions.of_events:
             raise NotSupportedError(
                 "source: change events (cdc_source) below another source are not turned into "
                 "versions: only the last event of each key is left of them.",
                 "Let cdc_source be the source itself, around the query.",
             )
-        _require_times_of_events(versions, each)
+        _require_times_of_events(versions, source)
 
 
 def _require_times_of_events(versions: Scd2Source, events: CdcSource) -> None:
@@ -159,13 +159,13 @@ def _require_times_of_events(versions: Scd2Source, events: CdcSource) -> None:
 def _require_same_keys(versions: Scd2Source, sources: Sequence[Source]) -> None:
     """Check that versions and their events tell things apart by the same columns."""
     own = {each.lower() for each in versions.keys}
-    for each in sources:
-        if isinstance(each, CdcSource) and each.name == versions.source:
+    for source in sources:
+        if isinstance(source, CdcSource) and source.name == versions.source:
             require(
-                own == {key.lower() for key in each.keys},
+                own == {key.lower() for key in source.keys},
                 "keys",
                 f"{', '.join(versions.keys)} are not the keys of the change events: "
-                f"{', '.join(each.keys)}",
+                f"{', '.join(source.keys)}",
                 "Name the same columns in keys of the operator and of cdc_source.",
             )
 

@@ -127,10 +127,10 @@ Source = (
 
 def connections_of(sources: Iterable[Source]) -> list[str]:
     """The connections that sources name, each once."""
-    found: list[str] = []
+    connections: list[str] = []
     for source in sources:
         if isinstance(source, SparkSource):
-            found += source.connections
+            connections += source.connections
         elif isinstance(source, TableSource | JdbcSource) and source.connection:
-            found.append(source.connection)
-    return list(dict.fromkeys(found))
+            connections.append(source.connection)
+    return list(dict.fromkeys(connections))

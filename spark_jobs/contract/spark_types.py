@@ -132,11 +132,11 @@ class _Parser:
     def _take(self, kind: str, value: str | None = None) -> str:
         if self._next >= len(self._tokens):
             raise self._error()
-        found_kind, found = self._tokens[self._next]
-        if found_kind != kind or (value is not None and found.upper() != value):
+        found_kind, token = self._tokens[self._next]
+        if found_kind != kind or (value is not None and token.upper() != value):
             raise self._error()
         self._next += 1
-        return found
+        return token
 
     def _accept(self, kind: str, value: str) -> bool:
         if self._next < len(self._tokens):

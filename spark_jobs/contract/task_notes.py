@@ -41,7 +41,7 @@ def noted_operations(text: str) -> list[str]:
         ValueError: it is not the content of a note.
     """
     document = json.loads(text)
-    found = document.get("operations") if isinstance(document, dict) else None
-    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+    operations = document.get("operations") if isinstance(document, dict) else None
+    if not isinstance(operations, list) or not all(isinstance(each, str) for each in operations):
         raise ValueError("not a list of operations")
-    return found
+    return operations

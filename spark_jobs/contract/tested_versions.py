@@ -24,21 +24,21 @@ def installed_versions(names: Iterable[str], folders: Sequence[str]) -> dict[str
 
     Their own metadata is read: nothing is imported.
     """
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for name in names:
-        for each in distributions(name=name, path=[*folders]):
+        for distribution in distributions(name=name, path=[*folders]):
             # An installation that was broken off leaves folders without it.
-            if each.read_text("METADATA") or each.read_text("PKG-INFO"):
-                found.setdefault(name, each.version)
-    return found
+            if distribution.read_text("METADATA") or distribution.read_text("PKG-INFO"):
+                versions.setdefault(name, distribution.version)
+    return versions
 
 
 def untested_versions(versions: Mapping[str, str]) -> Iterator[str]:
     """A sentence on each library of a version that was not tested; ``versions``: by package."""
-    for name, found in versions.items():
-        if name in RANGES and not is_tested(name, found):
+    for name, version in versions.items():
+        if name in RANGES and not is_tested(name, version):
             yield (
-                f"{name} {found} is outside of the versions that were tested, {range_of(name)}: "
+                f"{name} {version} is outside of the versions that were tested, {range_of(name)}: "
                 "results may be wrong, or jobs fail. Install one of these into the Spark "
                 "environment."
             )

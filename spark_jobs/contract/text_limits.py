@@ -156,14 +156,14 @@ def _normal(location: str, default: str) -> tuple[str, str] | None:
     Stores read names in different ways: what one of them may take for the way up, for an escape or
     for two paths is none.
     """
-    found = _URI.fullmatch(location)
-    if found is None:
+    parts = _URI.fullmatch(location)
+    if parts is None:
         base = _URI.fullmatch(default)
         if base is None or not location.startswith("/"):
             return None
         scheme, host, path = base["scheme"], base["host"] or "", location
     else:
-        scheme, host, path = found["scheme"], found["host"] or "", found["path"]
+        scheme, host, path = parts["scheme"], parts["host"] or "", parts["path"]
     path = re.sub("/+", "/", path or "/")
     if not path.startswith("/") or "\\" in location or not location.isprintable():
         return None

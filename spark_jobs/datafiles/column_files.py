@@ -87,18 +87,18 @@ class ColumnFiles:
         self, positions: Positions, columns: pa.Table, followers: Sequence[_Follower]
     ) -> Iterator[tuple[Positions, pa.Table]]:
         """The rows with the columns of all files; none is yielded if no row is left."""
-        found = [columns]
+        tables = [columns]
         for follower in followers:
             own = follower.at(positions)
-            kept = follower.found(own)
-            if not kept.all():
-                positions, mask = positions[kept], pa.array(kept)
-                found = [each.filter(mask) if each.num_columns else each for each in found]
+            is_found = follower.found(own)
+            if not is_found.all():
+                positions, mask = positions[is_found], pa.array(is_found)
+                tables = [each.filter(mask) if each.num_columns else each for each in tables]
                 own = own.filter(mask)
             if not len(positions):
                 return
-            found.append(own)
-        by_name = {name: each.column(name) for each in found for name in each.column_names}
+            tables.append(own)
+        by_name = {name: each.column(name) for each in tables for name in each.column_names}
         arrays = [
             by_name.get(field.name, pa.chunked_array([pa.nulls(len(positions), field.type)]))
             for field in self.fields
@@ -132,10 +132,10 @@ class _Follower:
 
     def found(self, columns: pa.Table) -> np.ndarray:
         """A mask of the rows with the wanted keys."""
-        kept = np.ones(columns.num_rows, np.bool_)
+        is_found = np.ones(columns.num_rows, np.bool_)
         for name, probe in self._scan.probes.items():
-            kept &= probe.found(columns.column(name))
-        return kept
+            is_found &= probe.found(columns.column(name))
+        return is_found
 
     def finish(self, row_count: int) -> None:
         """Check that the file has ``row_count`` rows."""

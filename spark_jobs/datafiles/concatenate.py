@@ -225,9 +225,9 @@ def _batches(file: pq.ParquetFile, number: int) -> Iterator[pa.RecordBatch]:
 
 def _table(group: RowGroup, recorded: Sequence[pa.Field]) -> pa.Table:
     columns = {}
-    for each in recorded:
-        decoded = group.column(each.name)
-        chunks = [group.values(each.name, chunk) for chunk in decoded.chunks]
-        columns[each.name] = pa.chunked_array(chunks) if chunks else decoded
+    for field in recorded:
+        decoded = group.column(field.name)
+        chunks = [group.values(field.name, chunk) for chunk in decoded.chunks]
+        columns[field.name] = pa.chunked_array(chunks) if chunks else decoded
     # A table without columns would have no rows.
     return pa.table(columns or {"": pa.nulls(group.row_count)})

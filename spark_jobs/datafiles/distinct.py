@@ -16,7 +16,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 def distinct(*numbers: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """The distinct numbers of all arrays, ascending."""
-    found = np.sort(np.concatenate(numbers), kind="stable")
-    is_new = np.ones(len(found), dtype=np.bool_)
-    np.not_equal(found[1:], found[:-1], out=is_new[1:])
-    return found[is_new]
+    ordered = np.sort(np.concatenate(numbers), kind="stable")
+    is_new = np.ones(len(ordered), dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return ordered[is_new]

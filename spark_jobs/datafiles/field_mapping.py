@@ -134,12 +134,12 @@ def table_columns(
 ) -> pa.Table:
     """The table's columns, from those of a file, of its rows at ``positions``."""
     columns = []
-    for each in mappings:
-        if each.source is None:
-            chunks = [each.missing(rows.num_rows)]
+    for mapping in mappings:
+        if mapping.source is None:
+            chunks = [mapping.missing(rows.num_rows)]
         else:
-            chunks = [each.values(chunk) for chunk in rows.column(each.source.name).chunks]
-        columns.append(each.filled(pa.chunked_array(chunks, each.field.type), positions))
+            chunks = [mapping.values(chunk) for chunk in rows.column(mapping.source.name).chunks]
+        columns.append(mapping.filled(pa.chunked_array(chunks, mapping.field.type), positions))
     return pa.Table.from_arrays(columns, schema=pa.schema(each.field for each in mappings))
 
 

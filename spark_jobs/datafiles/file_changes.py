@@ -89,12 +89,12 @@ class FileChanges:
 
     def updates(self) -> FileChanges:
         """These changes without the deletions."""
-        kept = np.flatnonzero(~self.deleted)
+        update_rows = np.flatnonzero(~self.deleted)
         columns = {
-            name: ColumnChange(np.searchsorted(kept, change.rows), change.values)
+            name: ColumnChange(np.searchsorted(update_rows, change.rows), change.values)
             for name, change in self.columns.items()
         }
-        return FileChanges(self.positions[kept], self.deleted[kept], columns)
+        return FileChanges(self.positions[update_rows], self.deleted[update_rows], columns)
 
     def of_group(self, start: int, row_count: int) -> GroupChanges:
         """The changes of the ``row_count`` rows from position ``start`` on."""

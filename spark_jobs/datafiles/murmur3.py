@@ -47,9 +47,9 @@ def of_bytes(data: Bytes, starts: Lengths, lengths: Lengths) -> Hashes:
     tails = _words(padded, starts + lengths - rest)
     kept = (np.uint64(1) << (rest.astype(np.uint64) * np.uint64(8))) - np.uint64(1)
     hashes ^= np.where(rest > 0, scrambled(tails & kept.astype(np.uint32)), np.uint32(0))
-    found = np.empty(len(order), np.uint32)
-    found[order] = finished(hashes, lengths)
-    return found
+    unsorted = np.empty(len(order), np.uint32)
+    unsorted[order] = finished(hashes, lengths)
+    return unsorted
 
 
 def _words(data: Bytes, places: Lengths) -> Hashes:

@@ -153,17 +153,17 @@ def _container_kinds(reader: _Reader) -> tuple[npt.NDArray[np.bool_], bool]:
 def _container(reader: _Reader, cardinality: int, has_runs: bool) -> Positions:
     """The ascending positions of the next container, counted from its start."""
     if has_runs:
-        found = _run_positions(reader)
+        positions = _run_positions(reader)
     elif cardinality <= _ARRAY_LIMIT:
-        found = reader.take(_U2, cardinality)
-        if (np.diff(found) <= 0).any():
+        positions = reader.take(_U2, cardinality)
+        if (np.diff(positions) <= 0).any():
             raise BrokenBitmapError("a container's positions are out of order")
     else:
         words = reader.take(np.dtype("u1"), _CONTAINER_SIZE // 8).astype(np.uint8)
-        found = np.flatnonzero(np.unpackbits(words, bitorder="little"))
-    if len(found) != cardinality:
-        raise BrokenBitmapError(f"a container of {cardinality} positions has {len(found)}")
-    return found
+        positions = np.flatnonzero(np.unpackbits(words, bitorder="little"))
+    if len(positions) != cardinality:
+        raise BrokenBitmapError(f"a container of {cardinality} positions has {len(positions)}")
+    return positions
 
 
 def _run_positions(reader: _Reader) -> Positions:

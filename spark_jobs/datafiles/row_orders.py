@@ -27,9 +27,9 @@ class _Sortable:
 def sorted_by(schema: pa.Schema, terms: Sequence[SortTerm]) -> RowOrder:
     """The order by columns of ``schema``."""
     floating = {
-        each.column: f"{RESERVED_PREFIX}sort_{number}"
-        for number, each in enumerate(terms)
-        if pa.types.is_floating(schema.field(each.column).type)
+        term.column: f"{RESERVED_PREFIX}sort_{number}"
+        for number, term in enumerate(terms)
+        if pa.types.is_floating(schema.field(term.column).type)
     }
     keys = tuple(
         SortKey(floating.get(name, name), ascending, nulls_first)

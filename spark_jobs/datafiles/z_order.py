@@ -43,15 +43,15 @@ def z_values(arrays: Sequence[pa.Array]) -> pa.Array:
     """Binary data of 8 bytes for each of ``arrays``."""
     columns = [unsigned_bits(each) for each in arrays]
     rows, width = len(arrays[0]), _BYTES * len(arrays)
-    found = np.empty((rows, width), np.uint8)
+    interleaved = np.empty((rows, width), np.uint8)
     for start in range(0, rows, _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
         big_endian = np.stack([each[part] for each in columns], axis=1).astype(">u8")
         bits = np.unpackbits(big_endian.view(np.uint8), axis=1)
         by_column = bits.reshape(len(bits), len(columns), 8 * _BYTES)
-        found[part] = np.packbits(by_column.transpose(0, 2, 1).reshape(len(bits), -1), axis=1)
+        interleaved[part] = np.packbits(by_column.transpose(0, 2, 1).reshape(len(bits), -1), axis=1)
     return pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(width), rows, [None, pa.py_buffer(found.tobytes())]
+        pa.binary(width), rows, [None, pa.py_buffer(interleaved.tobytes())]
     )
 
 
@@ -79,9 +79,9 @@ def _first_bytes(array: pa.Array) -> Bits:
     _, offsets, data = short.buffers()
     places = np.frombuffer(offsets, np.int32)[short.offset : short.offset + len(short) + 1]
     content: npt.NDArray[Any] = np.frombuffer(data or b"", np.uint8)
-    found = np.zeros((len(short), _BYTES), np.uint8)
+    first_bytes = np.zeros((len(short), _BYTES), np.uint8)
     lengths = np.diff(places)
     rows = np.repeat(np.arange(len(short)), lengths)
     columns = np.arange(len(rows)) - np.repeat(places[:-1] - places[0], lengths)
-    found[rows, columns] = content[places[0] : places[-1]]
-    return found.view(">u8").reshape(-1).astype(np.uint64)
+    first_bytes[rows, columns] = content[places[0] : places[-1]]
+    return first_bytes.view(">u8").reshape(-1).astype(np.uint64)

@@ -49,15 +49,15 @@ def unread_field(
 
 
 def _unread_below(schema: AvroSchema, part: Part, kind: pa.DataType) -> str | None:
-    found = schema.type_of(part)
-    if found.name == "record" and pa.types.is_struct(kind):
-        return unread_field(schema, found.fields, kind)
-    if found.item is None or not (pa.types.is_list(kind) or pa.types.is_map(kind)):
+    avro_type = schema.type_of(part)
+    if avro_type.name == "record" and pa.types.is_struct(kind):
+        return unread_field(schema, avro_type.fields, kind)
+    if avro_type.item is None or not (pa.types.is_list(kind) or pa.types.is_map(kind)):
         return None
     name, item = (
         ("element", kind.value_type) if pa.types.is_list(kind) else ("value", kind.item_type)
     )
-    below = _unread_below(schema, found.item, item)
+    below = _unread_below(schema, avro_type.item, item)
     return None if below is None else f"{name}.{below}"
 
 
@@ -69,18 +69,18 @@ def ddl_of(schema: AvroSchema, part: Part, depth: int = 0) -> str:
     """
     if depth > _MOST_DEPTH:
         raise NotSupportedError("a record that contains itself", OTHER_TYPES)
-    found = schema.type_of(part)
-    if found.item is not None:
-        item = ddl_of(schema, found.item, depth + 1)
-        return f"ARRAY<{item}>" if found.name == "array" else f"MAP<STRING, {item}>"
-    if found.name == "record":
+    avro_type = schema.type_of(part)
+    if avro_type.item is not None:
+        item = ddl_of(schema, avro_type.item, depth + 1)
+        return f"ARRAY<{item}>" if avro_type.name == "array" else f"MAP<STRING, {item}>"
+    if avro_type.name == "record":
         fields = (
             f"{quote(name)}: {ddl_of(schema, each, depth + 1)}"
-            for name, each in found.fields.items()
+            for name, each in avro_type.fields.items()
         )
         return f"STRUCT<{', '.join(fields)}>"
-    if found.name == "decimal" and found.precision <= _MOST_DIGITS:
-        return f"DECIMAL({found.precision},{found.scale})"
-    if found.name not in _TYPES:
-        raise NotSupportedError(found.name, OTHER_TYPES)
-    return _TYPES[found.name]
+    if avro_type.name == "decimal" and avro_type.precision <= _MOST_DIGITS:
+        return f"DECIMAL({avro_type.precision},{avro_type.scale})"
+    if avro_type.name not in _TYPES:
+        raise NotSupportedError(avro_type.name, OTHER_TYPES)
+    return _TYPES[avro_type.name]

@@ -54,16 +54,16 @@ class Converters:
             MismatchError: no value of ``part`` can be a ``kind``.
             NotSupportedError: a union of several types.
         """
-        found = self.schema.type_of(part)
-        if found.name == "null":
+        avro_type = self.schema.type_of(part)
+        if avro_type.name == "null":
             return _nothing
-        if found.item is not None:
-            return self._collection(found.name, found.item, kind)
-        if found.name == "record" and pa.types.is_struct(kind):
-            return self._struct(found, kind)
-        convert = self._scalar(found, kind)
+        if avro_type.item is not None:
+            return self._collection(avro_type.name, avro_type.item, kind)
+        if avro_type.name == "record" and pa.types.is_struct(kind):
+            return self._struct(avro_type, kind)
+        convert = self._scalar(avro_type, kind)
         if convert is None:
-            raise MismatchError(f"it is {_shown(found)} in the file, not {type_name(kind)}")
+            raise MismatchError(f"it is {_shown(avro_type)} in the file, not {type_name(kind)}")
         return convert
 
     def _collection(self, name: str, item: Part, kind: pa.DataType) -> Convert:
@@ -123,11 +123,11 @@ def only_name(names: Sequence[str], wanted: str) -> str:
     Raises:
         MismatchError: no name does, or more than one.
     """
-    found = [name for name in names if name.lower() == wanted.lower()]
-    if len(found) == 1:
-        return found[0]
+    matching = [name for name in names if name.lower() == wanted.lower()]
+    if len(matching) == 1:
+        return matching[0]
     raise MismatchError(
-        f"the file has {' and '.join(found)}" if found else "the file has no such column"
+        f"the file has {' and '.join(matching)}" if matching else "the file has no such column"
     )
 
 
@@ -162,10 +162,10 @@ def _nothing(value: Any) -> Any:
 
 
 def _map(kind: pa.DataType, values: Any, to_key: Convert, to_value: Convert) -> Any:
-    found = {to_key(key): to_value(each) for key, each in values.items()}
-    if len(found) < len(values):
+    entries = {to_key(key): to_value(each) for key, each in values.items()}
+    if len(entries) < len(values):
         raise BadValueError(kind, str(values), "two keys are the same value")
-    return list(found.items())
+    return list(entries.items())
 
 
 def _read(text: str, kind: pa.DataType, rules: TextRules) -> Any:
@@ -189,13 +189,13 @@ def _of_whole(kind: pa.DataType) -> Convert | None:
 def _as_float(value: float, kind: pa.DataType) -> float:
     """A number that FLOAT or DOUBLE represents exactly."""
     try:
-        found: float = struct.unpack("<f", struct.pack("<f", value))[0]
-        found = found if kind == pa.float32() else float(value)
+        represented: float = struct.unpack("<f", struct.pack("<f", value))[0]
+        represented = represented if kind == pa.float32() else float(value)
     except OverflowError:
-        found = math.inf
-    if found != value and not math.isnan(value):
+        represented = math.inf
+    if represented != value and not math.isnan(value):
         _refuse(kind, value, "it is rounded")
-    return found
+    return represented
 
 
 def _decimal(value: bytes, scale: int, kind: pa.DataType) -> Decimal:

@@ -35,9 +35,9 @@ def regular_end(data: bytes, dialect: Dialect, *, is_end: bool) -> int:
     is_whole = is_end and limit == len(data)
     if not dialect.quote or data.find(dialect.quote, 0, limit) < 0:
         return limit if is_whole else data.rfind(b"\n", 0, limit) + 1
-    found = np.frombuffer(data, np.uint8)[:limit]
-    quotes = np.flatnonzero(found == dialect.quote[0])
-    first = _first_irregular(found, quotes, dialect)
+    byte_array = np.frombuffer(data, np.uint8)[:limit]
+    quotes = np.flatnonzero(byte_array == dialect.quote[0])
+    first = _first_irregular(byte_array, quotes, dialect)
     if first == len(quotes) and is_whole:
         return limit
     return _last_line_end(data, quotes, int(quotes[first]) if first < len(quotes) else limit)

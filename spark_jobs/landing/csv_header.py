@@ -39,9 +39,9 @@ class Header:
             CatalogError: SOURCE_UNREADABLE; a wanted column is missing, or occurs twice.
         """
         positions = [_positions(column.name, names) for column in wanted]
-        for column, found in zip(wanted, positions, strict=True):
-            if len(found) != 1:
-                raise _wrong(location, column.name, names, len(found))
+        for column, occurrences in zip(wanted, positions, strict=True):
+            if len(occurrences) != 1:
+                raise _wrong(location, column.name, names, len(occurrences))
         indexes = tuple(found[0] for found in positions)
         return cls([f"f{i}" for i in range(len(names))], indexes, frozenset(names))
 

@@ -193,9 +193,9 @@ class CsvScanner:
         return field.rstrip(self._blanks) if self._dialect.trim_right else field
 
     def _plain_end(self, data: bytes, position: int) -> int:
-        found = self._plain.match(data, position)
-        assert found is not None  # noqa: S101 - it also matches an empty text
-        return found.end()
+        plain = self._plain.match(data, position)
+        assert plain is not None  # noqa: S101 - it also matches an empty text
+        return plain.end()
 
     def _behind_blanks(self, data: bytes, position: int, *, are_ignored: bool) -> int:
         while are_ignored and position < len(data) and data[position] in self._blanks:
@@ -241,10 +241,10 @@ class CsvScanner:
             end = len(data)
             what = Problem("has a quote that is never closed", f"Close it. {_SET_ASIDE}")
         else:
-            found = _LINE_END.search(data, opened)
-            if not is_end and (found is None or _may_go_on(data, found.end())):
+            line_end = _LINE_END.search(data, opened)
+            if not is_end and (line_end is None or _may_go_on(data, line_end.end())):
                 return None
-            end = found.start() if found else len(data)
+            end = line_end.start() if line_end else len(data)
             what, problem = NOT_CLOSED, None
         return Record(start, end, line, 1 + _breaks(data, start, end), (), (), problem or what)
 

@@ -127,14 +127,14 @@ def read_columns(block: LineBlock, wanted: Sequence[Column], seen: frozenset[str
     if table.num_rows != block.records:
         raise Doubt
     names = [spelled.get(column.name) for column in wanted]
-    found = [
+    arrays = [
         None if name is None else _as_declared(pa.concat_arrays(table[name].chunks), column.kind)
         for name, column in zip(names, wanted, strict=True)
     ]
     others = [table[name] for name in table.column_names if name not in names]
-    if not all(_is_in_range(each) for each in (*others, *found) if each is not None):
+    if not all(_is_in_range(each) for each in (*others, *arrays) if each is not None):
         raise Doubt
-    return Columns(found, frozenset([*shapes, *(name for name in names if name is not None)]))
+    return Columns(arrays, frozenset([*shapes, *(name for name in names if name is not None)]))
 
 
 def _sample(block: LineBlock) -> dict[str, pa.DataType]:
@@ -193,14 +193,14 @@ def _merged(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 
 def _spelled(wanted: Sequence[Column], names: Sequence[str]) -> dict[str, str]:
     """The spelling in the file of the wanted columns that are known to occur."""
-    found = {}
+    spellings = {}
     for column in wanted:
         same = [name for name in names if name.lower() == column.name.lower()]
         if len(same) > 1:
             raise Doubt
         if same:
-            found[column.name] = same[0]
-    return found
+            spellings[column.name] = same[0]
+    return spellings
 
 
 def _read_as(kind: pa.DataType, shape: pa.DataType | None) -> pa.DataType:
@@ -245,13 +245,13 @@ def _parsed_or_doubt(block: LineBlock, schema: Mapping[str, pa.DataType]) -> pa.
 
 def _occurring(table: pa.Table, missing: Mapping[str, pa.DataType]) -> dict[str, str]:
     """Which of the ``missing`` columns occur, given that the block needs at least one of them."""
-    found = {name: name for name in missing if table[name].null_count < table.num_rows}
+    occurring = {name: name for name in missing if table[name].null_count < table.num_rows}
     if len(missing) == 1:
         return {name: name for name in missing}
-    if len(found) < len(missing):
+    if len(occurring) < len(missing):
         # A column of NULLs may occur as null or not at all.
         raise Doubt
-    return found
+    return occurring
 
 
 def _as_declared(array: pa.Array, kind: pa.DataType) -> pa.Array:

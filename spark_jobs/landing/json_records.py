@@ -113,22 +113,22 @@ def located(text: str, start: int = 0) -> tuple[Any, int]:
 def _located(text: str, start: int) -> tuple[Any, int]:
     if text[start] not in "[{":
         return _DECODER.raw_decode(text, start)
-    found: Any = Members() if text[start] == "{" else Elements()
+    container: Any = Members() if text[start] == "{" else Elements()
     position = _behind_blanks(text, start + 1)
     while text[position] not in "]}":
         if text[start] == "{":
             name, position = _DECODER.raw_decode(text, position)
             position = _behind_blanks(text, _behind_blanks(text, position) + 1)
             value, position = _located(text, position)
-            found.append((name, value))
+            container.append((name, value))
         else:
             value, position = _located(text, position)
-            found.append(value)
+            container.append(value)
         position = _behind_blanks(text, position)
         if text[position] == ",":
             position = _behind_blanks(text, position + 1)
-    found.span = (text, start, position + 1)
-    return found, position + 1
+    container.span = (text, start, position + 1)
+    return container, position + 1
 
 
 def line_records(data: bytes) -> Iterator[Record]:

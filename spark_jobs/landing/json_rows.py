@@ -94,20 +94,20 @@ class _Names(dict[str, int | None]):
         self._indexes = {column.name.lower(): i for i, column in enumerate(columns)}
 
     def __missing__(self, name: str) -> int | None:
-        found = self._indexes.get(name.lower())
-        self[name] = found
-        return found
+        index = self._indexes.get(name.lower())
+        self[name] = index
+        return index
 
     def cells(self, members: Iterable[tuple[str, Any]]) -> tuple[dict[int, Any], Column | None]:
         """The values of the wanted columns by index, and the first column that is named twice."""
-        found: dict[int, Any] = {}
+        cells: dict[int, Any] = {}
         for name, value in members:
             index = self[name]
             if index is not None:
-                if index in found:
-                    return found, self._columns[index]
-                found[index] = value
-        return found, None
+                if index in cells:
+                    return cells, self._columns[index]
+                cells[index] = value
+        return cells, None
 
 
 def seen_names(names: Iterable[str], wanted: Sequence[Column]) -> frozenset[str]:

@@ -77,11 +77,11 @@ def column_values(
 
 def _plain_values(cells: Sequence[Any], kind: pa.DataType, rules: TextRules) -> Parsed | None:
     """The values, converted by Arrow; None unless the cells are what a text file could hold."""
-    found = set(map(type, cells)) - {type(None)}
-    if pa.types.is_boolean(kind) and found <= {bool}:
+    cell_types = set(map(type, cells)) - {type(None)}
+    if pa.types.is_boolean(kind) and cell_types <= {bool}:
         return Parsed(pa.array(cells, kind), None)
     has_texts = pa.types.is_temporal(kind) or pa.types.is_boolean(kind)
-    if not (found <= {str} if has_texts else _is_scalar(kind) and found <= {str, Number}):
+    if not (cell_types <= {str} if has_texts else _is_scalar(kind) and cell_types <= {str, Number}):
         return None
     try:
         return parsed(pa.array(cells, pa.string()), kind, rules)
@@ -145,13 +145,13 @@ def _map(
 ) -> list[tuple[Any, Any]]:
     if not isinstance(value, Members):
         raise _bad(value, kind)
-    found = {}
+    entries = {}
     for name, each in value:
         key = convert_key(name)
-        if key in found:
+        if key in entries:
             raise _bad(value, kind, f"it names twice the key {shown(name)}")
-        found[key] = convert(each)
-    return list(found.items())
+        entries[key] = convert(each)
+    return list(entries.items())
 
 
 def _struct(
@@ -159,18 +159,18 @@ def _struct(
 ) -> dict[str, Any]:
     if not isinstance(value, Members):
         raise _bad(value, kind)
-    found: dict[str, Any] = {}
+    converted: dict[str, Any] = {}
     for spelled, each in value:
         name, convert = parts.get(spelled.lower(), ("", None))
         if convert is None:
             continue
-        if name in found:
+        if name in converted:
             raise _bad(value, kind, f"it names twice the field {name}")
-        found[name] = convert(each)
+        converted[name] = convert(each)
     for name in required:
-        if name not in found:
+        if name not in converted:
             raise _bad(value, kind, f"it lacks the field {name}, which is NOT NULL")
-    return found
+    return converted
 
 
 def _string(kind: pa.DataType, value: Any) -> str:
@@ -185,10 +185,10 @@ def _string(kind: pa.DataType, value: Any) -> str:
 def _binary(kind: pa.DataType, value: Any) -> bytes:
     if type(value) is not str:
         raise _bad(value, kind, "it is not a text")
-    found = from_base64(value)
-    if found is None:
+    decoded = from_base64(value)
+    if decoded is None:
         raise _bad(value, kind, "it is not Base64")
-    return found
+    return decoded
 
 
 def _scalar(kind: pa.DataType, rules: TextRules, value: Any) -> Any:

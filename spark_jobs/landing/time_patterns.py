@@ -125,18 +125,18 @@ class TimePattern:
         match = self.expression.fullmatch(text)
         if match is None:
             return None
-        found = {name: value for name, value in match.groupdict().items() if value is not None}
+        parts = {name: value for name, value in match.groupdict().items() if value is not None}
         fields = TimeFields(
-            year=_year(found),
-            month=_month(found),
-            day=int(found.get("day", 1)),
-            hour=_hour(found),
-            minute=int(found.get("minute", 0)),
-            second=int(found.get("second", 0)),
-            microsecond=_microsecond(found.get("fraction", "")),
-            offset=_offset(found),
+            year=_year(parts),
+            month=_month(parts),
+            day=int(parts.get("day", 1)),
+            hour=_hour(parts),
+            minute=int(parts.get("minute", 0)),
+            second=int(parts.get("second", 0)),
+            microsecond=_microsecond(parts.get("fraction", "")),
+            offset=_offset(parts),
         )
-        _check_weekday(fields, found.get("weekday"))
+        _check_weekday(fields, parts.get("weekday"))
         return fields
 
     def iso(self, *, is_date: bool) -> str | None:

@@ -264,33 +264,33 @@ def exact_decimal(text: str, kind: pa.DataType) -> Decimal:
         raise NotAValue
     whole, _, fraction = match["digits"].partition(".")
     digits = (whole + fraction).lstrip("0")
-    kept = digits.rstrip("0")
-    if not kept:
+    significant = digits.rstrip("0")
+    if not significant:
         return Decimal(0)
     exponent = match["exponent"] or "0"
     # Check the length first, as above.
-    if len(exponent.lstrip("+-0")) > _MOST_EXPONENT_DIGITS or len(kept) > kind.precision:
+    if len(exponent.lstrip("+-0")) > _MOST_EXPONENT_DIGITS or len(significant) > kind.precision:
         raise NotAValue(_TOO_MANY_DIGITS)
-    scale = len(fraction) - int(exponent) - (len(digits) - len(kept))
-    if scale > kind.scale or len(kept) - scale > kind.precision - kind.scale:
+    scale = len(fraction) - int(exponent) - (len(digits) - len(significant))
+    if scale > kind.scale or len(significant) - scale > kind.precision - kind.scale:
         raise NotAValue(_TOO_MANY_DIGITS)
-    return Decimal((int(text.startswith("-")), tuple(map(int, kept)), -scale))
+    return Decimal((int(text.startswith("-")), tuple(map(int, significant)), -scale))
 
 
 def _dated(text: str, rules: TextRules) -> Any:
-    found = rules.date.fields(text) if rules.date else DATE_FORM.fields(text)
-    if found is None:
+    fields = rules.date.fields(text) if rules.date else DATE_FORM.fields(text)
+    if fields is None:
         raise NotAValue
-    return date_of(found)
+    return date_of(fields)
 
 
 def _timed(text: str, kind: pa.DataType, rules: TextRules) -> Any:
     if kind.tz is None:
-        found = (rules.timestamp_ntz or TIMESTAMP_FORM).fields(text)
-        if found is None or found.offset is not None:
+        fields = (rules.timestamp_ntz or TIMESTAMP_FORM).fields(text)
+        if fields is None or fields.offset is not None:
             raise NotAValue
-        return local_time_of(found)
-    found = (rules.timestamp or TIMESTAMP_FORM).fields(text)
-    if found is None:
+        return local_time_of(fields)
+    fields = (rules.timestamp or TIMESTAMP_FORM).fields(text)
+    if fields is None:
         raise NotAValue
-    return instant_of(found, rules.zone)
+    return instant_of(fields, rules.zone)

@@ -98,9 +98,9 @@ def _require_planned(listed: FileIndex, files: Sequence[PlannedFile]) -> None:
     planned = sum(file.size for file in files)
     if (listed.file_count, listed.byte_size) == (len(files), planned):
         return
-    found = listed.sizes
+    sizes = listed.sizes
     for file in files:
-        size = next((found[each] for each in found if each.endswith(file.path)), None)
+        size = next((sizes[each] for each in sizes if each.endswith(file.path)), None)
         if size != file.size:
             has = "is not there for Spark" if size is None else f"has {size} bytes for Spark"
             raise CatalogError(
@@ -110,7 +110,7 @@ def _require_planned(listed: FileIndex, files: Sequence[PlannedFile]) -> None:
             )
     raise InternalError(
         ErrorCode.INTERNAL_ERROR,
-        f"Spark would read {len(found)} data files, but {len(files)} were planned.",
+        f"Spark would read {len(sizes)} data files, but {len(files)} were planned.",
         "This is a defect: report it.",
     )
 

@@ -34,7 +34,7 @@ def columns_not_for_spark(
 
     The file has all of them, and nested fields have the names that they have there.
     """
-    found = set()
+    not_for_spark = set()
     start = 0
     schema = metadata.schema.to_arrow_schema()
     spellings = Counter(name.lower() for name in schema.names)
@@ -47,8 +47,8 @@ def columns_not_for_spark(
         # Spark does not tell names apart that differ only in case.
         is_read = spellings[field.name.lower()] == 1 and _reads_as(field.type, wanted[field.name])
         if not (is_read and _has_readable_leaves(metadata, leaves, kinds)):
-            found.add(field.name)
-    return frozenset(found)
+            not_for_spark.add(field.name)
+    return frozenset(not_for_spark)
 
 
 def is_for_spark(metadata: pq.FileMetaData, mappings: Iterable[FieldMapping]) -> bool:

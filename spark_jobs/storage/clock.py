@@ -46,11 +46,11 @@ class StoreClock:
         """
         if self._asked is None:
             before = datetime.now(UTC)
-            told = _told(self.filesystem, self.folder)
+            store_now = _told(self.filesystem, self.folder)
             own = datetime.now(UTC)
-            agrees = before - _RESOLUTION <= told <= own + _RESOLUTION
-            self._asked = own if agrees else told, time.monotonic()
-            _warn(told, own, self.folder)
+            agrees = before - _RESOLUTION <= store_now <= own + _RESOLUTION
+            self._asked = own if agrees else store_now, time.monotonic()
+            _warn(store_now, own, self.folder)
         moment, then = self._asked
         return moment + timedelta(seconds=time.monotonic() - then)
 
@@ -67,17 +67,17 @@ def _told(filesystem: pafs.FileSystem, folder: str) -> datetime:
         with filesystem.open_output_stream(path) as stream:
             stream.write(b"What time is it?\n")
         try:
-            found = filesystem.get_file_info(path).mtime
+            written_at = filesystem.get_file_info(path).mtime
         finally:
             with suppress(OSError):  # it is removed as an orphan file, or as an outdated result
                 filesystem.delete_file(path)
     except OSError as error:
         problem = f"The time of the storage could not be found out in {folder}: {error}"
         raise InternalError(ErrorCode.STORAGE_UNAVAILABLE, problem, _REMEDY) from error
-    if found is None:
+    if written_at is None:
         problem = f"The storage does not tell when {path} was written."
         raise InternalError(ErrorCode.STORAGE_UNAVAILABLE, problem, _REMEDY)
-    told: datetime = found
+    told: datetime = written_at
     return told
 
 

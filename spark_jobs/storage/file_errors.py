@@ -39,14 +39,14 @@ def file_error(place: str, error: Exception) -> JobError:
     problem = str(error) or type(error).__name__
     if len(problem) > _LONGEST_TEXT:
         problem = f"{problem[:_LONGEST_TEXT]}..."
-    for each in causes(error):
-        if _is_passing(each):
+    for cause in causes(error):
+        if _is_passing(cause):
             return InternalError(
                 ErrorCode.STORAGE_UNAVAILABLE,
                 f"The storage failed while the metadata of {place} was read: {problem}",
                 "Check the warehouse's storage; the same run may succeed later.",
             )
-        if is_denial(each):
+        if is_denial(cause):
             return denied(f"read the metadata of {place}: {problem}", "warehouse")
     return CatalogError(
         ErrorCode.METADATA_UNREADABLE,
@@ -57,10 +57,10 @@ def file_error(place: str, error: Exception) -> JobError:
 
 def causes(error: BaseException) -> Iterator[BaseException]:
     """The error and the chain of its causes."""
-    found: BaseException | None = error
-    while found is not None:
-        yield found
-        found = found.__cause__ or found.__context__
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def _is_passing(error: BaseException) -> bool:

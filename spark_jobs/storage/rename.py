@@ -58,15 +58,15 @@ class RenameFiles:
         the first. Once the temporary file is gone, a request still in flight has no effect.
         """
         try:
-            found = _reconnecting(lambda: self._withdrawn(temporary, target))
+            withdrawn = _reconnecting(lambda: self._withdrawn(temporary, target))
         except OSError as error:
             raise TimeoutError(f"what became of {target} is not known: {error}") from failure
-        if found == body:
+        if withdrawn == body:
             return True
-        if found is not None and body.startswith(found):
+        if withdrawn is not None and body.startswith(withdrawn):
             # The NameNode does not know its full length yet, so it may be ours.
             raise TimeoutError(f"{target} cannot be read to its end yet") from failure
-        if found is None and not isinstance(failure, FileExistsError):
+        if withdrawn is None and not isinstance(failure, FileExistsError):
             raise OSError(f"{target} could not be published: {failure}") from failure
         return False
 

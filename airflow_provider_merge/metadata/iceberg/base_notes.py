@@ -43,13 +43,13 @@ class BaseNotes:
                 with reaching(self.location, "workspace"):
                     self._read = (time.monotonic(), dict(self._noted()))
             documents = self._read[1]
-        found = {}
+        bases = {}
         for operation_id, document in documents.items():
             with _reading_note(self._path(operation_id)):
                 base = Base.noted(document, table_uuid)
             if base is not None:
-                found[operation_id] = base
-        return found
+                bases[operation_id] = base
+        return bases
 
     def _noted(self) -> Iterator[tuple[str, Any]]:
         """The documents of young notes of all tables, by their operations."""

@@ -52,12 +52,12 @@ class IcebergCatalog:
             raise _missing(self.place, name)
         identifier = identifier_of(self.options, name)
         with self._answering(name), self._opened() as catalog:
-            found = found_table(catalog, identifier)
-            if found is None:
+            table = found_table(catalog, identifier)
+            if table is None:
                 raise _missing(self.place, name)
-            files = StorageFiles({**catalog.properties, **handed_out(found)})
-            places = found.metadata_location, found.metadata.location
-            return LoadedTable(found.metadata, files.of_table(*filter(None, places)))
+            files = StorageFiles({**catalog.properties, **handed_out(table)})
+            places = table.metadata_location, table.metadata.location
+            return LoadedTable(table.metadata, files.of_table(*filter(None, places)))
 
     def namespaces(self) -> list[str]:
         """The names of the top namespaces, sorted; raises as ``load`` does."""
@@ -66,17 +66,17 @@ class IcebergCatalog:
 
     def tables(self, most: int) -> list[TableName]:
         """The names of the tables of all namespaces, at most so many; raises as ``load`` does."""
-        found: list[TableName] = []
+        table_names: list[TableName] = []
         with self._answering(None), self._opened() as catalog:
             waiting = sorted(catalog.list_namespaces())[::-1]
-            while waiting and len(found) < most:
+            while waiting and len(table_names) < most:
                 namespace = waiting.pop()
                 names = sorted(each[-1] for each in catalog.list_tables(namespace))
-                found += listed_names(".".join(namespace), names)
+                table_names += listed_names(".".join(namespace), names)
                 if len(namespace) < _DEPTH:
                     inner = catalog.list_namespaces(namespace)
                     waiting += [each for each in sorted(inner)[::-1] if len(each) > len(namespace)]
-        return found[:most]
+        return table_names[:most]
 
     @property
     def place(self) -> str:
@@ -118,13 +118,13 @@ def require_library() -> None:
         CatalogError: LIBRARY_MISSING.
     """
     try:
-        found = version("pyiceberg")
+        installed = version("pyiceberg")
     except PackageNotFoundError:
-        found = "none"
-    if not found.startswith(_VERSION):
+        installed = "none"
+    if not installed.startswith(_VERSION):
         raise CatalogError(
             ErrorCode.LIBRARY_MISSING,
-            f"Iceberg tables are read with {PACKAGE}, but there is {found} beside Airflow.",
+            f"Iceberg tables are read with {PACKAGE}, but there is {installed} beside Airflow.",
             "Install it: pip install 'airflow-provider-merge[iceberg]'.",
         )
 

@@ -70,10 +70,10 @@ class IcebergPageFacts:
 
     def change(self, snapshot: IcebergSnapshot) -> FileChange | None:
         """What the summary says; it leaves out what is 0."""
-        found = snapshot.properties
-        if not any(name in found for name in (*_CHANGE, "total-records")):
+        summary = snapshot.properties
+        if not any(name in summary for name in (*_CHANGE, "total-records")):
             return None
-        return FileChange(*(_number(found.get(name)) or 0 for name in _CHANGE))
+        return FileChange(*(_number(summary.get(name)) or 0 for name in _CHANGE))
 
     def refs(self) -> list[Ref]:
         """Branches but the own one, by their heads, and tags."""

@@ -111,16 +111,16 @@ class PartitionField:
         """The years, months or hours since 1970 in a text."""
         if self.kind == "year":
             return int(text) - 1970
-        found = (_MONTH if self.kind == "month" else _HOUR).fullmatch(text)
-        if not found:
+        parts = (_MONTH if self.kind == "month" else _HOUR).fullmatch(text)
+        if not parts:
             raise ValueError(f"it is not a valid {self.kind}")
         if self.kind == "month":
-            if not 1 <= int(found[2]) <= 12:
+            if not 1 <= int(parts[2]) <= 12:
                 raise ValueError("there is no such month")
-            return (int(found[1]) - 1970) * 12 + int(found[2]) - 1
-        if int(found[2]) > 23:
+            return (int(parts[1]) - 1970) * 12 + int(parts[2]) - 1
+        if int(parts[2]) > 23:
             raise ValueError("there is no such hour")
-        return (date.fromisoformat(found[1]) - _EPOCH) // timedelta(days=1) * 24 + int(found[2])
+        return (date.fromisoformat(parts[1]) - _EPOCH) // timedelta(days=1) * 24 + int(parts[2])
 
     def _moment(self, value: Any) -> datetime:
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))

@@ -33,28 +33,28 @@ class Deletes:
     @classmethod
     def of(cls, files: Iterable[TableFile]) -> Deletes:
         """What the live files of deletes tell."""
-        found = cls()
-        for each in files:
-            where = key_of(each) if each.partition else None
-            found.files.setdefault(where, set()).add(each.path)
-            if each.marks is not None:
-                known = each.marks in found.marked
-                found.marked[each.marks] = None if known else each.rows
-                found.counted[each.marks] = found.counted.get(each.marks, 0) + each.rows
+        deletes = cls()
+        for file in files:
+            where = key_of(file) if file.partition else None
+            deletes.files.setdefault(where, set()).add(file.path)
+            if file.marks is not None:
+                known = file.marks in deletes.marked
+                deletes.marked[file.marks] = None if known else file.rows
+                deletes.counted[file.marks] = deletes.counted.get(file.marks, 0) + file.rows
             else:
-                found.open.setdefault(where, set()).add(each.path)
-        return found
+                deletes.open.setdefault(where, set()).add(file.path)
+        return deletes
 
     def visible(self, files: Sequence[TableFile]) -> int | None:
         """The rows of data files that a reader finds; None: only reading can tell."""
         if files and (None in self.open or any(key_of(each) in self.open for each in files)):
             return None
         total = 0
-        for each in files:
-            marked = self.marked.get(each.path, 0)
+        for file in files:
+            marked = self.marked.get(file.path, 0)
             if marked is None:
                 return None
-            total += each.rows - marked
+            total += file.rows - marked
         return total
 
     def files_for(self, files: Iterable[TableFile]) -> frozenset[str]:
@@ -91,14 +91,14 @@ def by_name(
 ) -> dict[str, tuple[dict[str, str | None], list[TableFile]]]:
     """Data files by the name of their partition, with its values: one name may have two specs."""
     keys: dict[Key, list[TableFile]] = defaultdict(list)
-    for each in files:
-        if each.content == DATA:
-            keys[key_of(each)].append(each)
-    found: dict[str, tuple[dict[str, str | None], list[TableFile]]] = {}
+    for file in files:
+        if file.content == DATA:
+            keys[key_of(file)].append(file)
+    partitions: dict[str, tuple[dict[str, str | None], list[TableFile]]] = {}
     for (spec_id, partition), some in keys.items():
         values = values_of(specs[spec_id], partition)
-        found.setdefault(partition_name(values), (values, []))[1].extend(some)
-    return found
+        partitions.setdefault(partition_name(values), (values, []))[1].extend(some)
+    return partitions
 
 
 @dataclass(frozen=True, slots=True)

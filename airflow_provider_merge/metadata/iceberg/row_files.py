@@ -24,14 +24,14 @@ def differing_files(
     Raises:
         NotSupportedError: a row may be in one partition before, and in another after.
     """
-    found = list(table.differing(before, after))
-    specs = {file.spec_id for each in found for file in (*each.removed, *each.added)}
+    differing = list(table.differing(before, after))
+    specs = {file.spec_id for each in differing for file in (*each.removed, *each.added)}
     if len(specs) > 1:
         raise NotSupportedError(
             f"The partitioning of {table.name} changed between the files of the two snapshots.",
             "Compare the table at both snapshots with a query.",
         )
-    return [_of(each, table.location) for each in found]
+    return [_of(each, table.location) for each in differing]
 
 
 def _of(partition: DifferingPartition, folder: str) -> DifferingFiles:

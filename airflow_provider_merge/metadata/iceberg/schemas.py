@@ -38,8 +38,8 @@ class Schemas:
     def schema(self, schema_id: int | None) -> IcebergSchema | None:
         """The schema of an id, or the newest one; None: there is none of that id."""
         wanted = self.metadata.current_schema_id if schema_id is None else schema_id
-        found = self.metadata.schema_by_id(wanted)
-        if found is None:
+        schema = self.metadata.schema_by_id(wanted)
+        if schema is None:
             return None
         fields = self.fields
         return IcebergSchema(
@@ -48,10 +48,12 @@ class Schemas:
                 Column(
                     each.name, sql_type(each.field_type, is_required=each.required), each.field_id
                 )
-                for each in found.fields
+                for each in schema.fields
             ),
             partition_keys=tuple(field.name for field in fields),
-            primary_keys=tuple(found.find_column_name(i) or "" for i in found.identifier_field_ids),
+            primary_keys=tuple(
+                schema.find_column_name(i) or "" for i in schema.identifier_field_ids
+            ),
             options=dict(self.metadata.properties),
             fields=fields,
         )

@@ -87,9 +87,9 @@ class Branch:
         # Parents may be a circle.
         while snapshot_id in self._by_id and snapshot_id not in met:
             met.add(snapshot_id)
-            found = self._by_id[snapshot_id]
-            yield self._converted(found)
-            snapshot_id = found.parent_snapshot_id
+            snapshot = self._by_id[snapshot_id]
+            yield self._converted(snapshot)
+            snapshot_id = snapshot.parent_snapshot_id
 
     @cached_property
     def _by_id(self) -> dict[int | None, Any]:

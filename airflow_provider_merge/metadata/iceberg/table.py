@@ -59,14 +59,14 @@ class IcebergTable:
         Raises:
             CatalogError: TABLE_NOT_FOUND: it has no such branch.
         """
-        found = cls(name, loaded)
-        if not found.branch.exists():
+        table = cls(name, loaded)
+        if not table.branch.exists():
             raise CatalogError(
                 ErrorCode.TABLE_NOT_FOUND,
-                f"there is no table {name}: it has no branch {found.branch.name}",
+                f"there is no table {name}: it has no branch {table.branch.name}",
                 "Correct the branch's name.",
             )
-        return found
+        return table
 
     @property
     def location(self) -> str:
@@ -104,9 +104,9 @@ class IcebergTable:
         """
         undone = Undone()
         for snapshot in self.branch.newest_first():
-            told = snapshot.properties
-            counts = undone.counts(told) and told.get(STATEMENT) not in PARTIAL
-            if counts and told.get(OPERATION_ID) == operation_id:
+            properties = snapshot.properties
+            counts = undone.counts(properties) and properties.get(STATEMENT) not in PARTIAL
+            if counts and properties.get(OPERATION_ID) == operation_id:
                 return snapshot
         return None
 
@@ -129,10 +129,10 @@ class IcebergTable:
         Raises:
             CatalogError: METADATA_UNREADABLE: there is none of that id.
         """
-        found = Schemas(self.loaded.metadata).schema(schema_id)
-        if found is None:
+        schema = Schemas(self.loaded.metadata).schema(schema_id)
+        if schema is None:
             raise unreadable(self.location, f"has no schema {schema_id}")
-        return found
+        return schema
 
     def partition_filter(
         self, schema: TableSchema, values: Mapping[str, Any]
@@ -227,7 +227,7 @@ class IcebergTable:
         specs, own = self._specs, snapshot.snapshot_id
         listed = self._manifests.listed(snapshot.manifest_list)
         changed = [each for each in listed if each.added_by in (own, None)]
-        found: dict[Any, Mapping[str, str | None]] = {}
+        touched: dict[Any, Mapping[str, str | None]] = {}
         with self._decoding():
             for file in self._manifests.entries(changed):
                 if file.by != own:
@@ -235,8 +235,8 @@ class IcebergTable:
                 if file.content != DATA and file.marks is None and not file.partition:
                     return [each.values for each in self.partitions(snapshot=snapshot)]
                 values = values_of(specs[file.spec_id], file.partition)
-                found[key_of(file)] = values
-        distinct = {partition_name(each): each for each in found.values()}
+                touched[key_of(file)] = values
+        distinct = {partition_name(each): each for each in touched.values()}
         return [distinct[name] for name in sorted(distinct)]
 
     def diff(self, before: IcebergSnapshot, after: IcebergSnapshot) -> list[PartitionChange]:
@@ -247,13 +247,13 @@ class IcebergTable:
         """
         return [
             PartitionChange(
-                values=each.values,
-                files_added=len(each.added),
-                files_removed=len(each.removed),
-                rows_before=each.old_deletes.visible(each.old),
-                rows_after=each.new_deletes.visible(each.new),
+                values=partition.values,
+                files_added=len(partition.added),
+                files_removed=len(partition.removed),
+                rows_before=partition.old_deletes.visible(partition.old),
+                rows_after=partition.new_deletes.visible(partition.new),
             )
-            for each in self.differing(before, after)
+            for partition in self.differing(before, after)
         ]
 
     def differing(

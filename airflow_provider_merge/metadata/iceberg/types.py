@@ -43,8 +43,8 @@ def _name(kind: Any) -> str:
         )
         return f"ROW<{', '.join(parts)}>"
     text = type_name(str(kind))
-    if found := _DECIMAL.fullmatch(text):
-        return f"DECIMAL({found[1]}, {found[2]})"
-    if found := _FIXED.fullmatch(text):
-        return f"BINARY({found[1]})"
+    if sizes := _DECIMAL.fullmatch(text):
+        return f"DECIMAL({sizes[1]}, {sizes[2]})"
+    if sizes := _FIXED.fullmatch(text):
+        return f"BINARY({sizes[1]})"
     return _NAMES.get(text, text.upper())

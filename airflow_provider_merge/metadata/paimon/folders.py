@@ -19,13 +19,13 @@ def names_in(warehouse: str, storage_options: Mapping[str, Any], most: int) -> l
     Raises:
         OSError: the storage cannot be reached.
     """
-    found: list[TableName] = []
+    tables: list[TableName] = []
     for folder in sorted(list_names(warehouse, storage_options)):
         database = folder.removesuffix(_SUFFIX)
         if database in (folder, ""):
             continue
         names = sorted(list_names(child(warehouse, folder), storage_options))
-        found += listed_names(database, (name for name in names if not name.startswith(".")))
-        if len(found) >= most:
+        tables += listed_names(database, (name for name in names if not name.startswith(".")))
+        if len(tables) >= most:
             break
-    return found[:most]
+    return tables[:most]

@@ -187,12 +187,12 @@ class Manifests:
     def _listed(self, manifest_list: str, may_hold: PartitionRange) -> list[str]:
         path, content = self._content(manifest_list)
         with reading(path):
-            found = []
+            manifest_names = []
             for record in records(content, _LIST):
                 name, stats = file_name(record["_FILE_NAME"]), record["_PARTITION_STATS"]
                 if may_hold(stats["_MIN_VALUES"], stats["_MAX_VALUES"]):
-                    found.append(name)
-            return found
+                    manifest_names.append(name)
+            return manifest_names
 
     def _contents(self, names: list[str]) -> Iterator[tuple[str, bytes]]:
         """The manifests in their order; from an object store a few at a time."""

@@ -150,10 +150,10 @@ class PaimonPageFacts:
         ids = self.table.snapshots.ids()
         held = held_from(each.snapshot_id for each in self.holds())
         cut = replace(limits, max_deletes=_MOST_EXPIRING)
-        kept = first_retained(ids, _CommitTimes(self.table, ids).millis, cut, held)
-        expiring = [each for each in ids if each < kept]
+        oldest_retained = first_retained(ids, _CommitTimes(self.table, ids).millis, cut, held)
+        expiring = [each for each in ids if each < oldest_retained]
         is_cut = len(expiring) == _MOST_EXPIRING
-        return Expiry(expiring, kept, limits.texts(options), is_cut)
+        return Expiry(expiring, oldest_retained, limits.texts(options), is_cut)
 
     def _branch_begin(self, name: str) -> int | None:
         root = child(f"{self.table.location.rstrip('/')}/branch", entry_name("branch", name))

@@ -73,13 +73,13 @@ class RestCatalog:
     def tables(self, most: int) -> list[TableName]:
         """The names of the tables of all databases, at most so many; raises as ``options`` does."""
         base = _base(self.options())
-        found: list[TableName] = []
+        tables: list[TableName] = []
         for database in self._listed(f"{base}/databases", "databases", most):
             path = f"{base}/databases/{quote(database, safe='')}/tables"
-            found += listed_names(database, self._listed(path, "tables", most - len(found)))
-            if len(found) >= most:
+            tables += listed_names(database, self._listed(path, "tables", most - len(tables)))
+            if len(tables) >= most:
                 break
-        return found
+        return tables
 
     def location(self, name: TableName) -> str:
         """The path or URI of a table; of a branch, that of its table.
@@ -109,7 +109,7 @@ class RestCatalog:
 
     def _listed(self, path: str, key: str, most: int) -> list[str]:
         """The names that the pages of a list have."""
-        found: list[str] = []
+        all_names: list[str] = []
         token: Any = None
         for _ in range(_MOST_PAGES):
             query = {"maxResults": str(_PAGE), **({"pageToken": str(token)} if token else {})}
@@ -117,11 +117,11 @@ class RestCatalog:
             names = answer.get(key)
             if not isinstance(names, list):
                 break
-            found += map(str, names)
+            all_names += map(str, names)
             token = answer.get("nextPageToken")
-            if not token or not names or len(found) >= most:
+            if not token or not names or len(all_names) >= most:
                 break
-        return found[:most]
+        return all_names[:most]
 
     def _get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any] | None:
         """The JSON object of an answer; None: the server knows nothing of that name."""

@@ -129,9 +129,9 @@ class PaimonSnapshots:
         for snapshot in self.newest_first():
             if snapshot.snapshot_id < base:
                 return None
-            told = snapshot.properties
-            counts = undone.counts(told) and told.get(STATEMENT) not in PARTIAL
-            if counts and told.get(OPERATION_ID) == operation_id:
+            properties = snapshot.properties
+            counts = undone.counts(properties) and properties.get(STATEMENT) not in PARTIAL
+            if counts and properties.get(OPERATION_ID) == operation_id:
                 return snapshot
         return None
 

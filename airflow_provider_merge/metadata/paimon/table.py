@@ -91,14 +91,14 @@ class PaimonTable:
             OSError: the storage cannot be reached.
         """
         branch = "" if name.branch == MAIN_BRANCH else name.branch
-        found = cls(name, location, branch, storage_options)
-        if not found._schema_ids():
+        table = cls(name, location, branch, storage_options)
+        if not table._schema_ids():
             raise CatalogError(
                 ErrorCode.TABLE_NOT_FOUND,
-                f"there is no table {name} at {found.root}",
+                f"there is no table {name} at {table.root}",
                 "Correct the table's name, or the warehouse of the catalog connection.",
             )
-        return found
+        return table
 
     @property
     def root(self) -> str:
@@ -265,13 +265,13 @@ class PaimonTable:
         schema = self.schema(after.schema_id)
         changes = [
             PartitionChange(
-                values=self.partition_values(schema, each.row),
-                files_added=len(each.added),
-                files_removed=len(each.removed),
-                rows_before=visible_rows(schema, list(each.old.values()), each.old_marks),
-                rows_after=visible_rows(schema, list(each.new.values()), each.new_marks),
+                values=self.partition_values(schema, partition.row),
+                files_added=len(partition.added),
+                files_removed=len(partition.removed),
+                rows_before=visible_rows(schema, list(partition.old.values()), partition.old_marks),
+                rows_after=visible_rows(schema, list(partition.new.values()), partition.new_marks),
             )
-            for each in self.differing(before, after)
+            for partition in self.differing(before, after)
         ]
         return sorted(changes, key=lambda each: partition_name(each.values))
 
@@ -312,10 +312,10 @@ class PaimonTable:
             return [(decoded(row, schema.partition_types), each) for row, each in files.items()]
 
     def _by_partition(self, snapshot: PaimonSnapshot) -> dict[bytes, dict[Any, DataFile]]:
-        found: dict[bytes, dict[Any, DataFile]] = defaultdict(dict)
+        files_by_partition: dict[bytes, dict[Any, DataFile]] = defaultdict(dict)
         for file in self._live_files(snapshot):
-            found[file.partition][file.bucket, file.level, file.name] = file
-        return found
+            files_by_partition[file.partition][file.bucket, file.level, file.name] = file
+        return files_by_partition
 
     def _live_files(
         self, snapshot: PaimonSnapshot, chosen: PaimonPartitionFilter | None = None

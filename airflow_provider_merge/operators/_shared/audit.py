@@ -31,7 +31,7 @@ class AuditedOperator(ApprovableOperator):
 
     def guards(self) -> Guards | None:
         """With the audit table."""
-        found = super().guards()
+        guards = super().guards()
         if self.audit_table is None:
-            return found
-        return replace(found or Guards(), audit_table=side_table(AUDIT_TABLE, self.audit_table))
+            return guards
+        return replace(guards or Guards(), audit_table=side_table(AUDIT_TABLE, self.audit_table))

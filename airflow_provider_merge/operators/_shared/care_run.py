@@ -62,18 +62,18 @@ def asked_of(steps: Iterable[Step], care: Care, context: Context, retries: int) 
     limits = configured_limits()
     return [
         Asked(
-            each,
+            step,
             JobRequest(
-                operation_id=task_operation_id(context, statement=each.name),
-                target=each.target,
-                catalog=specs[each.catalog],
-                statement=care.statement(each),
-                origin=task_origin(context, retries, each.name),
+                operation_id=task_operation_id(context, statement=step.name),
+                target=step.target,
+                catalog=specs[step.catalog],
+                statement=care.statement(step),
+                origin=task_origin(context, retries, step.name),
                 text_limits=limits,
             ),
-            care.hooks[each.catalog],
+            care.hooks[step.catalog],
         )
-        for each in planned
+        for step in planned
     ]
 
 

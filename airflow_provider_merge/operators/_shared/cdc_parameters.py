@@ -63,12 +63,12 @@ def with_events(
     else:
         document = _document(value, field)
     document |= {"kind": CdcSource.kind, "name": name, "source": events.name, "keys": keys}
-    for each in ("unchanged", "without"):
-        if each in value:
-            document[each] = column_list(value[each], f"{field}.{each}")
-    for each in ("deleted", "unavailable"):
-        if each in value:
-            document[each] = value[each]
+    for option in ("unchanged", "without"):
+        if option in value:
+            document[option] = column_list(value[option], f"{field}.{option}")
+    for option in ("deleted", "unavailable"):
+        if option in value:
+            document[option] = value[option]
     if document.get("schema") == PLACEHOLDER:
         known = (*document["keys"], *document.get("unchanged", []))
         document |= {"schema": ", ".join(f"{quote(each)} STRING" for each in known)}
@@ -113,10 +113,10 @@ def _document(value: dict[str, Any], field: str) -> dict[str, Any]:
 
 def _of_changes(value: dict[str, Any], field: str, events: TableSource) -> dict[str, Any]:
     """Events of ``changes_source``, which says itself what they mean, and when they were."""
-    for each in _TOLD_BY_CHANGES:
-        if each in value:
+    for option in _TOLD_BY_CHANGES:
+        if option in value:
             problem = "is told by the changes of a table themselves"
-            raise invalid(f"{field}.{each}", problem, "Leave it out.")
+            raise invalid(f"{field}.{option}", problem, "Leave it out.")
     if events.changes is not None and not events.changes.net:
         raise NotSupportedError(
             f"{field}: changes of a table that are not net have no order within a snapshot.",
@@ -144,12 +144,12 @@ def _values(value: Any, field: str) -> dict[str, list[str]]:
         problem = f"expected a dict of operation -> value, found {type(value).__name__}"
         raise invalid(field, problem, "Write {'insert': 'c', 'update': 'u', 'delete': 'd'}.")
     made: dict[str, list[str]] = {}
-    for name, told in value.items():
+    for name, codes in value.items():
         if name not in _OPERATIONS:
             raise not_among(field, name, _OPERATIONS)
-        listed = list(told) if isinstance(told, list | tuple) else [told]
+        listed = list(codes) if isinstance(codes, list | tuple) else [codes]
         if not all(isinstance(each, str) for each in listed):
-            problem = f"expected texts, found {told!r}"
+            problem = f"expected texts, found {codes!r}"
             raise invalid(f"{field}.{name}", problem, "Write '1' for 1, and 'true' for TRUE.")
         made[name] = [f"{each} {name}" if each == PLACEHOLDER else each for each in listed]
     return made

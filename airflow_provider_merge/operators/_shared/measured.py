@@ -61,15 +61,15 @@ class Measured:
 
     def samples(self, error: BaseException | None) -> list[Sample]:
         """The metrics of all statements."""
-        found: list[Sample] = []
+        samples: list[Sample] = []
         codes = self._codes(error)
         for operation_id, request in self._requests.items():
             result = self._results.get(operation_id)
-            found += _statement_samples(request, result, codes.get(operation_id, ""))
+            samples += _statement_samples(request, result, codes.get(operation_id, ""))
         if error is not None and not codes:
             tags = {**_UNKNOWN, "code": _code(error)}
-            found.append(Sample(metrics.STATEMENTS, 1, "failed", tags))
-        return found
+            samples.append(Sample(metrics.STATEMENTS, 1, "failed", tags))
+        return samples
 
     def _codes(self, error: BaseException | None) -> dict[str, str]:
         """The codes of the statements that failed, by operation."""
@@ -152,21 +152,21 @@ def _work(
     request: JobRequest, result: JobResult, code: str, tags: Mapping[str, str]
 ) -> Iterator[Sample]:
     """What the job of a statement did in this try."""
-    found = result.metrics
-    conflicts = found.attempts - (code != ErrorCode.COMMIT_CONFLICT.name)
+    job_metrics = result.metrics
+    conflicts = job_metrics.attempts - (code != ErrorCode.COMMIT_CONFLICT.name)
     if result.compaction is not None:
         # Its attempts are rounds, of which each does something else.
         conflicts = 0
-    yield Sample(metrics.ATTEMPTS, found.attempts, "", tags)
+    yield Sample(metrics.ATTEMPTS, job_metrics.attempts, "", tags)
     yield Sample(metrics.CONFLICTS, conflicts, "", tags)
-    yield Sample(metrics.PUBLISH_ATTEMPTS, found.publish_attempts, "", tags)
-    for name, seconds in found.seconds.items():
+    yield Sample(metrics.PUBLISH_ATTEMPTS, job_metrics.publish_attempts, "", tags)
+    for name, seconds in job_metrics.seconds.items():
         end = metrics.phase_end(name, request.statement.kind)
         yield Sample(metrics.PHASE, seconds, end, tags)
-    if found.seconds:
-        yield Sample(metrics.DURATION, sum(found.seconds.values()), "", tags)
-    yield Sample(metrics.ROWS, found.source_rows, "read", tags)
-    yield Sample(metrics.BYTES, sum(e.bytes for e in found.sources.values()), "read", tags)
+    if job_metrics.seconds:
+        yield Sample(metrics.DURATION, sum(job_metrics.seconds.values()), "", tags)
+    yield Sample(metrics.ROWS, job_metrics.source_rows, "read", tags)
+    yield Sample(metrics.BYTES, sum(e.bytes for e in job_metrics.sources.values()), "read", tags)
     if result.is_dry:
         return
     yield Sample(metrics.SNAPSHOTS, _snapshots_made(result), "made", tags)

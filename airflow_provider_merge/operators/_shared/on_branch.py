@@ -41,10 +41,10 @@ class OnBranch:
     def read(self, sources: Sequence[Source]) -> tuple[Source, ...]:
         """The sources, with branches in place of tables."""
         return tuple(
-            replace(each, table=self.table(each.table))
-            if isinstance(each, TableSource) and each.connection is None
-            else each
-            for each in sources
+            replace(source, table=self.table(source.table))
+            if isinstance(source, TableSource) and source.connection is None
+            else source
+            for source in sources
         )
 
     def changed(self, request: JobRequest) -> JobRequest:

@@ -62,11 +62,11 @@ def _function(document: dict[str, Any], field: str) -> PythonSource:
 
 def _database(document: dict[str, Any], field: str) -> JdbcSource:
     document["connection"] = text(f"{field}.conn_id", document.pop("conn_id", None))
-    for each in ("partitions", "fetch_size"):
-        if document.get(each) == PLACEHOLDER:
-            del document[each]
-        elif each in document:
-            document[each] = whole_number(f"{field}.{each}", document[each])
+    for option in ("partitions", "fetch_size"):
+        if document.get(option) == PLACEHOLDER:
+            del document[option]
+        elif option in document:
+            document[option] = whole_number(f"{field}.{option}", document[option])
     source: JdbcSource = codec.decode(JdbcSource, document, field)
     return source
 

@@ -34,9 +34,9 @@ def partition_specs(field: str, value: Any, *, blank: bool = False) -> tuple[dic
     if not isinstance(value, list | tuple):
         problem = f"expected a list of partitions, found {type(value).__name__}"
         raise invalid(field, problem, _VALUES)
-    for index, each in enumerate(value):
-        if each is None or (not each and not blank):
-            raise is_nothing(f"{field}[{index}]", "None" if each is None else "empty", _VALUES)
+    for index, partition in enumerate(value):
+        if partition is None or (not partition and not blank):
+            raise is_nothing(f"{field}[{index}]", "None" if partition is None else "empty", _VALUES)
     named = ((f"{field}[{index}]", each) for index, each in enumerate(value))
     return tuple(partition_spec(name, each, blank=blank) for name, each in named)
 

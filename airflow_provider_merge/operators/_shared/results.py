@@ -287,9 +287,9 @@ def _undo_table(result: JobResult, report: UndoReport) -> str:
                 f"values {table.updated:,}; {_cells(table, _UNDONE)}"
             )
         lines += [
-            f"    snapshot {each.snapshot_id}: {each.statement} of task {each.task_id}, operation "
-            f"{each.operation_id}"
-            for each in table.commits[:_SHOWN_PARTITIONS]
+            f"    snapshot {commit.snapshot_id}: {commit.statement} of task {commit.task_id}, "
+            f"operation {commit.operation_id}"
+            for commit in table.commits[:_SHOWN_PARTITIONS]
         ]
         if table.oldest is not None:
             lines.append(f"    snapshots before {table.oldest} have expired")
@@ -336,9 +336,10 @@ def _compaction_table(result: JobResult, report: CompactionReport) -> str:
         left = f"{report.partitions_left:,} {'would be left' if is_dry else 'left'}"
         lines.append(f"  partitions beyond the limits of the run: {left}")
     lines += [
-        f"  {partition_name(each.values) or 'the table'}: {each.files_before:,} files of "
-        f"{each.bytes_before:,} bytes -> {each.files_after:,} of {each.bytes_after:,}"
-        for each in report.partitions[:_SHOWN_PARTITIONS]
+        f"  {partition_name(partition.values) or 'the table'}: {partition.files_before:,} files of "
+        f"{partition.bytes_before:,} bytes -> {partition.files_after:,} of "
+        f"{partition.bytes_after:,}"
+        for partition in report.partitions[:_SHOWN_PARTITIONS]
     ]
     more = report.partitions_compacted - _SHOWN_PARTITIONS
     if more > 0:

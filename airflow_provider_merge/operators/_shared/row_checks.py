@@ -113,15 +113,15 @@ def _row_checks(
     written: Iterable[tuple[str, Any]], source_names: Iterable[str] | None
 ) -> Iterator[RowCheck]:
     names = None if source_names is None else tuple(source_names)
-    for number, (place, each) in enumerate(written, start=1):
-        if isinstance(each, str):
-            yield RowCheck(f"#{number}", _query(each, names, place))
-        elif not isinstance(each, Mapping):
-            raise invalid(place, f"expected SQL or a dict, found {type(each).__name__}", _REMEDY)
-        elif COLUMN in each or ROW_COUNT in each:
-            yield from column_checks(each, place)
+    for number, (place, check) in enumerate(written, start=1):
+        if isinstance(check, str):
+            yield RowCheck(f"#{number}", _query(check, names, place))
+        elif not isinstance(check, Mapping):
+            raise invalid(place, f"expected SQL or a dict, found {type(check).__name__}", _REMEDY)
+        elif COLUMN in check or ROW_COUNT in check:
+            yield from column_checks(check, place)
         else:
-            yield _named(each, names, place)
+            yield _named(check, names, place)
 
 
 def _named(written: Mapping[str, Any], names: Iterable[str] | None, place: str) -> RowCheck:

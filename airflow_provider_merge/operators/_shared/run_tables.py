@@ -69,9 +69,9 @@ class WantedTables:
         if len(known) > MOST_TABLES:
             problem = f"the catalog has more than {MOST_TABLES:,} tables"
             raise invalid("tables", problem, "Name the tables, or a part of them: db.*.")
-        for each in self.patterns:
-            if each.text != EVERYTHING and not any(each.fits(name) for name in known):
-                raise invalid("tables", f"{each.text!r} fits no table", "Correct the name.")
+        for pattern in self.patterns:
+            if pattern.text != EVERYTHING and not any(pattern.fits(name) for name in known):
+                raise invalid("tables", f"{pattern.text!r} fits no table", "Correct the name.")
         return chosen(known, self.patterns, ())
 
 
@@ -98,9 +98,9 @@ class RunTables:
     def told(self) -> str:
         """What was built on the run, for people; empty if nothing was."""
         lines = [
-            f"  {each.table}, snapshot {each.snapshot_id}: task {each.dag_id}.{each.task_id} "
-            f"of run {each.run_id} read {each.source}"
-            for each in self.built_on[:MOST_NAMED]
+            f"  {reading.table}, snapshot {reading.snapshot_id}: task "
+            f"{reading.dag_id}.{reading.task_id} of run {reading.run_id} read {reading.source}"
+            for reading in self.built_on[:MOST_NAMED]
         ]
         more = len(self.built_on) - len(lines)
         lines += [f"  and {more:,} more"] if more > 0 else []
@@ -151,13 +151,13 @@ def _built_on(looks: Sequence[_Look]) -> list[BuiltOn]:
             snapshot_id,
             source,
             read,
-            told.get(DAG_ID, ""),
-            told.get(RUN_ID, ""),
-            told.get(TASK_ID, ""),
+            properties.get(DAG_ID, ""),
+            properties.get(RUN_ID, ""),
+            properties.get(TASK_ID, ""),
         )
         for look in looks
-        for snapshot_id, told in look.readings.items()
-        for source, ids in recorded_sources(told).items()
+        for snapshot_id, properties in look.readings.items()
+        for source, ids in recorded_sources(properties).items()
         for read in ids
         if read in since.get(source, ())
     ]
@@ -195,11 +195,11 @@ def _looked(hook: CatalogHook, name: TableName, dag_id: str, run_id: str) -> _Lo
     readings: dict[int, Mapping[str, str]] = {}
     for snapshot_id in table.history(table.latest()).ids:
         snapshot = table.snapshot(snapshot_id)
-        told: Mapping[str, str] = {} if snapshot is None else snapshot.properties
-        if is_of_run(told, dag_id, run_id):
-            operations.add(told[OPERATION_ID])
-        elif SOURCES in told:
-            readings[snapshot_id] = told
+        properties: Mapping[str, str] = {} if snapshot is None else snapshot.properties
+        if is_of_run(properties, dag_id, run_id):
+            operations.add(properties[OPERATION_ID])
+        elif SOURCES in properties:
+            readings[snapshot_id] = properties
         if operations:
             since.add(snapshot_id)
     return _Look(name, frozenset(operations), frozenset(since), readings)

@@ -69,10 +69,10 @@ class EvolvingOperator(SourceRowGuards, StatementOperator):
 
     def guards(self) -> Guards | None:
         """The guards; with ``on_schema_change="fail"``, the source's columns are one."""
-        found = super().guards()
+        guards = super().guards()
         if self._on_schema_change() != "fail":
-            return found
-        return replace(found or Guards(), same_columns=True)
+            return guards
+        return replace(guards or Guards(), same_columns=True)
 
     def job_options(self) -> JobOptions:
         """The options of the request, from rendered parameters."""

@@ -39,16 +39,16 @@ def record_spans(request: JobRequest, result: JobResult) -> None:
     if result.error is not None:
         span.set_status(trace.Status(trace.StatusCode.ERROR, result.error.code))
     below = trace.set_span_in_context(span)
-    for each in result.phases:
-        name = f"merge.phase.{each.name}"
-        phase = tracer.start_span(name, below, start_time=_nanos(each.began))
-        phase.end(_nanos(_end(each)))
+    for job_phase in result.phases:
+        name = f"merge.phase.{job_phase.name}"
+        phase = tracer.start_span(name, below, start_time=_nanos(job_phase.began))
+        phase.end(_nanos(_end(job_phase)))
     span.end(_nanos(ended))
 
 
 def _attributes(request: JobRequest, result: JobResult) -> Mapping[str, str | int]:
     """Names and counts; nothing of the statement's text."""
-    found = result.metrics
+    metrics = result.metrics
     return {
         "merge.kind": request.statement.kind,
         "merge.format": request.catalog.connector,
@@ -57,10 +57,10 @@ def _attributes(request: JobRequest, result: JobResult) -> Mapping[str, str | in
         "merge.status": result.status,
         "merge.code": result.error.code if result.error else "",
         "merge.snapshot_id": str(result.new_snapshot_id or ""),
-        "merge.attempts": found.attempts,
-        "merge.rows.inserted": found.inserted,
-        "merge.rows.updated": found.updated,
-        "merge.rows.deleted": found.deleted,
+        "merge.attempts": metrics.attempts,
+        "merge.rows.inserted": metrics.inserted,
+        "merge.rows.updated": metrics.updated,
+        "merge.rows.deleted": metrics.deleted,
     }
 
 

@@ -192,15 +192,15 @@ class SqlScriptsOperator(SparkJobOperator):
         texts = self._texts()
         names = self._names(len(texts))
         for at, text in enumerate(texts):
-            found = None if self._is_path(at, text) else known(text)
-            if found is None:
+            known_text = None if self._is_path(at, text) else known(text)
+            if known_text is None:
                 continue
-            script = self._labelled(at, found)
-            for number, each in enumerate(script.statements, start=1):
+            script = self._labelled(at, known_text)
+            for number, statement in enumerate(script.statements, start=1):
                 name = f"{names[at]}-{number}"
-                listed = {"name": name, "operation": each.operation, **each.parameters}
+                listed = {"name": name, "operation": statement.operation, **statement.parameters}
                 file = self._sql_files.get(at, "")
-                yield FileStatement(listed, f"{file}, line {each.line}" if file else "")
+                yield FileStatement(listed, f"{file}, line {statement.line}" if file else "")
 
     def _labelled(self, at: int, text: Any) -> Script:
         """The script in a text, which is read once; errors name the text."""

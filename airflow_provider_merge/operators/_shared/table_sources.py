@@ -44,9 +44,9 @@ def to_changes_source(value: dict[str, Any], field: str, name: str) -> TableSour
     document: dict[str, Any] = {}
     if "start" in value:
         document |= _start(value["start"], f"{field}.start")
-    for each in ("from_snapshot", "to_snapshot"):
-        if each in value:
-            document[each] = _whole(f"{field}.{each}", value[each])
+    for bound in ("from_snapshot", "to_snapshot"):
+        if bound in value:
+            document[bound] = _whole(f"{field}.{bound}", value[bound])
     if "net" in value:
         document["net"] = value["net"] != PLACEHOLDER and flag(f"{field}.net", value["net"])
     if "on_gap" in value and value["on_gap"] != PLACEHOLDER:
@@ -62,10 +62,10 @@ def _connection(value: dict[str, Any], field: str) -> str | None:
     """The connection to another catalog; None: the table is in the operator's."""
     if _CONNECTION not in value:
         return None
-    told = text(f"{field}.{_CONNECTION}", value[_CONNECTION])
-    if told is None or not told.strip():
+    conn_id = text(f"{field}.{_CONNECTION}", value[_CONNECTION])
+    if conn_id is None or not conn_id.strip():
         raise invalid(f"{field}.{_CONNECTION}", "is empty", "Name a connection, or leave it out.")
-    return told
+    return conn_id
 
 
 def _start(value: Any, field: str) -> dict[str, Any]:
@@ -100,14 +100,14 @@ def _version(value: dict[str, Any], field: str) -> TableVersion | None:
         problem = f"{given[0]} and {given[1]} both tell which state is read"
         raise invalid(f"{field}.{given[1]}", problem, "Leave one out.")
     (what,) = given
-    told, place = value[what], f"{field}.{what}"
+    state, place = value[what], f"{field}.{what}"
     if what == "snapshot":
-        made: Any = 1 if told == PLACEHOLDER else _whole(place, told)
+        made: Any = 1 if state == PLACEHOLDER else _whole(place, state)
     elif what == "as_of":
-        written = told.isoformat() if hasattr(told, "isoformat") else told
-        made = _FITTING_TIME if told == PLACEHOLDER else text(place, written)
+        written = state.isoformat() if hasattr(state, "isoformat") else state
+        made = _FITTING_TIME if state == PLACEHOLDER else text(place, written)
     else:
-        made = text(place, told)
+        made = text(place, state)
     try:
         return TableVersion(**{what: made})
     except RequestError as error:

@@ -65,12 +65,12 @@ def number(field: str, value: float | str | None) -> float | None:
     if value is None:
         return None
     try:
-        found = math.nan if isinstance(value, bool) else float(value)
+        as_float = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
-        found = math.nan
-    if not math.isfinite(found):
+        as_float = math.nan
+    if not math.isfinite(as_float):
         raise invalid(field, f"{value!r} is not a number", "Write a number such as 100 or 0.01.")
-    return found
+    return as_float
 
 
 def text(field: str, value: str | None) -> str | None:

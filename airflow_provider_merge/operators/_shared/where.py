@@ -98,14 +98,14 @@ class WhereOperator(RewriteGuards, PartitionGuards, IncrementalOperator, Stateme
         if is_template(self.sources):
             return ()
         names, database = self.source_names(), self.readable_database()
-        found: list[Source] = []
+        sources: list[Source] = []
         for text in texts:
             if not isinstance(text, str) or not _READS.search(text):
                 continue  # to read a text at all takes time
             words = with_words(text)
             with suppress(JobError):  # the rendered text decides
-                found += () if words is None else parse(words, names, database)[1]
-        return tuple(found)
+                sources += () if words is None else parse(words, names, database)[1]
+        return tuple(sources)
 
     def where_text(self) -> str | None:
         """The condition, with views for the tables of its subqueries."""

@@ -170,14 +170,14 @@ def _name_in(schema: Any, name: str, family: str, field_id: int | None) -> str:
     Raises:
         ObstacleError: it has no such column, or values of another family there.
     """
-    found = [each for each in schema if each.name == name]
+    columns = [each for each in schema if each.name == name]
     if field_id is not None:
         wanted = str(field_id).encode()
-        found = [each for each in schema if (each.metadata or {}).get(_FIELD_ID) == wanted]
-    is_one = len(found) == 1 and schema.get_field_index(found[0].name) >= 0
-    if not is_one or _family_of(_plain_type(found[0].type)) != family:
+        columns = [each for each in schema if (each.metadata or {}).get(_FIELD_ID) == wanted]
+    is_one = len(columns) == 1 and schema.get_field_index(columns[0].name) >= 0
+    if not is_one or _family_of(_plain_type(columns[0].type)) != family:
         raise ObstacleError(_OTHER_COLUMNS)
-    return str(found[0].name)
+    return str(columns[0].name)
 
 
 def _plain_type(kind: Any) -> Any:

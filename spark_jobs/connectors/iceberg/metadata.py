@@ -121,10 +121,10 @@ class IcebergMetadata(ConnectorMetadata):
         if table.snapshot_id == snapshot_id:
             return table
         pinned = pinned_table(table)
-        found = next((e for e in ancestors(pinned) if e.snapshot_id == snapshot_id), None)
-        if snapshot_id is not None and found is None:
+        snapshot = next((e for e in ancestors(pinned) if e.snapshot_id == snapshot_id), None)
+        if snapshot_id is not None and snapshot is None:
             return None
-        native, mark = replace(pinned, snapshot=found), _mark(found)
+        native, mark = replace(pinned, snapshot=snapshot), _mark(snapshot)
         return replace(table, snapshot_id=snapshot_id, snapshot_mark=mark, native=native)
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
@@ -248,10 +248,10 @@ def _mark(snapshot: Any | None) -> str:
 
 
 def _columns(fields: Sequence[IcebergField]) -> Iterator[Column]:
-    for each in fields:
-        kind = opaque_type(each.type)
+    for field in fields:
+        kind = opaque_type(field.type)
         if kind is not None:
-            yield Column(each.name, kind, not each.required, each.comment)
+            yield Column(field.name, kind, not field.required, field.comment)
             continue
-        default = default_text(each) if each.type.is_primitive else None
-        yield Column(each.name, spark_type(each.type), not each.required, each.comment, default)
+        default = default_text(field) if field.type.is_primitive else None
+        yield Column(field.name, spark_type(field.type), not field.required, field.comment, default)

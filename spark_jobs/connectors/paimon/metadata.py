@@ -95,12 +95,12 @@ class PaimonMetadata:
         if table.snapshot_id == snapshot_id:
             return table
         pinned = pinned_table(table)
-        found = None
+        snapshot = None
         if snapshot_id is not None:
-            found = stored_snapshots.find_snapshot(pinned.table, snapshot_id)
-            if found is None or snapshot_id > (table.snapshot_id or 0):
+            snapshot = stored_snapshots.find_snapshot(pinned.table, snapshot_id)
+            if snapshot is None or snapshot_id > (table.snapshot_id or 0):
                 return None
-        native, mark = replace(pinned, snapshot=found), _mark(found)
+        native, mark = replace(pinned, snapshot=snapshot), _mark(snapshot)
         return replace(table, snapshot_id=snapshot_id, snapshot_mark=mark, native=native)
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:

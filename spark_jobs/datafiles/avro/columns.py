@@ -57,10 +57,16 @@ class ColumnBuilders:
         Raises:
             pa.ArrowInvalid: ``part`` is stored as another type.
         """
-        found = self._type_of(part, path)
-        build = self._nested(found, kind, path) if pa.types.is_nested(kind) else _leaf(found, kind)
+        avro_type = self._type_of(part, path)
+        build = (
+            self._nested(avro_type, kind, path)
+            if pa.types.is_nested(kind)
+            else _leaf(avro_type, kind)
+        )
         if build is None:
-            raise pa.ArrowInvalid(f"column {path} holds {found.name}, but its schema says {kind}")
+            raise pa.ArrowInvalid(
+                f"column {path} holds {avro_type.name}, but its schema says {kind}"
+            )
         return build
 
     def record(

@@ -102,11 +102,11 @@ def _source(
     by_name: Mapping[str, TopColumn], wanted: TopColumn, mapping: FieldMapping
 ) -> TopColumn | None:
     """The column of the file that can be copied to ``wanted``."""
-    found = None if mapping.source is None else by_name.get(mapping.source.name)
-    if found is None or not mapping.is_copy or found.field.nullable != wanted.field.nullable:
+    column = None if mapping.source is None else by_name.get(mapping.source.name)
+    if column is None or not mapping.is_copy or column.field.nullable != wanted.field.nullable:
         return None
-    same = found.field.type.equals(wanted.field.type) and _forms(found) == _forms(wanted)
-    return found if same else None
+    same = column.field.type.equals(wanted.field.type) and _forms(column) == _forms(wanted)
+    return column if same else None
 
 
 def _forms(column: TopColumn) -> list[tuple[object, ...]]:

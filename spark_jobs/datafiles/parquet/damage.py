@@ -74,15 +74,15 @@ def _unknown_pages(filesystem: pafs.FileSystem, path: str) -> str | None:
         return None
     groups = map(metadata.row_group, range(metadata.num_row_groups))
     chunks = [chunk for group in groups for chunk in map(group.column, range(group.num_columns))]
-    found = dict.fromkeys(
-        each.path_in_schema
-        for each in chunks
-        if each.physical_type == "INT32" and _DELTA in each.encodings
+    columns = dict.fromkeys(
+        column_chunk.path_in_schema
+        for column_chunk in chunks
+        if column_chunk.physical_type == "INT32" and _DELTA in column_chunk.encodings
     )
-    if not found:
+    if not columns:
         return None
     return (
-        f"{_DELTA} pages of {metadata.created_by} in {', '.join(found)}, which pyarrow decodes "
+        f"{_DELTA} pages of {metadata.created_by} in {', '.join(columns)}, which pyarrow decodes "
         "only if numbers are not far apart"
     )
 

@@ -192,11 +192,11 @@ def readable_metadata(stream: pa.NativeFile) -> pq.FileMetaData:
 def _known_types(elements: list[Struct]) -> list[Struct]:
     """Elements of a schema without the annotations of later types, such as VARIANT."""
     return [
-        {k: v for k, v in each.items() if k != ElementField.LOGICAL_TYPE}
-        if ElementField.LOGICAL_TYPE in each
-        and not {*each[ElementField.LOGICAL_TYPE].data} <= _KNOWN_TYPES
-        else each
-        for each in elements
+        {k: v for k, v in element.items() if k != ElementField.LOGICAL_TYPE}
+        if ElementField.LOGICAL_TYPE in element
+        and not {*element[ElementField.LOGICAL_TYPE].data} <= _KNOWN_TYPES
+        else element
+        for element in elements
     ]
 
 

@@ -83,13 +83,13 @@ class RowGroup:
             pa.ArrowInvalid: its columns do not have as many rows as it has.
         """
         leaves = [leaf for name in names for leaf in self._leaves(name)]
-        found = 0
+        decoded = 0
         for table in self._batches(leaves, most):
-            found += table.num_rows
+            decoded += table.num_rows
             yield DecodedRows(table, self.values)
             del table
-        if found != self.row_count:
-            raise pa.ArrowInvalid(f"a row group has {found} rows, not {self.row_count}")
+        if decoded != self.row_count:
+            raise pa.ArrowInvalid(f"a row group has {decoded} rows, not {self.row_count}")
 
     def _batches(self, leaves: Sequence[int], most: BatchSize) -> Iterator[pa.Table]:
         size = sum(map(self._size_of, leaves))

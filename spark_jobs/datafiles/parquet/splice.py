@@ -135,9 +135,9 @@ class _Splicer:
             if self._takes_all and number(group, GroupField.NUM_ROWS):
                 group_range(group)
         self._values = {
-            each.column.name: self._new_values(each, changes.columns[each.column.name].values)
-            for each in columns
-            if each.column.name in changes.columns
+            new.column.name: self._new_values(new, changes.columns[new.column.name].values)
+            for new in columns
+            if new.column.name in changes.columns
         }
 
     def write(self, stream: pa.NativeFile) -> int:

@@ -47,10 +47,10 @@ def _of_file(mapping: FieldMapping, held: dict[str, pa.Field], is_assigned: bool
     """The mapping from what the file holds, if that is not what its schema says."""
     if mapping.source is None or not mapping.is_copy:
         return mapping
-    found = held.get(mapping.source.name)
-    if found is None or _holds(found, mapping.field, strictly=is_assigned):
+    held_field = held.get(mapping.source.name)
+    if held_field is None or _holds(held_field, mapping.field, strictly=is_assigned):
         return mapping
-    return replace(mapping, source=found.with_metadata(mapping.source.metadata))
+    return replace(mapping, source=held_field.with_metadata(mapping.source.metadata))
 
 
 def _holds(found: pa.Field, wanted: pa.Field, *, strictly: bool) -> bool:

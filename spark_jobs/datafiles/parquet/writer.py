@@ -93,10 +93,10 @@ class ParquetFileWriter:
 
     def close_quietly(self) -> None:
         """Abandon the file; what is in the storage must then be removed."""
-        for each in (self._writer, self._stream):
+        for closable in (self._writer, self._stream):
             with contextlib.suppress(OSError, pa.ArrowException):
-                if each is not None:
-                    each.close()
+                if closable is not None:
+                    closable.close()
 
     def _opened(self, first: pa.Table) -> pq.ParquetWriter:
         """The writer of pyarrow; ``first`` is the first row group, if none has been written."""

@@ -95,16 +95,16 @@ class AssignmentAnalyzer:
 
     def _updated(self, action: UpdateAction, sees: str, where: str) -> dict[str, Expression]:
         tree: dict[str, Assigned] = {}
-        for each in action.assignments:
-            column, fields = self._target_path(each.column, where)
+        for assignment in action.assignments:
+            column, fields = self._target_path(assignment.column, where)
             place = ".".join([column.name, *fields])
-            if fields and _is_default(each.value):
+            if fields and _is_default(assignment.value):
                 raise AnalysisError(
                     ErrorCode.EXPRESSION_NOT_ALLOWED,
                     f"{where}: {place} is a field, and only columns have a DEFAULT",
                     "Give the field a value, or NULL.",
                 )
-            value = self._value(column, each.value, sees, f"value of {place} in {where}")
+            value = self._value(column, assignment.value, sees, f"value of {place} in {where}")
             path = (column.name, *fields)
             value = self._completed(value, path, self._old_value(column.name))
             assign(tree, path, value, where)
@@ -189,13 +189,13 @@ class AssignmentAnalyzer:
 
     def _same_name(self, name: str, source: Side, where: str) -> Expression:
         refuse_opaque(source.opaque, [name], where)
-        found = [each for each in source.columns if each.lower() == name.lower()]
-        if len(found) == 1:
-            return self.expressions.column_of(source, found[0])
-        if found:
+        matching = [each for each in source.columns if each.lower() == name.lower()]
+        if len(matching) == 1:
+            return self.expressions.column_of(source, matching[0])
+        if matching:
             raise AnalysisError(
                 ErrorCode.AMBIGUOUS_REFERENCE,
-                f"{where}: the source has {len(found)} columns {name}",
+                f"{where}: the source has {len(matching)} columns {name}",
                 "Give each column of the source a name of its own, in any case.",
             )
         raise AnalysisError(
@@ -210,10 +210,10 @@ class AssignmentAnalyzer:
         parts = split_name(text)
         qualified = len(parts) > 1 and parts[0].lower() == self.target.alias.lower()
         for names in [parts[1:], parts] if qualified else [parts]:
-            found = find_name(names[0], self.table.column_names)
-            if found is not None:
-                column = next(each for each in self.table.columns if each.name == found)
-                fields = field_path(found, self.stored_types[found], names[1:], where)
+            column_name = find_name(names[0], self.table.column_names)
+            if column_name is not None:
+                column = next(each for each in self.table.columns if each.name == column_name)
+                fields = field_path(column_name, self.stored_types[column_name], names[1:], where)
                 return column, fields
             refuse_opaque(self.target.opaque, names[:1], where)
         raise AnalysisError(

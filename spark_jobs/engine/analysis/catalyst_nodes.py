@@ -160,10 +160,10 @@ def ids_and_names(attributes: Any) -> list[tuple[int, str]]:
 
 
 def _id_and_name(text: str) -> tuple[int, str]:
-    found = _ATTRIBUTE.fullmatch(text)
-    if found is None:
+    parts = _ATTRIBUTE.fullmatch(text)
+    if parts is None:
         raise ValueError(f"not an attribute of Spark: {text}")
-    return int(found["id"]), found["name"]
+    return int(parts["id"]), parts["name"]
 
 
 def items(sequence: Any) -> Iterator[Any]:

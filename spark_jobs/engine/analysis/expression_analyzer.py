@@ -79,21 +79,21 @@ class ExpressionAnalyzer:
         chosen = {text: each for text, each in parsed.items() if each is not None}
         if len(chosen) < 2 or self._char_columns:
             return
-        seen = [without_added(each, self._target, self._source, sees) for each in chosen.values()]
-        names = [f"{RESERVED_PREFIX}value_{number}" for number in range(len(seen))]
+        shown = [without_added(each, self._target, self._source, sees) for each in chosen.values()]
+        names = [f"{RESERVED_PREFIX}value_{number}" for number in range(len(shown))]
         try:
-            frame = self._frames[sees].selectExpr(*map("{}\n\n AS {}".format, seen, names))
+            frame = self._frames[sees].selectExpr(*map("{}\n\n AS {}".format, shown, names))
             types = [field.dataType for field in frame.schema]
         except (ParseException, AnalysisException):
             return
-        found = selected_expressions(frame)
-        is_plain = not any(each in NOT_A_ROW_EXPRESSION for each in found[0].operators)
+        selected = selected_expressions(frame)
+        is_plain = not any(each in NOT_A_ROW_EXPRESSION for each in selected[0].operators)
         # Spark lets a name mean another value of the same SELECT.
-        is_plain &= all(key in self._owners for each in found for key in each.attributes)
-        if is_plain and len(found) == len(types) == len(chosen):
+        is_plain &= all(key in self._owners for each in selected for key in each.attributes)
+        if is_plain and len(selected) == len(types) == len(chosen):
             for number, text in enumerate(chosen):
                 self._analyzed_frames[text, sees] = frame, number
-                self._together[text, sees] = types[number], found[number]
+                self._together[text, sees] = types[number], selected[number]
 
     def _parsed_alike(self, text: str, sees: str) -> ParsedExpression | None:
         """The tree of an expression that Spark's analyzer can look at beside others."""
@@ -124,11 +124,11 @@ class ExpressionAnalyzer:
 
     def _plain(self, text: str, sees: str, where: str) -> Expression | None:
         """``text`` if it is just a column with its alias."""
-        found = qualified_column(text, self._sides[sees])
-        if found is None or not self._is_name(found.alias):
+        reference = qualified_column(text, self._sides[sees])
+        if reference is None or not self._is_name(reference.alias):
             return None
-        self._refuse_unusable([(found.side.alias, found.column)], where)
-        return replace(self.column_of(found.side, found.column), text=text)
+        self._refuse_unusable([(reference.side.alias, reference.column)], where)
+        return replace(self.column_of(reference.side, reference.column), text=text)
 
     def _is_name(self, alias: str) -> bool:
         """Whether the parser takes ``alias``, before a dot, for a name."""
@@ -163,10 +163,10 @@ class ExpressionAnalyzer:
         self._refuse_unusable([self._owners[key] for key in selected.attributes], where)
         if not self._char_columns.keys().isdisjoint(selected.attributes):
             refuse_unpadded(compared_in_value(frame), self._char_columns, where)
-        found = self._expression(text, parsed, sees, value_type, selected)
+        expression = self._expression(text, parsed, sees, value_type, selected)
         if parsed.has_many_parts:
-            return replace(found, long=self._long(found.text, parsed, frame))
-        return found
+            return replace(expression, long=self._long(expression.text, parsed, frame))
+        return expression
 
     def _expression(
         self,
@@ -211,13 +211,13 @@ class ExpressionAnalyzer:
             first, *more = name.parts
             of_alias = [side for side in sides if more and side.alias.lower() == first.lower()]
             wanted = more[0] if of_alias else first
-            found = [
+            columns = [
                 (s.alias, column)
                 for s in of_alias or sides
                 if (column := find_name(wanted, s.columns))
             ]
-            if len(found) == 1 and found[0][1] not in self._target.added:
-                yield found[0]
+            if len(columns) == 1 and columns[0][1] not in self._target.added:
+                yield columns[0]
 
     def analyze_where(self, text: str) -> Expression:
         """Analyse the WHERE of a statement without a source; it may have subqueries over views.
@@ -318,9 +318,9 @@ class ExpressionAnalyzer:
 
         ``text`` has been analysed before.
         """
-        found = list(conjuncts(self._parsed(text, "condition")))
-        parts = self._parts(text, [each.parsed for each in found], sees)
-        return [(part, self._join_key(each, sees)) for part, each in zip(parts, found, strict=True)]
+        terms = list(conjuncts(self._parsed(text, "condition")))
+        parts = self._parts(text, [each.parsed for each in terms], sees)
+        return [(part, self._join_key(each, sees)) for part, each in zip(parts, terms, strict=True)]
 
     def _parts(self, text: str, parts: Sequence[ParsedExpression], sees: str) -> list[Expression]:
         """The ``parts`` of a condition, which was analysed as a whole."""

@@ -105,10 +105,10 @@ def conjuncts(condition: ParsedExpression) -> Iterator[Conjunct]:
     start = 0
     for stop, after in [*_occurrences(_AND, text), (len(text), len(text))]:
         part = _parsed(whole.spark, text[start:stop])
-        found = [] if part is None else list(and_connected(part.root))
-        if part and found and _same(found, wanted[: len(found)]):
+        terms = [] if part is None else list(and_connected(part.root))
+        if part and terms and _same(terms, wanted[: len(terms)]):
             yield from [Conjunct(whole, None)] if part.text == text else conjuncts(part)
-            wanted, start = wanted[len(found) :], after
+            wanted, start = wanted[len(terms) :], after
 
 
 def _sides(equality: ParsedExpression) -> tuple[str, str] | None:
@@ -118,9 +118,9 @@ def _sides(equality: ParsedExpression) -> tuple[str, str] | None:
     wanted = list(items(node.children()))
     for stop, after in _occurrences(_EQUALS, text):
         sides = [_parsed(equality.spark, side) for side in (text[:stop], text[after:])]
-        found = [side for side in sides if side is not None]
-        if _same([side.root for side in found], wanted):
-            left, right = (_without_parentheses(side).text for side in found)
+        parsed = [side for side in sides if side is not None]
+        if _same([side.root for side in parsed], wanted):
+            left, right = (_without_parentheses(side).text for side in parsed)
             return left, right
     return None
 

@@ -122,8 +122,8 @@ class JoinKey:
 
 def subquery_columns(expressions: Iterable[Expression]) -> dict[str, frozenset[str]]:
     """The columns that the subqueries in ``expressions`` read, by view name."""
-    found: dict[str, frozenset[str]] = {}
+    columns_by_view: dict[str, frozenset[str]] = {}
     for each in expressions:
         for view, columns in each.subquery_columns.items():
-            found[view] = found.get(view, frozenset()) | columns
-    return found
+            columns_by_view[view] = columns_by_view.get(view, frozenset()) | columns
+    return columns_by_view

@@ -25,13 +25,13 @@ def completed(value: Expression, wanted: DataType, old: Expression | None) -> Ex
     """
     if not value.deterministic or not _lacks(value.type, wanted):
         return value
-    found = _completed(_Value(value.text, value.type, old.text if old else None), wanted, 0)
+    filled = _completed(_Value(value.text, value.type, old.text if old else None), wanted, 0)
     kept = frozenset() if old is None else old.target_columns
     return replace(
         value,
-        text=found.text,
+        text=filled.text,
         long=None,
-        type=found.type,
+        type=filled.type,
         target_columns=value.target_columns | kept,
     )
 
@@ -88,14 +88,14 @@ def _completed(value: _Value, wanted: DataType, depth: int) -> _Value:
 
 def _struct(value: _Value, given: StructType, wanted: StructType, depth: int) -> _Value:
     parts: list[tuple[str, str, DataType]] = []
-    for each, mine in _pairs(given, wanted):
+    for field, mine in _pairs(given, wanted):
         if mine is not None:
-            inner = _completed(value.field(mine, each.name), each.dataType, depth)
-            parts.append((each.name, inner.text, inner.type))
+            inner = _completed(value.field(mine, field.name), field.dataType, depth)
+            parts.append((field.name, inner.text, inner.type))
         elif value.old is not None:
-            parts.append((each.name, f"{value.old}.{quote(each.name)}", each.dataType))
-        elif each.nullable:
-            parts.append((each.name, "NULL", NullType()))
+            parts.append((field.name, f"{value.old}.{quote(field.name)}", field.dataType))
+        elif field.nullable:
+            parts.append((field.name, "NULL", NullType()))
     more = [each for each in given if find_name(each.name, wanted.fieldNames()) is None]
     parts += [(f.name, f"{value.text}.{quote(f.name)}", f.dataType) for f in more]
     struct = ", ".join(f"(\n{text}\n) AS {quote(name)}" for name, text, _ in parts)
@@ -108,8 +108,8 @@ def _kept(value: _Value, wanted: DataType) -> Iterator[str]:
     """What the row has now in the fields, at any depth, that ``value`` lacks."""
     if value.old is None or not isinstance(value.type, StructType):
         return
-    for each, mine in _pairs(value.type, cast("StructType", wanted)):
+    for field, mine in _pairs(value.type, cast("StructType", wanted)):
         if mine is None:
-            yield f"{value.old}.{quote(each.name)}"
-        elif isinstance(each.dataType, StructType):
-            yield from _kept(value.field(mine, each.name), each.dataType)
+            yield f"{value.old}.{quote(field.name)}"
+        elif isinstance(field.dataType, StructType):
+            yield from _kept(value.field(mine, field.name), field.dataType)

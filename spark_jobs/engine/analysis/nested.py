@@ -30,16 +30,16 @@ def field_path(column: str, type_: DataType, names: list[str], where: str) -> tu
                 "be assigned",
                 f"Assign {place} as a whole.",
             )
-        found = [field for field in type_ if field.name.lower() == name.lower()]
-        if len(found) != 1:
-            code = ErrorCode.AMBIGUOUS_REFERENCE if found else ErrorCode.COLUMN_NOT_FOUND
+        fields = [field for field in type_ if field.name.lower() == name.lower()]
+        if len(fields) != 1:
+            code = ErrorCode.AMBIGUOUS_REFERENCE if fields else ErrorCode.COLUMN_NOT_FOUND
             raise AnalysisError(
                 code,
-                f"{where}: {place} has {len(found) or 'no'} field{'s' * bool(found)} {name}",
+                f"{where}: {place} has {len(fields) or 'no'} field{'s' * bool(fields)} {name}",
                 f"Its fields are: {', '.join(type_.fieldNames())}.",
             )
-        path.append(found[0].name)
-        type_ = found[0].dataType
+        path.append(fields[0].name)
+        type_ = fields[0].dataType
     return tuple(path)
 
 

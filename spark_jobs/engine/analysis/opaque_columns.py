@@ -35,10 +35,10 @@ def opaque_types(schema: StructType) -> dict[str, str]:
 def with_opaque_columns(frame: DataFrame, table: TableHandle) -> DataFrame:
     """``frame``, which has the rows of ``table``, with the opaque columns behind all others."""
     values = [
-        F.raise_error(to_marker(_refusal(str(table.name), each.name, each.metadata[_TYPE])))
-        .cast(each.dataType)
-        .alias(each.name, metadata=each.metadata)
-        for each in opaque_fields(table)
+        F.raise_error(to_marker(_refusal(str(table.name), field.name, field.metadata[_TYPE])))
+        .cast(field.dataType)
+        .alias(field.name, metadata=field.metadata)
+        for field in opaque_fields(table)
     ]
     return frame.select("*", *values) if values else frame
 

@@ -52,11 +52,11 @@ class PartitionSpecs:
         for name, text in texts.items():
             _require_whole(f"{where}: {name}", text, declared[name])
         plain = {name: plain_constant(text, declared[name]) for name, text in texts.items()}
-        found = {name: constant for name, constant in plain.items() if constant is not None}
-        if len(found) == len(texts):
-            return found
+        constants = {name: constant for name, constant in plain.items() if constant is not None}
+        if len(constants) == len(texts):
+            return constants
         if self.others is None:
-            name = next(name for name in texts if name not in found)
+            name = next(name for name in texts if name not in constants)
             raise RequestError(
                 ErrorCode.REQUEST_INVALID,
                 f"{where}: {name}: {texts[name]} needs a Spark session",
@@ -71,9 +71,9 @@ class PartitionSpecs:
 
     def _key(self, name: str, where: str) -> str:
         keys = [each.name for each in self.table.partitioned_by]
-        found = find_name(unquoted(name), keys)
-        if found is not None:
-            return found
+        key = find_name(unquoted(name), keys)
+        if key is not None:
+            return key
         if not keys:
             problem = f"{self.table.name} has no partitions"
         elif find_name(unquoted(name), self.table.column_names):

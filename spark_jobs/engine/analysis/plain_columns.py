@@ -30,16 +30,16 @@ def qualified_column(text: str, visible: Iterable[Side]) -> QualifiedColumn | No
     ``visible`` are the sides that the expression sees. It is for the caller to check that the
     parser takes ``alias`` for a name.
     """
-    found = _REFERENCE.fullmatch(text)
-    if found is None:
+    reference = _REFERENCE.fullmatch(text)
+    if reference is None:
         return None
-    alias, name = (unquoted(part).lower() for part in found.groups())
+    alias, name = (unquoted(part).lower() for part in reference.groups())
     sides = list(visible)
     # A column with the name of an alias could be a struct with a field of the column's name.
     if any(column.lower() == alias for side in sides for column in side.columns):
         return None
     columns = [
-        QualifiedColumn(found[1], side, column)
+        QualifiedColumn(reference[1], side, column)
         for side in sides
         if side.alias.lower() == alias
         for column in side.columns

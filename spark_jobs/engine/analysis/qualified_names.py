@@ -28,15 +28,15 @@ def qualified(
     """``text``, which sees the ``target`` or the ``source`` alone, for rows that have both."""
     if sees == "both" or source is None:
         return text
-    seen, hidden = (target, source) if sees == "target" else (source, target)
+    visible, hidden = (target, source) if sees == "target" else (source, target)
     positions = [
         name.start
         for name in parsed.names
-        if not (len(name.parts) > 1 and name.parts[0].lower() == seen.alias.lower())
-        and find_name(name.parts[0], seen.columns)
+        if not (len(name.parts) > 1 and name.parts[0].lower() == visible.alias.lower())
+        and find_name(name.parts[0], visible.columns)
         and _clashes(name.parts[0], hidden)
     ]
-    return qualify(text, positions, seen.alias)
+    return qualify(text, positions, visible.alias)
 
 
 def _clashes(name: str, hidden: Side) -> bool:

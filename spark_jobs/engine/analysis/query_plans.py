@@ -152,9 +152,9 @@ class _Reading:
             is_large = self._is_long or sequence.size() > _MANY
             if is_large and self._reads_at_once(sequence):
                 continue
-            for each in items(sequence):
-                if self._may_call(each):
-                    waiting += self._passed(each)
+            for expression in items(sequence):
+                if self._may_call(expression):
+                    waiting += self._passed(expression)
 
     def _passed(self, expression: Any) -> list[Any]:
         """Note a single expression; what is still to be read."""

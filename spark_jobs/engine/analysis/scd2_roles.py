@@ -123,15 +123,15 @@ class _Target:
     table: TableHandle
 
     def column(self, name: str, place: str) -> str:
-        found = [each for each in self.table.column_names if each.lower() == name.lower()]
-        if not found:
+        matching = [each for each in self.table.column_names if each.lower() == name.lower()]
+        if not matching:
             raise AnalysisError(
                 ErrorCode.COLUMN_NOT_FOUND,
                 f"{place}: {name} is not a column of {self.table.name}",
                 f"Its columns are: {', '.join(self.table.column_names)}.",
                 name=name,
             )
-        return found[0]
+        return matching[0]
 
     def times(self) -> tuple[str, str]:
         """``valid_from`` and ``valid_to``, which are of one type."""
@@ -151,13 +151,13 @@ class _Target:
         name = getattr(self.spec, place)
         if name is None:
             return None
-        found = self.column(name, place)
-        (kind,) = (each.type for each in self.table.columns if each.name == found)
+        column = self.column(name, place)
+        (kind,) = (each.type for each in self.table.columns if each.name == column)
         if not isinstance(frame_type(kind), BooleanType):
             raise AnalysisError(
-                ErrorCode.TYPE_MISMATCH, f"{place}: {found} is {kind}", "Name a BOOLEAN column."
+                ErrorCode.TYPE_MISMATCH, f"{place}: {column} is {kind}", "Name a BOOLEAN column."
             )
-        return found
+        return column
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,36 +166,36 @@ class _Source:
     schema: StructType
 
     def column(self, name: str, place: str) -> StructField:
-        found = [each for each in self.schema if each.name.lower() == name.lower()]
-        if not found:
+        matching = [each for each in self.schema if each.name.lower() == name.lower()]
+        if not matching:
             raise AnalysisError(
                 ErrorCode.COLUMN_NOT_FOUND,
                 f"{place}: {called(self.spec.source)} has no column {name}",
                 f"Its columns are: {', '.join(self.schema.names)}. Add it in a query (sql_source).",
                 name=name,
             )
-        if len(found) > 1:
+        if len(matching) > 1:
             raise AnalysisError(
                 ErrorCode.AMBIGUOUS_REFERENCE,
                 f"{place}: {called(self.spec.source)} has several columns {name}",
                 "Give them different names in a query (sql_source).",
             )
-        return found[0]
+        return matching[0]
 
     def named(self, place: str) -> StructField | None:
         name = getattr(self.spec, place)
         return None if name is None else self.column(name, place)
 
     def marker(self) -> StructField | None:
-        found = self.named("delete_marker")
+        marker = self.named("delete_marker")
         wanted = StringType if self.spec.has_changes else BooleanType
-        if found is not None and not isinstance(found.dataType, wanted):
+        if marker is not None and not isinstance(marker.dataType, wanted):
             raise AnalysisError(
                 ErrorCode.TYPE_MISMATCH,
-                f"delete_marker: {found.name} is {found.dataType.simpleString()}",
+                f"delete_marker: {marker.name} is {marker.dataType.simpleString()}",
                 "Name a BOOLEAN column of the source; make one in a query (sql_source).",
             )
-        return found
+        return marker
 
 
 def _require_fitting(spec: Scd2Source, table: TableHandle, roles: Roles) -> None:
@@ -232,12 +232,12 @@ def _require_fitting(spec: Scd2Source, table: TableHandle, roles: Roles) -> None
 
 def _require_key(table: TableHandle, roles: Roles) -> None:
     """Check that a primary key, if there is one, tells versions apart and never changes."""
-    found = set(table.key_columns)
-    if not found:
+    key_columns = set(table.key_columns)
+    if not key_columns:
         return
     needed = {*roles.keys, roles.valid_from}
-    moving = {roles.valid_to, roles.current, roles.deleted} & found
-    if needed <= found and not moving:
+    moving = {roles.valid_to, roles.current, roles.deleted} & key_columns
+    if needed <= key_columns and not moving:
         return
     names = ", ".join(sorted(needed))
     raise NotSupportedError(

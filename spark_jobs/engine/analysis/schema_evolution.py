@@ -78,23 +78,23 @@ def require_same_columns(
     """
     named = _named_in(spec)
     stored = [
-        each
-        for each in schema_changes(spec, table, source, widens=True)
-        if each.before is not None or each.path[0].lower() not in named
+        change
+        for change in schema_changes(spec, table, source, widens=True)
+        if change.before is not None or change.path[0].lower() not in named
     ]
-    found = list(map(str, stored))
+    differences = list(map(str, stored))
     if isinstance(spec, MergeSpec) or spec.by_name:
         known = (*table.column_names, *(each.path[0] for each in stored), *named)
         names = (each.name for each in source)
-        found += [
+        differences += [
             f"{name} is not a column of the table"
             for name in names
             if find_name(name, known) is None and not name.startswith((DEFAULT_AS, DEFAULT_OF))
         ]
-    if found:
+    if differences:
         raise AnalysisError(
             ErrorCode.SCHEMA_CHANGED,
-            f"The source has other columns than {table.name}: {'; '.join(found)}.",
+            f"The source has other columns than {table.name}: {'; '.join(differences)}.",
             "Alter the table, change the source, or set on_schema_change to append, widen or "
             "ignore.",
         )
@@ -269,15 +269,15 @@ def ddl_of(kind: DataType, path: Path) -> str:
 def _fields(struct: StructType, owner: str) -> Iterator[tuple[str, DataType]]:
     """Names and types, if no two names differ only in case."""
     names = [each.name.lower() for each in struct]
-    for each in struct:
-        if names.count(each.name.lower()) > 1:
+    for struct_field in struct:
+        if names.count(struct_field.name.lower()) > 1:
             raise AnalysisError(
                 ErrorCode.AMBIGUOUS_REFERENCE,
-                f"schema evolution: {owner} has {names.count(each.name.lower())} columns "
-                f"{each.name}",
+                f"schema evolution: {owner} has {names.count(struct_field.name.lower())} columns "
+                f"{struct_field.name}",
                 "Give each column of the source a name of its own, in any case.",
             )
-        yield each.name, each.dataType
+        yield struct_field.name, struct_field.dataType
 
 
 def _spelled(struct: StructType, path: Path) -> Path:

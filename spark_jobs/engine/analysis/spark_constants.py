@@ -41,23 +41,23 @@ class SparkConstants:
             AnalysisError: TYPE_MISMATCH, EXPRESSION_NOT_ALLOWED for a value that is not a constant.
             DataError: VALUE_NOT_STORABLE.
         """
-        found = [self._constant(text, f"{where}: {name}") for name, text in texts.items()]
+        constants = [self._constant(text, f"{where}: {name}") for name, text in texts.items()]
         locations = [ErrorLocation(where, name) for name in texts]
         values = [
             stored(f"c{i}", value.type, self._stored_types[location.path], location)
-            for i, (value, location) in enumerate(zip(found, locations, strict=True))
+            for i, (value, location) in enumerate(zip(constants, locations, strict=True))
         ]
         frame = self.spark.range(1)
         frame = frame.selectExpr(
-            *(f"{embedded(each.text)} AS c{i}" for i, each in enumerate(found))
+            *(f"{embedded(each.text)} AS c{i}" for i, each in enumerate(constants))
         )
         frame = frame.selectExpr(*(f"{value} AS v{i}" for i, value in enumerate(values)))
         texts_of = [f"CAST(v{i} AS STRING) AS t{i}" for i in range(len(values))]
         kinds = [field.dataType for field in frame.schema]
         frame = frame.select(*python_columns(frame), *map(F.expr, texts_of))
         row = self.moment.fixed(frame).collect()[0]
-        found = [python_value(row[f"v{i}"], kind) for i, kind in enumerate(kinds)]
-        return {name: Constant(found[i], row[f"t{i}"]) for i, name in enumerate(texts)}
+        python_values = [python_value(row[f"v{i}"], kind) for i, kind in enumerate(kinds)]
+        return {name: Constant(python_values[i], row[f"t{i}"]) for i, name in enumerate(texts)}
 
     @cached_property
     def _expressions(self) -> ExpressionAnalyzer:

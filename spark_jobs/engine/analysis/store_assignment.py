@@ -114,10 +114,10 @@ def require_storable(given: DataType, wanted: DataType, location: ErrorLocation)
 
 def _within_length(value: str, wanted: CharType | VarcharType, location: ErrorLocation) -> str:
     fits = f"{value} IS NULL OR length(rtrim({value})) <= {wanted.length}"
-    kept = f"substring({value}, 1, {wanted.length})"
+    cut = f"substring({value}, 1, {wanted.length})"
     if isinstance(wanted, CharType):
-        kept = f"rpad({kept}, {wanted.length}, ' ')"
-    return f"CASE WHEN {fits} THEN {kept} ELSE {_not_storable(value, wanted, location)} END"
+        cut = f"rpad({cut}, {wanted.length}, ' ')"
+    return f"CASE WHEN {fits} THEN {cut} ELSE {_not_storable(value, wanted, location)} END"
 
 
 def frame_type(declared: str) -> DataType:
@@ -195,16 +195,17 @@ def _stored_struct(
 def _stored_field(
     value: str, given: StructType, field: StructField, location: ErrorLocation
 ) -> str:
-    found = [name for name in given.fieldNames() if name.lower() == field.name.lower()]
-    if len(found) != 1:
+    matching = [name for name in given.fieldNames() if name.lower() == field.name.lower()]
+    if len(matching) != 1:
         raise AnalysisError(
-            ErrorCode.AMBIGUOUS_REFERENCE if found else ErrorCode.COLUMN_NOT_FOUND,
-            f"{location}: the value has {len(found) or 'no'} field{'s' * bool(found)} {field.name}",
+            ErrorCode.AMBIGUOUS_REFERENCE if matching else ErrorCode.COLUMN_NOT_FOUND,
+            f"{location}: the value has {len(matching) or 'no'} field{'s' * bool(matching)} "
+            f"{field.name}",
             f"Its fields are: {', '.join(given.fieldNames())}.",
         )
     below = location.below(field.name)
-    old = f"{value}.{quote(found[0])}"
-    item = stored(old, given[found[0]].dataType, field.dataType, below)
+    old = f"{value}.{quote(matching[0])}"
+    item = stored(old, given[matching[0]].dataType, field.dataType, below)
     return named(_not_null(item, below, field.nullable), field.name)
 
 

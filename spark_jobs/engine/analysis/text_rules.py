@@ -109,13 +109,13 @@ class _Rules:
 
     def require_query(self, text: str, where: str) -> None:
         try:
-            found = parsed_query(self.spark, text)
+            query = parsed_query(self.spark, text)
         except ParseException:
             return
-        others = sorted(found.nodes - _READS - _RUNS)
+        others = sorted(query.nodes - _READS - _RUNS)
         if others:
             raise not_a_query(where, ", ".join(others))
-        self._require_plain(found, where)
+        self._require_plain(query, where)
 
     def require_expression(self, text: str, where: str) -> None:
         try:

@@ -68,16 +68,16 @@ def audit_rows(
 
 def of_snapshot(frame: DataFrame, table: str, commit: CommittedSnapshot) -> DataFrame:
     """Rows of ``audit_rows`` with all columns of an audit, of the snapshot that has the changes."""
-    told = commit.properties
+    properties = commit.properties
     constants = {
-        "operation_id": told.get(recorded.OPERATION_ID),
+        "operation_id": properties.get(recorded.OPERATION_ID),
         "table_name": table,
         "snapshot_id": commit.snapshot_id,
-        "dag_id": told.get(recorded.DAG_ID),
-        "run_id": told.get(recorded.RUN_ID),
-        "task_id": told.get(recorded.TASK_ID),
-        "map_index": told.get(recorded.MAP_INDEX),
-        "statement": told.get(recorded.STATEMENT_NAME) or told.get(recorded.STATEMENT),
+        "dag_id": properties.get(recorded.DAG_ID),
+        "run_id": properties.get(recorded.RUN_ID),
+        "task_id": properties.get(recorded.TASK_ID),
+        "map_index": properties.get(recorded.MAP_INDEX),
+        "statement": properties.get(recorded.STATEMENT_NAME) or properties.get(recorded.STATEMENT),
     }
     return frame.select(
         *(
@@ -112,13 +112,13 @@ def require_audit_table(connector: Connector, name: TableName) -> TableHandle:
         )
     columns = {each.name: (each.type, each.nullable) for each in table.columns}
     require_audit_columns(str(name), columns)
-    for each in table.columns:
-        is_other = each.name.lower() not in AUDIT_COLUMNS
-        if is_other and not each.nullable and each.default is None:
+    for column in table.columns:
+        is_other = column.name.lower() not in AUDIT_COLUMNS
+        if is_other and not column.nullable and column.default is None:
             raise AnalysisError(
                 ErrorCode.EXPRESSION_INVALID,
-                f"{_PLACE}: column {each.name} of {name} is NOT NULL, and no audit has a value for "
-                "it.",
+                f"{_PLACE}: column {column.name} of {name} is NOT NULL, and no audit has a value "
+                "for it.",
                 f"Give it a default, or drop it. An audit table is one of: {text}",
             )
     return table

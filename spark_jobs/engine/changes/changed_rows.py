@@ -175,10 +175,10 @@ class ChangedRows:
 
     def changes(self) -> DataFrame:
         """A row for each changed row; see ``RowCheck``."""
-        found = self.shape.changes(self._recorded())
+        changes = self.shape.changes(self._recorded())
         if not self.work.removed:
-            return found
-        return found.unionAll(self.shape.deleted(self._read(self.work.removed)))
+            return changes
+        return changes.unionAll(self.shape.deleted(self._read(self.work.removed)))
 
     def new_rows(self) -> DataFrame:
         """The rows that are stored."""

@@ -234,10 +234,10 @@ def _names_times(spark: SparkSession, plan: Any) -> bool:
 
 
 def _nodes(plan: Any) -> set[str]:
-    found = {class_name(plan)}
+    class_names = {class_name(plan)}
     for inner in (*items(plan.children()), *subquery_plans(plan)):
-        found |= _nodes(inner)
-    return found
+        class_names |= _nodes(inner)
+    return class_names
 
 
 def _translated(error: ParseException | AnalysisException, check: RowCheck, where: str) -> JobError:

@@ -61,7 +61,7 @@ def keep(
         InternalError: STORAGE_UNAVAILABLE.
     """
     storage, folder = run.connector.storage, new_side_part(run.side_folder, kind)
-    kept = materialize(spark, frame, frame.columns, storage, run.scratch, folder)
+    materialized = materialize(spark, frame, frame.columns, storage, run.scratch, folder)
     start = f"{storage.root}/{folder}/"
     note = KeptRows(
         operation_id=run.operation.operation_id,
@@ -69,14 +69,14 @@ def keep(
         base=run.table.snapshot_id,
         kind=kind,
         table=table,
-        rows=kept.row_count,
-        files=[path.removeprefix(start) for path in kept.files],
+        rows=materialized.row_count,
+        files=[path.removeprefix(start) for path in materialized.files],
         schema=frame.schema.json(),
-        stored_names=dict(kept.stored_names),
+        stored_names=dict(materialized.stored_names),
     )
     # Last, so that rows with a note are whole.
     replace_file(storage.filesystem, f"{start}{_NOTE}", json.dumps(asdict(note)).encode())
-    return SideOutput(kind, table, folder, kept.row_count)
+    return SideOutput(kind, table, folder, materialized.row_count)
 
 
 def kept_rows(storage: WarehouseStorage, folder: str) -> KeptRows | None:

@@ -108,13 +108,13 @@ def _condition(
 ) -> str:
     types = {each.name: each.type for each in fields}
     texts = {
-        each.name: stored(
+        field.name: stored(
             _name(at),
-            placing.values[each.source].type,
-            placing.types[each.source],
-            ErrorLocation(_PLACE, each.name),
+            placing.values[field.source].type,
+            placing.types[field.source],
+            ErrorLocation(_PLACE, field.name),
         )
-        for at, each in enumerate(fields)
+        for at, field in enumerate(fields)
     }
     specs = (
         " AND ".join(
@@ -153,33 +153,33 @@ def require_quarantine(run: SparkRun[Any], opened: OpenSource) -> None:
         )
     columns = {column.name.lower(): column for column in table.columns}
     for column, kind in given.items():
-        found = columns.pop(column.lower(), None)
-        if found is None:
+        target = columns.pop(column.lower(), None)
+        if target is None:
             problem = f"{_PLACE}: {name} has no column {column}, which the source has."
             remedy = f"Add it with AlterTableOperator. A table that fits: {text}"
             raise AnalysisError(ErrorCode.COLUMN_NOT_FOUND, problem, remedy)
-        if "CHAR(" in found.type.upper() or frame_type(found.type) != kind or not found.nullable:
-            null = "" if found.nullable else " NOT NULL"
+        if "CHAR(" in target.type.upper() or frame_type(target.type) != kind or not target.nullable:
+            null = "" if target.nullable else " NOT NULL"
             raise AnalysisError(
                 ErrorCode.TYPE_MISMATCH,
-                f"{_PLACE}: column {column} of {name} is {found.type}{null}, and has to take every "
-                f"{type_text(kind)} of the source, and NULL.",
+                f"{_PLACE}: column {column} of {name} is {target.type}{null}, and has to take "
+                f"every {type_text(kind)} of the source, and NULL.",
                 f"A table that fits: {text}",
             )
-    for each in columns.values():
-        if not each.nullable and each.default is None:
+    for extra in columns.values():
+        if not extra.nullable and extra.default is None:
             problem = (
-                f"{_PLACE}: column {each.name} of {name} is NOT NULL, and the source lacks it."
+                f"{_PLACE}: column {extra.name} of {name} is NOT NULL, and the source lacks it."
             )
             raise AnalysisError(ErrorCode.EXPRESSION_INVALID, problem, f"A table that fits: {text}")
 
 
 def _require_plain(run: SparkRun[Any], names: Sequence[str]) -> None:
-    for each in run.table.partitioned_by:
-        if each.is_computed:
+    for field in run.table.partitioned_by:
+        if field.is_computed:
             raise NotSupportedError(
-                f"{_PLACE}: the partition field {each.name} of {run.table.name} is computed from "
-                f"{each.source}, so late rows are not told apart by the source's values.",
+                f"{_PLACE}: the partition field {field.name} of {run.table.name} is computed from "
+                f"{field.source}, so late rows are not told apart by the source's values.",
                 "Split the source in two statements of a list, by a condition on that column.",
             )
     if any(name.startswith((DEFAULT_AS, DEFAULT_OF)) for name in names):

@@ -21,9 +21,9 @@ _BY_POSITION: Final = ("Union", "Except", "Intersect", "CTERelationDef")
 def read_fields(plan: Any, view: str, column: str) -> frozenset[str] | None:
     """The fields that a query reads of a view's ``column``, a struct; None: all of them."""
     outputs = (each for node in _views(plan, view) for each in ids_and_names(node.output()))
-    found = _Reads(frozenset(key for key, name in outputs if name == column))
-    found.read_query(plan)
-    return None if found.reads_all else frozenset(found.fields)
+    reads = _Reads(frozenset(key for key, name in outputs if name == column))
+    reads.read_query(plan)
+    return None if reads.reads_all else frozenset(reads.fields)
 
 
 @dataclass(slots=True)

@@ -92,10 +92,10 @@ class RowChecking:
         audits = audit is not None and not run.dry_run
         reads_all = audits or run.preview is not None
         reads = reading_changes(shape) if reads_all else NOTHING_READ
-        found = cls(run, spark, checks, shape, reads, sources, folder, audits)
+        checking = cls(run, spark, checks, shape, reads, sources, folder, audits)
         if not checks:
-            return found
-        reads = analyzed_checks(found.session, checks, shape, sources)
+            return checking
+        reads = analyzed_checks(checking.session, checks, shape, sources)
         for name in set(reads.sources) - set(evaluated):
             opened = sources[name]
             if not (opened.is_pinned or opened.landing or opened.files or opened.is_outside):
@@ -104,7 +104,7 @@ class RowChecking:
                     "it is evaluated again.",
                     "Compare with new_rows or changes, or with a source that is a table or files.",
                 )
-        return replace(found, reads=reads.joined(found.reads))
+        return replace(checking, reads=reads.joined(checking.reads))
 
     @property
     def session(self) -> SparkSession:
@@ -188,16 +188,16 @@ class RowChecking:
         frames = {name: view() for name, view in views.items() if name in named}
         if self.reads.target:
             frames[TARGET] = changed.target()
-        found: list[_Found] = []
+        findings: list[_Found] = []
         with self.run.progress.phase("check"), checked_views(self.session, frames):
             for check in self.checks:
                 self.run.progress.say(f"check {check.name}")
-                found.append(self._evaluated(check))
+                findings.append(self._evaluated(check))
             for name in self.reads.sources:
                 listed = self.sources[name].listed
                 if listed is not None:
                     listed.require_unchanged()
-        return found
+        return findings
 
     def _evaluated(self, check: RowCheck) -> _Found:
         try:

@@ -58,9 +58,9 @@ class RowPreviews:
             self.place.catalog,
             tuple(shown),
             tuple(
-                each.name
-                for each in (*table.columns, *table.opaque_columns)
-                if each.name not in shown
+                column.name
+                for column in (*table.columns, *table.opaque_columns)
+                if column.name not in shown
             ),
             () if changes is None else tuple(self._rows(changes, shown)),
         )

@@ -86,12 +86,12 @@ class GroupRuns:
         left = [result for result in results if result.part.partition in failed]
         for result in left:
             compactor.discard(result.fragments)
-        kept = [result for result in results if result.part.partition not in failed]
-        if not kept:
+        succeeded = [result for result in results if result.part.partition not in failed]
+        if not succeeded:
             return GroupOutcome(PublishedGroup(None, frozenset(), PublishedParts({})), failed)
         commit = GroupCommit(self.operation_id, records.properties, self.require_wanted)
         with self.progress.phase("commit"):
-            return GroupOutcome(self._published(table, kept, commit, compactor), failed)
+            return GroupOutcome(self._published(table, succeeded, commit, compactor), failed)
 
     def _compacted(
         self, table: TableHandle, group: CompactionGroup, name: str, compactor: PartCompactor

@@ -80,10 +80,10 @@ class Tally:
             tally.snapshots.append(commit.snapshot_id)
             tally.changelog_files += record.changelog_files
             tally.manifests = ManifestRecord.of_properties(commit.properties) or tally.manifests
-            for each in record.partitions:
-                partition = each.partition(partition_keys)
+            for partition_record in record.partitions:
+                partition = partition_record.partition(partition_keys)
                 tally._add(partition_key(partition.values), partition)
-                if each.complete:
+                if partition_record.complete:
                     tally.complete.add(partition_key(partition.values))
         return tally
 
@@ -161,15 +161,15 @@ def report_of(
 
 def metrics_of(partitions: Iterable[CompactedPartition]) -> Metrics:
     """The metrics of what was done in partitions."""
-    found = list(partitions)
+    compacted = list(partitions)
     return Metrics(
-        carried=sum(each.rows for each in found),
-        partitions_changed=sum(bool(each.values) for each in found),
-        files_added=sum(each.files_after for each in found),
-        files_removed=sum(each.files_before for each in found),
-        files_rewritten=sum(each.files_before for each in found),
-        bytes_added=sum(each.bytes_after for each in found),
-        bytes_removed=sum(each.bytes_before for each in found),
+        carried=sum(each.rows for each in compacted),
+        partitions_changed=sum(bool(each.values) for each in compacted),
+        files_added=sum(each.files_after for each in compacted),
+        files_removed=sum(each.files_before for each in compacted),
+        files_rewritten=sum(each.files_before for each in compacted),
+        bytes_added=sum(each.bytes_after for each in compacted),
+        bytes_removed=sum(each.bytes_before for each in compacted),
     )
 
 

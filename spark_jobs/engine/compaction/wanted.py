@@ -26,13 +26,13 @@ class WantedPartitions:
 
         Files that are in no partition of today have no values: no spec that names any has them.
         """
-        found = [
+        matching_specs = [
             index
             for index, spec in enumerate(self.specs)
             if (partition or not spec) and belongs(partition, spec)
         ]
-        self.matched.update(found)
-        return bool(found) or not self.specs
+        self.matched.update(matching_specs)
+        return bool(matching_specs) or not self.specs
 
     def warnings(self) -> list[str]:
         """The specs to which no partition belongs, for people."""

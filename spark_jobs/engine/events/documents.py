@@ -147,13 +147,13 @@ class _Documents:
         """
         changed, old_row = [], []
         keys = {each.lower() for each in self.source.keys}
-        for each in self.source.columns:
-            old, new = (f"{side}.{quote(each.name)}" for side in (_OLD, _NEW))
+        for column in self.source.columns:
+            old, new = (f"{side}.{quote(column.name)}" for side in (_OLD, _NEW))
             value = new
-            if each.name.lower() in keys:
+            if column.name.lower() in keys:
                 value = f"coalesce({old}, {new})"
                 changed.append(f"({old} IS NOT NULL AND NOT {old} <=> {new})")
-            old_row.append(f"{text_literal(each.name)}, {value}")
+            old_row.append(f"{text_literal(column.name)}, {value}")
         is_update = f"{OPERATION} IN ({_texts(self.source.values.update)})"
         moved = f"{is_update} AND ({' OR '.join(changed)})"
         before = _told_row(f"'{BEFORE_MOVE}'", f"named_struct({', '.join(old_row)})")

@@ -89,9 +89,9 @@ def _decimal(bytes_: str, scale: str, value: str, column: RowColumn, source: Cdc
     text = f"concat(CAST({whole} AS STRING), 'E', CAST(-1 * {scale} AS STRING))"
     cast = f"TRY_CAST({text} AS {column.type})"
     is_exact = f"octet_length({bytes_}) <= {_MOST_BYTES} AND {cast} IS NOT NULL"
-    kept = column.type.rpartition(",")[2].rstrip(")")
-    if scale != kept:
-        lost = f"greatest({scale} - {kept}, 0)"
+    column_scale = column.type.rpartition(",")[2].rstrip(")")
+    if scale != column_scale:
+        lost = f"greatest({scale} - {column_scale}, 0)"
         zeros = f"right(CAST({whole} AS STRING), {lost}) = repeat('0', {lost})"
         is_exact += f" AND ({lost} = 0 OR {whole} = 0 OR {zeros})"
     failure = _failure(f"to_json(struct({bytes_} AS value))", column, source)

@@ -67,10 +67,10 @@ def column_rows(source: CdcSource, rows: DataFrame) -> DataFrame:
     left_out = {operation.name.lower()}
     left_out |= {column_of(source, rows.schema, e, "without").name.lower() for e in source.without}
     sequence = []
-    for each in source.sequence:
-        found = column_of(source, rows.schema, each.path, "sequence").name
-        left_out.add(found.lower())
-        sequence.append(named(quote(found), each.column))
+    for sequence_column in source.sequence:
+        column_name = column_of(source, rows.schema, sequence_column.path, "sequence").name
+        left_out.add(column_name.lower())
+        sequence.append(named(quote(column_name), sequence_column.column))
     kept = [quote(name) for name in rows.columns if name.lower() not in left_out]
     told = named(f"CAST({quote(operation.name)} AS STRING)", OPERATION)
     return rows.selectExpr(*kept, *sequence, told)
@@ -82,9 +82,9 @@ def column_of(source: CdcSource, schema: StructType, name: str, field: str) -> S
     Raises:
         AnalysisError: COLUMN_NOT_FOUND, AMBIGUOUS_REFERENCE.
     """
-    found = [each for each in schema if each.name.lower() == name.lower()]
+    matching = [each for each in schema if each.name.lower() == name.lower()]
     where = f"{source_text(source)}: {field}"
-    if not found:
+    if not matching:
         known = ", ".join(each for each in schema.names if each != OPERATION)
         raise AnalysisError(
             ErrorCode.COLUMN_NOT_FOUND,
@@ -92,10 +92,10 @@ def column_of(source: CdcSource, schema: StructType, name: str, field: str) -> S
             f"Their columns are: {known}. {_QUERY}",
             name=name,
         )
-    if len(found) > 1:
+    if len(matching) > 1:
         problem = f"{where}: its events have several columns {name}"
         raise AnalysisError(ErrorCode.AMBIGUOUS_REFERENCE, problem, _QUERY)
-    return found[0]
+    return matching[0]
 
 
 def _require_distinct(source: CdcSource, schema: StructType, but: tuple[str, ...] = ()) -> None:

@@ -41,9 +41,9 @@ _END, _VERSION, _NEW = 0, 1, 2
 
 def change_events(sources: Iterable[Source], spec: Scd2Source) -> CdcSource | None:
     """The source of change events of which ``spec`` is made; None: it is of other rows."""
-    for each in sources:
-        if each.name == spec.source and isinstance(each, CdcSource):
-            return each
+    for source in sources:
+        if source.name == spec.source and isinstance(source, CdcSource):
+            return source
     return None
 
 
@@ -57,19 +57,21 @@ def dated(events: CdcSource | None, spec: Scd2Source, rows: DataFrame) -> DataFr
     """
     if events is None:
         return rows
-    for each in events.sequence:
-        parts = ticks(events.format, each.path)
-        if parts is None or each.column.lower() != (spec.effective or "").lower():
+    for sequence_column in events.sequence:
+        parts = ticks(events.format, sequence_column.path)
+        if parts is None or sequence_column.column.lower() != (spec.effective or "").lower():
             continue
-        number = f"CAST({quote(each.column)} AS DECIMAL(20,0))"
+        number = f"CAST({quote(sequence_column.column)} AS DECIMAL(20,0))"
         micros = f"floor({number} * {_MICROS} / {parts})"
         seconds = f"CAST({micros} / {_MICROS} AS DECIMAL(18,6))"
         time = f"{_EPOCH} + make_dt_interval(0, 0, 0, {seconds})"
         is_none = f"NOT ({is_time(number, parts)})"
-        time = f"CASE WHEN {is_none} THEN {_no_time(events, each)} ELSE {time} END"
-        columns = [named(time, e) if e == each.column else quote(e) for e in rows.columns]
+        time = f"CASE WHEN {is_none} THEN {_no_time(events, sequence_column)} ELSE {time} END"
+        columns = [
+            named(time, e) if e == sequence_column.column else quote(e) for e in rows.columns
+        ]
         if parts > _MICROS:
-            rest = f"pmod({quote(each.column)}, {parts // _MICROS})"
+            rest = f"pmod({quote(sequence_column.column)}, {parts // _MICROS})"
             columns.append(named(rest, _REST))
         return rows.selectExpr(*columns)
     return rows
@@ -118,10 +120,10 @@ def _with_rest(events: CdcSource, rows: DataFrame) -> CdcSource:
     if _REST not in rows.columns:
         return events
     sequence: list[SequenceColumn] = []
-    for each in events.sequence:
-        sequence.append(each)
-        if isinstance(rows.schema[each.column].dataType, TimestampType):
-            sequence.append(SequenceColumn(_REST, each.path))
+    for sequence_column in events.sequence:
+        sequence.append(sequence_column)
+        if isinstance(rows.schema[sequence_column.column].dataType, TimestampType):
+            sequence.append(SequenceColumn(_REST, sequence_column.path))
     return replace(events, sequence=tuple(sequence))
 
 
@@ -151,13 +153,13 @@ def told_values(
     both = _known(versions, roles, columns).unionByName(new)
     over = f"OVER (PARTITION BY {', '.join(map(quote, roles.keys))} ORDER BY {AT}, {_TURN} "
     over += "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
-    told = []
+    last_values = []
     for name, _ in unchanged:
         state = f"struct({GONE} AS gone, {quote(name)} AS value)"
         is_told = f"{GONE} OR NOT {quote(_untold(name))}"
         last = f"last_value(CASE WHEN {is_told} THEN {state} END, TRUE) {over}"
-        told.append(named(last, f"{_LAST}_{name}"))
-    found = both.selectExpr("*", *told).where(f"{_TURN} = {_NEW}")
+        last_values.append(named(last, f"{_LAST}_{name}"))
+    found = both.selectExpr("*", *last_values).where(f"{_TURN} = {_NEW}")
     values = {name: _value(events, name, given) for name, given in unchanged}
     return found.selectExpr(*(named(values.get(e, quote(e)), e) for e in columns))
 

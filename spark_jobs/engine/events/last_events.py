@@ -147,21 +147,21 @@ class _LastEvents:
     def _is_last(self, unchanged: list[StructField]) -> str:
         """Whether an event is the last of its key, and all that it needs is told."""
         cases = [f"WHEN {_BEFORE} AND NOT {_ROW} THEN {self._tie()}"]
-        for each in unchanged if self.told_inserts else ():
-            is_untold = f"{CHANGE_TYPE} = '{INSERT}' AND {self._is_unavailable(each)}"
-            cases.append(f"WHEN {is_untold} THEN {self._unavailable(each, _WHOLE)}")
+        for field in unchanged if self.told_inserts else ():
+            is_untold = f"{CHANGE_TYPE} = '{INSERT}' AND {self._is_unavailable(field)}"
+            cases.append(f"WHEN {is_untold} THEN {self._unavailable(field, _WHOLE)}")
         cases += [
             f"WHEN {_NUMBER} > 1 THEN FALSE",
             f"WHEN {CHANGE_TYPE} IN ('{DELETE}', '{UPDATE_BEFORE}') THEN TRUE",
         ]
-        for each in unchanged:
-            is_gone = f"coalesce({quote(_told_of(each))}.gone, FALSE)"
-            cases.append(f"WHEN {is_gone} THEN {not_told(self.source, each.name)}")
+        for field in unchanged:
+            is_gone = f"coalesce({quote(_told_of(field))}.gone, FALSE)"
+            cases.append(f"WHEN {is_gone} THEN {not_told(self.source, field.name)}")
         named_so = {each.name for each in unchanged}
-        for each in self.schema:
-            test = self._is_unavailable(each)
-            if each.name not in named_so and each.name != CHANGE_TYPE and test != "FALSE":
-                cases.append(f"WHEN {test} THEN {self._unavailable(each)}")
+        for field in self.schema:
+            test = self._is_unavailable(field)
+            if field.name not in named_so and field.name != CHANGE_TYPE and test != "FALSE":
+                cases.append(f"WHEN {test} THEN {self._unavailable(field)}")
         return f"CASE {' '.join(cases)} ELSE TRUE END"
 
     def _is_unavailable(self, column: StructField) -> str:
@@ -230,19 +230,19 @@ def _compared(column: StructField) -> str | None:
 def _comparable(value: str, kind: DataType, depth: int = 0) -> str | None:
     if is_comparable(kind):
         return value
-    each = f"e{depth}"
+    variable = f"e{depth}"
     if isinstance(kind, StructType):
         parts = [_comparable(f"{value}.{quote(e.name)}", e.dataType, depth) for e in kind]
         known = [part for part in parts if part is not None]
         is_null = f"({value} IS NULL)"
         return f"struct({', '.join([is_null, *known])})" if len(known) == len(parts) else None
     if isinstance(kind, ArrayType):
-        part = _comparable(each, kind.elementType, depth + 1)
-        return None if part is None else f"transform({value}, {each} -> {part})"
+        part = _comparable(variable, kind.elementType, depth + 1)
+        return None if part is None else f"transform({value}, {variable} -> {part})"
     if isinstance(kind, MapType) and is_comparable(kind.keyType):
-        part = _comparable(f"{each}.value", kind.valueType, depth + 1)
-        entry = f"struct({each}.key AS key, {part} AS value)"
-        entries = f"transform(map_entries({value}), {each} -> {entry})"
+        part = _comparable(f"{variable}.value", kind.valueType, depth + 1)
+        entry = f"struct({variable}.key AS key, {part} AS value)"
+        entries = f"transform(map_entries({value}), {variable} -> {entry})"
         return None if part is None else f"array_sort({entries})"
     return None
 

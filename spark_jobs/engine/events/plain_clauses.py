@@ -83,9 +83,9 @@ class _Stars:
                 if find_name(name, names) is None:
                     self._missing(name)
             return list(known)
-        told = {each.column.lower() for each in self.source.sequence}
-        told |= {self.source.deleted.lower()} if self.source.deleted else set()
-        own = told | self.source.technical
+        named_columns = {each.column.lower() for each in self.source.sequence}
+        named_columns |= {self.source.deleted.lower()} if self.source.deleted else set()
+        own = named_columns | self.source.technical
         new = [e for e in names if e.lower() not in own and find_name(e, known) is None]
         return [each for each in known if find_name(each, names) is not None] + new
 
@@ -131,18 +131,20 @@ class _Stars:
 
 def _require_kept(source: CdcSource, table: TableHandle, schema: StructType) -> None:
     """Check that the target has the columns of the sequence, of types with the same order."""
-    for each in source.sequence:
+    for sequence_column in source.sequence:
         where = f"{source_text(source)}: sequence"
-        found = find_name(each.column, table.column_names)
-        if found is None:
-            problem = f"{where}: {table.name} has no column {each.column}"
-            raise AnalysisError(ErrorCode.COLUMN_NOT_FOUND, problem, _KEEP, name=each.column)
-        column = next(e for e in table.columns if e.name == found)
-        given = schema[find_name(each.column, schema.names) or found].dataType
+        column_name = find_name(sequence_column.column, table.column_names)
+        if column_name is None:
+            problem = f"{where}: {table.name} has no column {sequence_column.column}"
+            raise AnalysisError(
+                ErrorCode.COLUMN_NOT_FOUND, problem, _KEEP, name=sequence_column.column
+            )
+        column = next(e for e in table.columns if e.name == column_name)
+        given = schema[find_name(sequence_column.column, schema.names) or column_name].dataType
         if not keeps_order(given, frame_type(column.type)):
             raise AnalysisError(
                 ErrorCode.TYPE_MISMATCH,
-                f"{where}: {each.column} is of the type {given.simpleString()} in events, and of "
-                f"{column.type} in {table.name}, which would round it",
+                f"{where}: {sequence_column.column} is of the type {given.simpleString()} in "
+                f"events, and of {column.type} in {table.name}, which would round it",
                 "Give both the same type.",
             )

@@ -56,30 +56,30 @@ def skipped_events(spark: SparkSession, source: CdcSource) -> SkippedEvents:
     rows = spark.sql(f"SELECT * FROM {quote(source.source)}")
     reasons = _reasons(source, rows)
     counts = [named(f"count_if({test})", f"r{i}") for i, (_, test) in enumerate(reasons)]
-    found = rows.selectExpr(named("count(*)", "events"), *counts).first()
-    assert found is not None  # noqa: S101 - an aggregation without groups has a row
-    by_reason = {name: int(found[f"r{i}"]) for i, (name, _) in enumerate(reasons)}
+    totals = rows.selectExpr(named("count(*)", "events"), *counts).first()
+    assert totals is not None  # noqa: S101 - an aggregation without groups has a row
+    by_reason = {name: int(totals[f"r{i}"]) for i, (name, _) in enumerate(reasons)}
     tables: tuple[str, ...] = ()
     others = by_reason.get(_OTHERS, 0)
-    if others and sum(by_reason.values()) == found["events"]:
+    if others and sum(by_reason.values()) == totals["events"]:
         tables = _tables(source, rows)
-    return SkippedEvents(int(found["events"]), by_reason, tables)
+    return SkippedEvents(int(totals["events"]), by_reason, tables)
 
 
 def _reasons(source: CdcSource, rows: DataFrame) -> list[tuple[str, str]]:
     """Why events are skipped, with the condition of each; of an event, the first counts."""
-    operation, told = f"CAST({quote(source.operation)} AS STRING)", []
+    operation, reasons = f"CAST({quote(source.operation)} AS STRING)", []
     if source.format != "columns":
         places = Places.of(source, rows)
         operation = places.operation
-        told.append((_TOMBSTONES, places.is_tombstone))
-        told.append((_OTHERS, f"NOT coalesce({places.is_of_table}, FALSE)"))
+        reasons.append((_TOMBSTONES, places.is_tombstone))
+        reasons.append((_OTHERS, f"NOT coalesce({places.is_of_table}, FALSE)"))
     if source.values.ignore:
         names = ", ".join(map(text_literal, source.values.ignore))
-        told.append((_IGNORED, f"{operation} IN ({names})"))
+        reasons.append((_IGNORED, f"{operation} IN ({names})"))
     made: list[tuple[str, str]] = []
     before: list[str] = []
-    for reason, test in told:
+    for reason, test in reasons:
         is_so = f"coalesce({test}, FALSE)"
         made.append((reason, " AND ".join([*before, is_so])))
         before.append(f"NOT {is_so}")
@@ -97,12 +97,12 @@ def _tables(source: CdcSource, rows: DataFrame) -> tuple[str, ...]:
     found = groups.orderBy("count", ascending=False).limit(_MOST_NAMES).collect()
     names = tuple(str(each[0]) for each in found)
     asked = source.table or ""
-    for each in names:
-        if each.lower() == asked.lower():
+    for table_name in names:
+        if table_name.lower() == asked.lower():
             raise DataError(
                 ErrorCode.CHANGE_EVENT_INVALID,
                 f"{source_text(source)}: table: none of its events is of {asked}, but some are of "
-                f"{each}",
-                f"Write table={each!r}.",
+                f"{table_name}",
+                f"Write table={table_name!r}.",
             )
     return names

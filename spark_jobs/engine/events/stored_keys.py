@@ -48,15 +48,15 @@ def stored_keys(
         return rows
     types, casts = declared_types(table), {}
     for key in source.keys:
-        field, found = column_of(source, rows.schema, key, "keys"), find_name(key, list(types))
-        if found is None:
+        field, name = column_of(source, rows.schema, key, "keys"), find_name(key, list(types))
+        if name is None:
             continue
-        given, declared = field.dataType, types[found]
-        kept = frame_type(declared.simpleString())
+        given, declared = field.dataType, types[name]
+        wanted = frame_type(declared.simpleString())
         has_length = isinstance(declared, CharType | VarcharType)
-        if not isinstance(given, AtomicType) or (keeps_order(given, kept) and not has_length):
+        if not isinstance(given, AtomicType) or (keeps_order(given, wanted) and not has_length):
             continue
-        if not isinstance(given, StringType) and not isinstance(kept, StringType):
+        if not isinstance(given, StringType) and not isinstance(wanted, StringType):
             raise AnalysisError(
                 ErrorCode.TYPE_MISMATCH,
                 f"{source_text(source)}: keys: {key} is of the type {given.simpleString()} in "

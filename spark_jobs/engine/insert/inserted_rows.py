@@ -54,13 +54,13 @@ class AnalyzedInsert:
     @property
     def copied(self) -> dict[str, int] | None:
         """The position of every table column's source column; None if any value is computed."""
-        found = {}
+        positions = {}
         for name, value in self.values.items():
             column = value.copied_column(self.stored_types[name])
             if column is None:
                 return None
-            found[name] = int(column[1:])
-        return found
+            positions[name] = int(column[1:])
+        return positions
 
     def rows(self, source: DataFrame) -> DataFrame:
         """The rows of ``source`` as the table stores them."""
@@ -153,14 +153,14 @@ class _SourceColumn:
 
 def _source_columns(names: Sequence[str]) -> list[_SourceColumn]:
     texts = {name: column_of(SOURCE, f"c{index}") for index, name in enumerate(names)}
-    found = []
+    source_columns = []
     for index, name in enumerate(names):
         if not name.startswith(DEFAULT_OF):
             is_default = name.startswith(DEFAULT_AS)
             text = None if is_default else column_of(SOURCE, f"c{index}")
             flag = texts.get(f"{DEFAULT_OF}{index + 1}")
-            found.append(_SourceColumn(name.removeprefix(DEFAULT_AS), text, flag))
-    return found
+            source_columns.append(_SourceColumn(name.removeprefix(DEFAULT_AS), text, flag))
+    return source_columns
 
 
 def _default_of(table: TableHandle, name: str) -> str:
@@ -177,9 +177,9 @@ def _by_position(spec: InsertStatement, table: TableHandle, count: int) -> list[
         _require_added_last(table)
         named_fields = {split_name(name)[0].lower() for name in spec.partition}
         fixed = {
-            each.column.lower()
-            for each in table.partitioned_by
-            if each.column is not None and each.name.lower() in named_fields
+            partition_field.column.lower()
+            for partition_field in table.partitioned_by
+            if partition_field.column is not None and partition_field.name.lower() in named_fields
         }
         added = list(map(quote, table.added_columns))
         known = [name for name in table.column_names if name not in table.added_columns]
@@ -211,20 +211,20 @@ def _require_added_last(table: TableHandle) -> None:
 def _by_name(table: TableHandle, names: Sequence[str]) -> list[str]:
     wanted: list[str] = []
     for name in names:
-        found = find_name(name, table.column_names)
-        if found is None:
+        column_name = find_name(name, table.column_names)
+        if column_name is None:
             raise AnalysisError(
                 ErrorCode.COLUMN_NOT_FOUND,
                 f"{_LABEL} BY NAME: the source's column {name} is not a column of {table.name}",
                 f"Its columns are: {', '.join(table.column_names)}.",
             )
-        if quote(found) in wanted:
+        if quote(column_name) in wanted:
             raise AnalysisError(
                 ErrorCode.AMBIGUOUS_REFERENCE,
-                f"{_LABEL} BY NAME: the source has two columns {found}",
+                f"{_LABEL} BY NAME: the source has two columns {column_name}",
                 "Rename one of them.",
             )
-        wanted.append(quote(found))
+        wanted.append(quote(column_name))
     return wanted
 
 

@@ -181,11 +181,13 @@ class OverwriteRun(SparkRun[InsertStatement]):
         rows = self.moment.fixed(insert.rows(frame))
         size = plan_bytes(frame) if source.is_pinned else 0
         if not source.is_pinned or source.landed is not None:
-            kept = materialize(self.spark, rows, rows.columns, self.connector.storage, self.scratch)
-            spilled = one_pass.materialized(kept, list(insert.values), layout.cluster_by)
+            materialized = materialize(
+                self.spark, rows, rows.columns, self.connector.storage, self.scratch
+            )
+            spilled = one_pass.materialized(materialized, list(insert.values), layout.cluster_by)
             if spilled is not None:
                 return spilled
-            rows, size = kept.frame, kept.byte_size // COMPRESSION
+            rows, size = materialized.frame, materialized.byte_size // COMPRESSION
         return new_rows_of(rows, layout, one_pass.row_bytes, size)
 
     def _streams(
@@ -214,11 +216,11 @@ class OverwriteRun(SparkRun[InsertStatement]):
         )
         with self.writing(handle):
             with self.progress.phase("write"):
-                found = streamed(self, rows, handle, layout, row_bytes)
-                reports = found.reports
-                if found.rest is not None:
-                    size = found.spilled_bytes // COMPRESSION
-                    new = new_rows_of(found.rest, layout, row_bytes, size)
+                streamed_rows = streamed(self, rows, handle, layout, row_bytes)
+                reports = streamed_rows.reports
+                if streamed_rows.rest is not None:
+                    size = streamed_rows.spilled_bytes // COMPRESSION
+                    new = new_rows_of(streamed_rows.rest, layout, row_bytes, size)
                     reports += self._stored(insert, new, handle, (), None)
                 writes = self.connector.writes
                 reports = repacked(self.spark, writes, self.table, handle, reports, dry_run=False)

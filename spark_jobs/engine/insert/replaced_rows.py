@@ -61,11 +61,11 @@ class ReplacedPartitions:
         if self.occurring is not None and key not in self.occurring:
             return []
         values = dict(zip(self.fields, key, strict=True))
-        found = [number for number, spec in enumerate(self.specs) if _fits(values, spec)]
+        matching_specs = [number for number, spec in enumerate(self.specs) if _fits(values, spec)]
         is_expected = self.expected is None or any(_fits(values, each) for each in self.expected)
-        if found and not is_expected:
+        if matching_specs and not is_expected:
             raise not_expected(dict(zip(self.fields, partition, strict=True)))
-        return found
+        return matching_specs
 
 
 def _fits(values: Mapping[str, Any], spec: Spec) -> bool:
@@ -118,12 +118,12 @@ class ReplacedRows:
 
     def stored(self, batches: Iterable[pa.RecordBatch], key: Callable[[], str]) -> ReplacedReport:
         """The same, with a report; ``key`` names the task, as for ``MergeSinkFactory``."""
-        found = ReplacedReport()
+        replaced = ReplacedReport()
         sink: MergeSink | None = None
         records = self.recording.opened(key()) if self.recording else nullcontext()
         with task_sinks(self.sinks) as sinks, records as recorder:
             for batch in self.rows.function(batches):
-                chosen = self._chosen(batch, found.specs) if batch.num_rows else None
+                chosen = self._chosen(batch, replaced.specs) if batch.num_rows else None
                 if chosen is None or not chosen.any():
                     continue
                 if sink is None:
@@ -133,11 +133,11 @@ class ReplacedRows:
                 if recorder is not None:
                     recorder.taken(self._with_old_rows(changes, batch.filter(pa.array(chosen))))
                 sink.store_merged_rows(changes)
-                found.report.deleted += len(ids)
-                found.report.counts.count(changes, self.placement)
-            found.report.fragments = sinks.finish()
-        found.report.recorded = recorder.files if recorder is not None else []
-        return found
+                replaced.report.deleted += len(ids)
+                replaced.report.counts.count(changes, self.placement)
+            replaced.report.fragments = sinks.finish()
+        replaced.report.recorded = recorder.files if recorder is not None else []
+        return replaced
 
     def _with_old_rows(self, changes: pa.RecordBatch, old: pa.RecordBatch) -> pa.RecordBatch:
         wanted = self.recording.old if self.recording else {}
@@ -150,9 +150,9 @@ class ReplacedRows:
         sources = pa.RecordBatch.from_arrays(batch.columns[: len(names)], names)
         fields = self.derived.function(sources)[: len(self.partitions.fields)]
         partitions, codes = distinct_partitions(fields)
-        found = [self.partitions.matching(each) for each in partitions]
-        specs.update(number for each in found for number in each)
-        return np.array([bool(each) for each in found], dtype=np.bool_)[codes]
+        matching_specs = [self.partitions.matching(each) for each in partitions]
+        specs.update(number for each in matching_specs for number in each)
+        return np.array([bool(each) for each in matching_specs], dtype=np.bool_)[codes]
 
 
 def distinct_partitions(

@@ -70,11 +70,11 @@ class Approval:
         if columns_digest(table) != self.ticket.columns and not self._has_evolved(table):
             raise stale(f"the columns or the partitions of {table.name} are others")
         base = self.ticket.base_snapshot_id
-        found = metadata.at_snapshot(table, base)
-        if found is None or snapshot_digest(found) != self.ticket.base_digest:
+        pinned = metadata.at_snapshot(table, base)
+        if pinned is None or snapshot_digest(pinned) != self.ticket.base_digest:
             seen = "without a snapshot" if base is None else f"of snapshot {base}"
             raise stale(f"the state {seen} is not in the history of {table.name} any more")
-        return found
+        return pinned
 
     def require_same_inputs(
         self, sources: Mapping[str, SourceEvidence], evolved: TableHandle

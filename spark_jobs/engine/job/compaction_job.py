@@ -144,14 +144,14 @@ class CompactionJob(RequestJob):
                 plan = compaction.plan(table, self.spec, wanted)
             if self.spec.manifests != "keep":
                 manifests = compaction.planned_manifests(table)
-        found: dict[str, CompactedPartition] = {}
+        expected: dict[str, CompactedPartition] = {}
         for group in plan.groups:
             for key, each in group.expected.items():
-                found[key] = found[key].plus(each) if key in found else each
+                expected[key] = expected[key].plus(each) if key in expected else each
         report = report_of(
-            list(found.values()),
-            found.values(),
-            partitions_compacted=len(found),
+            list(expected.values()),
+            expected.values(),
+            partitions_compacted=len(expected),
             partitions_left=plan.partitions_left,
             **manifest_counts(manifests),
         )
@@ -216,13 +216,13 @@ class CompactionJob(RequestJob):
 
 
 def _warnings(report: CompactionReport, wanted: WantedPartitions) -> tuple[str, ...]:
-    found = wanted.warnings()
+    warnings = wanted.warnings()
     if report.indexes_lost:
-        found.append(
+        warnings.append(
             f"{report.indexes_lost:,} files had file indexes or bloom filters, which their "
             "compacted files do not have: engines that use them read more"
         )
-    return tuple(found)
+    return tuple(warnings)
 
 
 def _names(partitions: Iterable[CompactedPartition]) -> tuple[str, ...]:

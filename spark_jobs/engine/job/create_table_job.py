@@ -39,10 +39,10 @@ class CreateTableJob(RequestJob):
 
     def _was_done(self) -> bool:
         """Whether an earlier try ended well: a statement behind it may have altered the table."""
-        found = self.log.read(self.request.operation_id)
-        if found is None or found.error is not None:
+        earlier_result = self.log.read(self.request.operation_id)
+        if earlier_result is None or earlier_result.error is not None:
             return False
-        return found.request_digest == self.request.digest()
+        return earlier_result.request_digest == self.request.digest()
 
     def _created(self, spec: CreateTableSpec) -> bool:
         try:

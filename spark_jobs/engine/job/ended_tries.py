@@ -66,15 +66,15 @@ class EndedTries:
             CommitError: COMMIT_HISTORY_EXPIRED: it is unknown whether one committed, and
                 ``after_ended_try`` is not ``run``.
         """
-        found = []
+        results = []
         log = OperationLog(self.connector.storage)
         for operation_id in self.operation_ids:
             log.clear_leftovers(operation_id, None)
             commit = self._commit(table, operation_id)
             if commit is not None:
                 target, properties = str(self.request.table), commit.properties
-                found.append(result_of_snapshot(target, commit.snapshot_id, properties))
-        return found
+                results.append(result_of_snapshot(target, commit.snapshot_id, properties))
+        return results
 
     def _commit(self, table: TableHandle, operation_id: str) -> CommittedSnapshot | None:
         try:
@@ -125,10 +125,10 @@ def _given_up(request: JobRequest) -> CommitError:
 
 def _told(commits: Sequence[JobResult]) -> str:
     return " ".join(
-        f"Operation {each.operation_id} of this task was ended, but had committed snapshot "
-        f"{each.new_snapshot_id} of {each.target} ({each.metrics.inserted} rows inserted, "
-        f"{each.metrics.updated} updated, {each.metrics.deleted} deleted)."
-        for each in commits
+        f"Operation {commit.operation_id} of this task was ended, but had committed snapshot "
+        f"{commit.new_snapshot_id} of {commit.target} ({commit.metrics.inserted} rows inserted, "
+        f"{commit.metrics.updated} updated, {commit.metrics.deleted} deleted)."
+        for commit in commits
     )
 
 

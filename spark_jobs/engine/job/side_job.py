@@ -132,13 +132,13 @@ class SideJob:
             side = self.connector.metadata.load_table(TableName.parse(output.table))
             if has_rows_of(self.connector, side, own, output.folder):
                 return
-            kept = kept_rows(self.connector.storage, output.folder)
-            if kept is None:
+            side_rows = kept_rows(self.connector.storage, output.folder)
+            if side_rows is None:
                 raise _lost(output)
-            if not kept.rows:
+            if not side_rows.rows:
                 return
             try:
-                rows = kept.frame(self._session(), self.connector.storage, output.folder)
+                rows = side_rows.frame(self._session(), self.connector.storage, output.folder)
                 if output.kind == "audit" and commit is not None:
                     rows = of_snapshot(rows, table, commit)
                 named = {SIDE_OF: output.folder, **more}
@@ -148,7 +148,7 @@ class SideJob:
                     raise
                 self.progress.warn(f"{output.kind}: conflict in attempt {attempt}: {error.message}")
             else:
-                self.progress.say(f"{kept.rows} rows inserted into {output.table}")
+                self.progress.say(f"{side_rows.rows} rows inserted into {output.table}")
                 return
             back_off(attempt)
 

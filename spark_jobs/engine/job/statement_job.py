@@ -112,10 +112,10 @@ class Job(RequestJob):
         try:
             return self._attempted(log, runs, attempt, approval)
         except (PySparkException, Py4JError) as error:
-            found = translated(error)
-            if found.code is not ErrorCode.ROWS_TOO_LONG:
+            failure = translated(error)
+            if failure.code is not ErrorCode.ROWS_TOO_LONG:
                 raise
-            self.progress.say(f"{found.message}: {found.remedy}")
+            self.progress.say(f"{failure.message}: {failure.remedy}")
         with measured_batches(self.session):
             return self._attempted(log, runs, attempt, approval)
 

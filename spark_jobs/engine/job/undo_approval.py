@@ -49,9 +49,9 @@ class UndoApproval:
             known, asked = set(ticket.sources), set(spec.tables)
             if known != asked:
                 more, fewer = (", ".join(sorted(each)) for each in (asked - known, known - asked))
-                told = [f"{more} had no commit of the run"] if more else []
-                told += [f"{fewer} has none any more"] if fewer else []
-                raise stale("; ".join(told))
+                differences = [f"{more} had no commit of the run"] if more else []
+                differences += [f"{fewer} has none any more"] if fewer else []
+                raise stale("; ".join(differences))
             ticket.require_same(request.part_digests(), str(request.table))
         return cls(ticket)
 

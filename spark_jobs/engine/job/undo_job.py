@@ -58,10 +58,10 @@ class UndoJob(RequestJob):
         plans.sort(key=_newest, reverse=True)
         if self.request.dry_run:
             return replace(self._result(plans), ticket=undo_ticket(self.request, plans))
-        for each in plans:
+        for plan in plans:
             # What an earlier try of this undo has done was approved then.
-            if each.outcome != "undone":
-                approval.require(each)
+            if plan.outcome != "undone":
+                approval.require(plan)
         if spec.on_refused == "fail":
             _refuse(plans)
         with self.progress.phase("publish"):
@@ -73,28 +73,28 @@ class UndoJob(RequestJob):
         self, plans: list[TableUndo], undoing: Undoing, spec: UndoRunSpec
     ) -> list[TableUndo]:
         """What became of each table; those of an earlier try stay as they are."""
-        found: list[TableUndo] = []
-        for each in plans:
-            if each.outcome != "planned":
-                found.append(each)
+        outcomes: list[TableUndo] = []
+        for plan in plans:
+            if plan.outcome != "planned":
+                outcomes.append(plan)
                 continue
             try:
-                found.append(self._undo.undone(TableName.parse(each.table), undoing))
+                outcomes.append(self._undo.undone(TableName.parse(plan.table), undoing))
             except JobError as error:
                 is_stale = error.code is ErrorCode.APPROVAL_STALE
                 if error.code not in _REFUSALS and not is_stale:
                     raise
-                refused = _refused(each.table, error)
+                refused = _refused(plan.table, error)
                 if spec.on_refused == "fail" or is_stale:
-                    raise _too_late(error, found) from error
-                found.append(refused)
-        return found
+                    raise _too_late(error, outcomes) from error
+                outcomes.append(refused)
+        return outcomes
 
     def _note_marks(self, done: list[TableUndo]) -> None:
         """Note marks that were taken back, also where an earlier try ended before it did so."""
-        for each in done:
-            if each.outcome == "undone":
-                table = self.connector.metadata.load_table(TableName.parse(each.table))
+        for table_undo in done:
+            if table_undo.outcome == "undone":
+                table = self.connector.metadata.load_table(TableName.parse(table_undo.table))
                 note_undone(self.connector, table, self.request.operation_id)
 
     def _planned(self, name: TableName, undoing: Undoing) -> TableUndo:
@@ -123,13 +123,13 @@ class UndoJob(RequestJob):
         Raises:
             NotSupportedError: it has none.
         """
-        found = self.connector.undo
-        if found is None:
+        undo = self.connector.undo
+        if undo is None:
             raise NotSupportedError(
                 f"undo_run: commits to tables of {self.request.catalog.connector} are not undone.",
                 "Roll the tables back with the engine that made them.",
             )
-        return found
+        return undo
 
     def _result(self, tables: list[TableUndo]) -> JobResult:
         report = UndoReport(tuple(tables))

@@ -125,10 +125,10 @@ class AppliedFiles:
         Raises:
             OSError: the storage refused.
         """
-        for each in self.parts:
-            if each.digest not in self.stored:
-                path = _path(storage, name, each.digest)
-                replace_file(storage.filesystem, path, each.content)
+        for part in self.parts:
+            if part.digest not in self.stored:
+                path = _path(storage, name, part.digest)
+                replace_file(storage.filesystem, path, part.content)
 
 
 def _content(storage: WarehouseStorage, name: str, digest: str) -> bytes:

@@ -118,17 +118,17 @@ class MarkNotes:
             CatalogError: METADATA_UNREADABLE.
             OSError: the storage refused.
         """
-        found = read_note(
+        noted = read_note(
             self.storage.filesystem,
             self._path,
             _parsed,
             "Remove the file if the table's snapshots record the mark.",
         )
-        if found is None:
+        if noted is None:
             return Noted(self.identity)
-        if found.identity != self.identity:
-            return Noted(self.identity, was_made_anew=found.has_begun or found.was_made_anew)
-        return found
+        if noted.identity != self.identity:
+            return Noted(self.identity, was_made_anew=noted.has_begun or noted.was_made_anew)
+        return noted
 
     def add(self, noted: NotedMark) -> None:
         """Note a mark as the newest one; raises as ``read``."""

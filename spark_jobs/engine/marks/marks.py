@@ -70,9 +70,9 @@ class Marks:
             NotSupportedError: the connector keeps no marks.
         """
         history = self.connector.writes.history(self.table)
-        found, oldest, undone = _recorded(history, name)
-        if found is not None or oldest is None or oldest.is_first:
-            return found
+        mark, oldest, undone = _recorded(history, name)
+        if mark is not None or oldest is None or oldest.is_first:
+            return mark
         first, left = oldest.order, history.left
         noted = self._notes(name, history.identity).read()
         counting = noted.without(
@@ -122,10 +122,10 @@ class Marks:
             OSError: the storage refused.
         """
         history = self.connector.writes.history(self.table)
-        found, _, _ = _recorded(history, name)
-        if found is not None and found.snapshot_id is not None:
-            at = found.snapshot_id, found.order
-            known = NotedMark(found.operation_id, found.document, found.order, *at)
+        mark, _, _ = _recorded(history, name)
+        if mark is not None and mark.snapshot_id is not None:
+            at = mark.snapshot_id, mark.order
+            known = NotedMark(mark.operation_id, mark.document, mark.order, *at)
             self._notes(name, history.identity).know(known)
 
     def forget(self, mark: NewMark, operation_id: str) -> None:
@@ -143,14 +143,14 @@ class Marks:
         Raises:
             CommitError: MARK_LOST.
         """
-        for each in reversed(noted.marks):
-            if each.order is None and oldest.order <= each.base:
+        for note in reversed(noted.marks):
+            if note.order is None and oldest.order <= note.base:
                 # It would be among the snapshots that have not expired.
                 continue
-            if each.order is None:
-                raise self._lost(oldest, f"whether operation {each.operation} moved it")
-            if each.order < oldest.order:
-                found = each.mark, each.snapshot_id, each.order, each.operation
+            if note.order is None:
+                raise self._lost(oldest, f"whether operation {note.operation} moved it")
+            if note.order < oldest.order:
+                found = note.mark, note.snapshot_id, note.order, note.operation
                 return FoundMark(*found)
         if noted.is_cut:
             raise self._lost(oldest, "which one it had before it was rolled back")
@@ -177,13 +177,13 @@ def _recorded(
     """The newest mark in a history, the oldest snapshot that was looked at, what was taken back."""
     oldest: HistoryEntry | None = None
     undone: set[str] = set()
-    for each in history.entries:
-        oldest = each
-        undone |= undone_operations(each.properties) if each.counts else set()
-        mark = recorded_mark(each.properties, name) if each.counts else None
+    for entry in history.entries:
+        oldest = entry
+        undone |= undone_operations(entry.properties) if entry.counts else set()
+        mark = recorded_mark(entry.properties, name) if entry.counts else None
         if mark is not None:
-            maker = each.properties.get(OPERATION_ID, "")
-            return FoundMark(mark, each.snapshot_id, each.order, maker), oldest, undone
+            maker = entry.properties.get(OPERATION_ID, "")
+            return FoundMark(mark, entry.snapshot_id, entry.order, maker), oldest, undone
     return None, oldest, undone
 
 

@@ -33,19 +33,19 @@ def require_newest_marks(
     """
     later: dict[str, HistoryEntry] = {}
     brought_back: dict[str, Mapping[str, HistoryEntry]] = {}
-    for each in connector.writes.history(table).entries:
-        names = _marks(each.properties)
-        operation_id = each.properties.get(OPERATION_ID, "")
+    for entry in connector.writes.history(table).entries:
+        names = _marks(entry.properties)
+        operation_id = entry.properties.get(OPERATION_ID, "")
         if operation_id in brought_back:
             _refuse(table, names, brought_back[operation_id])
-        if not each.counts:
+        if not entry.counts:
             continue
-        if is_of_run(each.properties, dag_id, run_id):
+        if is_of_run(entry.properties, dag_id, run_id):
             _refuse(table, names, later)
-            undone = undone_operations(each.properties)
+            undone = undone_operations(entry.properties)
             brought_back |= {operation: dict(later) for operation in undone}
         else:
-            later = {**dict.fromkeys(names, each), **later}
+            later = {**dict.fromkeys(names, entry), **later}
 
 
 def note_undone(connector: Connector, table: TableHandle, operation_id: str) -> None:
@@ -110,12 +110,12 @@ def _marks(properties: Mapping[str, str]) -> list[str]:
 
 
 def _refuse(table: TableHandle, names: Iterable[str], later: Mapping[str, HistoryEntry]) -> None:
-    found = next((later[name] for name in names if name in later), None)
-    if found is not None:
+    entry = next((later[name] for name in names if name in later), None)
+    if entry is not None:
         raise CommitError(
             ErrorCode.COMMITS_OF_OTHERS,
-            f"Snapshot {found.snapshot_id} of {table.name} (operation "
-            f"{found.properties.get(OPERATION_ID)}) has applied what came after, of a source that "
+            f"Snapshot {entry.snapshot_id} of {table.name} (operation "
+            f"{entry.properties.get(OPERATION_ID)}) has applied what came after, of a source that "
             "is read incrementally: what is taken back would never be applied again.",
             "Undo the later runs of this task first, the newest one first.",
         )

@@ -105,12 +105,12 @@ class LocatedPlan:
 
     def _inserted(self, writer: ChangeWriter, left: npt.NDArray[np.bool_]) -> list[TaskReport]:
         """Insert the source rows that are ``left``."""
-        found = self.source
+        source = self.source
         if not left.any():
             return []
         filesystem, path = self.storage.filesystem, f"{self._path}/unmatched.arrow"
-        write_batch(filesystem, path, one_batch(found.rows.filter(pa.array(left))))
-        rest = UnmatchedRows(self.general, filesystem, path, found.schema, self._row_id)
+        write_batch(filesystem, path, one_batch(source.rows.filter(pa.array(left))))
+        rest = UnmatchedRows(self.general, filesystem, path, source.schema, self._row_id)
         return rest.insert(writer, int(left.sum()))
 
     @property

@@ -190,9 +190,9 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
                 return here, here.row_count
             frame, keys = with_key_columns(opened.frame, merge)
             frame = self.moment.fixed(frame) if keys else frame
-            kept = merge.source_columns.union(keys)
-            kept = kept.union(checking.reads.sources.get(self.spec.source, ()))
-            source = materialize(self.spark, frame, kept, storage, self.scratch)
+            needed_columns = merge.source_columns.union(keys)
+            needed_columns = needed_columns.union(checking.reads.sources.get(self.spec.source, ()))
+            source = materialize(self.spark, frame, needed_columns, storage, self.scratch)
             checking.show_source(self.spec.source, source.frame, opened.frame.schema)
             return source, versions.source_rows if versions else source.row_count
         columns = checking.with_sources(merge.subquery_columns)

@@ -45,20 +45,20 @@ def physical_plan(
         return general, choice
     if choice.plan == "prepared":
         try:
-            found, prepared = prepared_clauses(general, source, keys)
+            keyed_rows, prepared = prepared_clauses(general, source, keys)
         except (PySparkException, Py4JError):
             # Perhaps on a row whose match does not exist, or takes no effect.
             choice = PlanChoice("located", "a clause fails on a row of the source")
         else:
-            return LocatedPlan(general, found, keys, storage, folder, prepared), choice
+            return LocatedPlan(general, keyed_rows, keys, storage, folder, prepared), choice
     try:
-        found = _rows(general, source, keys)
+        keyed_rows = _rows(general, source, keys)
     except (PySparkException, Py4JError):
         if is_forced:
             raise
         # Perhaps they are larger than spark.driver.maxResultSize.
         return general, PlanChoice("join", "the driver cannot read the source's rows")
-    return LocatedPlan(general, found, keys, storage, folder), choice
+    return LocatedPlan(general, keyed_rows, keys, storage, folder), choice
 
 
 def _rows(general: GeneralPlan, source: MaterializedSource, keys: Sequence[JoinKey]) -> SourceRows:

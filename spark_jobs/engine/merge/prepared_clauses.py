@@ -111,8 +111,8 @@ def prepared_clauses(
     of_inserts = merge.only("not_matched")
     columns = sorted(of_inserts.source_columns) if of_inserts.cases else []
     if not merge.has("matched") or not general.files:
-        found = source_rows(source, columns, keys, merge.source_alias, general.moment)
-        return found, PreparedClauses(_no_changes(found.rows.num_rows), ())
+        keyed_rows = source_rows(source, columns, keys, merge.source_alias, general.moment)
+        return keyed_rows, PreparedClauses(_no_changes(keyed_rows.rows.num_rows), ())
     copied = copied_columns(merge, general.processor)
     if copied is not None:
         return _copied(general, source, keys, columns, copied)
@@ -125,10 +125,10 @@ def prepared_clauses(
     arrays = [values.column(index).cast(kind) for index, kind in enumerate(kinds)]
     of_keys = [_array(each) for each in arrays[: len(keys)]]
     of_source = pa.table(arrays[len(keys) : len(parts)], [f"c{i}" for i in range(len(columns))])
-    found = SourceRows(schema, of_source, of_keys)
+    keyed_rows = SourceRows(schema, of_source, of_keys)
     names = frame.columns[len(parts) :]
     changes = pa.table(arrays[len(parts) :], names)
-    return found, PreparedClauses(changes, tuple(names[2:]))
+    return keyed_rows, PreparedClauses(changes, tuple(names[2:]))
 
 
 def _copied(
@@ -141,17 +141,17 @@ def _copied(
     """As ``prepared_clauses``, for a clause whose values need no evaluation."""
     merge = general.merge
     names = sorted({*columns, *copied.values()})
-    found = source_rows(source, names, keys, merge.source_alias, general.moment)
-    of_source = dict(zip(names, found.rows.columns, strict=True))
+    keyed_rows = source_rows(source, names, keys, merge.source_alias, general.moment)
+    of_source = dict(zip(names, keyed_rows.rows.columns, strict=True))
     (case,) = merge.only("matched").cases
     assigned = [name for name in merge.table.column_names if name in copied]
-    count = found.rows.num_rows
+    count = keyed_rows.rows.num_rows
     changes = {
         rows.OPERATION: np.full(count, case.operation, np.int8),
         rows.CASE_NUMBER: np.full(count, case.number, np.int32),
         **{name: of_source[copied[name]] for name in assigned},
     }
-    return found.only(columns), PreparedClauses(pa.table(changes), tuple(assigned))
+    return keyed_rows.only(columns), PreparedClauses(pa.table(changes), tuple(assigned))
 
 
 def _evaluated(general: GeneralPlan, source: MaterializedSource, parts: Sequence[str]) -> DataFrame:

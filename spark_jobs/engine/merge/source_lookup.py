@@ -107,10 +107,10 @@ class OpenLookup:
 
 def make_lookup(keys: Sequence[pa.Array], rows: pa.Table) -> OpenLookup:
     """A lookup of ``rows`` by their ``keys``, which finds none with a NULL in one."""
-    kept = np.ones(rows.num_rows, np.bool_)
+    are_valid = np.ones(len(keys[0]), np.bool_)
     for key in keys:
-        kept &= key.is_valid().to_numpy(zero_copy_only=False)
-    numbers = np.flatnonzero(kept)
+        are_valid &= key.is_valid().to_numpy(zero_copy_only=False)
+    numbers = np.flatnonzero(are_valid)
     distinct, combined = [], []
     codes: Numbers | None = None
     for key in keys:

@@ -97,10 +97,10 @@ def is_among(bounds: Bounds, constants: Sequence[Column]) -> Truth:
     within = F.exists(known, lambda each: (low <= each) & (high >= each))
     all_equal = F.exists(known, lambda each: (low == each) & (high == each))
     # For a value that is not in a list with a NULL, IN is NULL, never FALSE.
-    found = _certain(bounds, F.size(known) > 0, within, all_equal, ~all_equal, ~within)
+    truth = _certain(bounds, F.size(known) > 0, within, all_equal, ~all_equal, ~within)
     return Truth(
-        found.may_be_true,
-        found.must_be_true,
+        truth.may_be_true,
+        truth.must_be_true,
         bounds.has_values & ~has_null & F.coalesce(~all_equal, F.lit(True)),
         ~bounds.has_nulls & ~has_null & F.coalesce(~within, F.lit(False)),
     )

@@ -119,9 +119,9 @@ class Pruning:
         values = self.moment.fixed(keys)
         if column in self.merge.table.partition_keys:
             distinct = values.where("value IS NOT NULL").distinct().limit(_DISTINCT_LIMIT + 1)
-            found = collected_as_arrow(distinct.sort("value")).column(0)
-            if len(found) <= _DISTINCT_LIMIT:
-                return self._holding(column, found, files)
+            key_values = collected_as_arrow(distinct.sort("value")).column(0)
+            if len(key_values) <= _DISTINCT_LIMIT:
+                return self._holding(column, key_values, files)
         bounds = values.agg(F.min("value").alias("low"), F.max("value").alias("high"))
         ends = [each[0] for each in collected_as_arrow(bounds).columns]
         if not ends[0].is_valid:

@@ -222,10 +222,10 @@ def _is_runtime_exception(error: Any) -> bool:
 
 def _named_in(text: str) -> Iterator[_Failure]:
     """The same from a text, where the exception itself is lost: it came through a Python task."""
-    for found in _CONDITION.finditer(text):
-        state = _STATE.search(text, found.start(), found.start() + _SHOWN)
-        first = _first_line(found[0])
-        yield _Failure(found[1], found[2] or "", state[1] if state else "", first)
+    for condition in _CONDITION.finditer(text):
+        state = _STATE.search(text, condition.start(), condition.start() + _SHOWN)
+        first = _first_line(condition[0])
+        yield _Failure(condition[1], condition[2] or "", state[1] if state else "", first)
 
 
 def _first_line(text: str) -> str:
@@ -251,9 +251,9 @@ def _unnamed_file_failure(text: str) -> str:
             return line.partition(_FILE_NOT_FOUND)[2]
         if _CORRUPTED in line:
             return line[line.index(_CORRUPTED) :]
-        before, found, after = line.partition(_NO_PARQUET)
-        if found and before and not before[-1].isspace():
-            return f"{before.split()[-1]}{found}{after}"
+        before, phrase, after = line.partition(_NO_PARQUET)
+        if phrase and before and not before[-1].isspace():
+            return f"{before.split()[-1]}{phrase}{after}"
     return ""
 
 

@@ -26,12 +26,12 @@ def require_utf8_names(spark: SparkSession | None) -> None:
     """
     if spark is None:
         return
-    found = str(java_class(spark, "java.lang.System").getProperty(_CHARSET))
-    if found.lower() not in _UTF8:
+    charset = str(java_class(spark, "java.lang.System").getProperty(_CHARSET))
+    if charset.lower() not in _UTF8:
         raise CatalogError(
             ErrorCode.LOCALE_MISSING,
-            f"The driver's Java, on {socket.gethostname()}, knows names of files in {found} only, "
-            "and would not see others.",
+            f"The driver's Java, on {socket.gethostname()}, knows names of files in {charset} "
+            "only, and would not see others.",
             "Give the driver a UTF-8 locale that `locale -a` lists there: LC_ALL=C.UTF-8 in its "
             "environment; in cluster mode, spark.yarn.appMasterEnv.LC_ALL or "
             "spark.kubernetes.driverEnv.LC_ALL in conf.",

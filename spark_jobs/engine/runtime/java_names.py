@@ -36,13 +36,13 @@ def remember_java_names(spark: SparkSession) -> None:
     """Cache what the names mean in PySpark's view of the JVM of ``spark``."""
     jvm: Any = spark.sparkContext._jvm
     for name, members in _NAMES.items():
-        found = getattr(jvm, name)
-        if not isinstance(found, JavaClass):
+        java_type = getattr(jvm, name)
+        if not isinstance(java_type, JavaClass):
             continue  # not in this version of Spark
         for member in members:
             with suppress(Py4JError):
-                setattr(found, member, getattr(found, member))
-        setattr(jvm, name, found)
+                setattr(java_type, member, getattr(java_type, member))
+        setattr(jvm, name, java_type)
 
 
 def java_class(spark: SparkSession, name: str) -> Any:

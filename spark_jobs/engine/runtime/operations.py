@@ -172,8 +172,8 @@ class OperationLog:
 
     def _clear_listed(self, operation_id: str, try_number: int | None) -> None:
         folder = pafs.FileSelector(f"{self.storage.root}/{FOLDER}", allow_not_found=True)
-        found = self.storage.filesystem.get_file_info(folder)
-        for info in found:
+        infos = self.storage.filesystem.get_file_info(folder)
+        for info in infos:
             name = info.base_name
             is_folder = info.type == pafs.FileType.Directory
             if is_folder and is_scratch_of(operation_id, name, try_number):
@@ -182,7 +182,7 @@ class OperationLog:
             elif is_unfinished_result_of(operation_id, name):
                 with contextlib.suppress(FileNotFoundError):
                     self.storage.filesystem.delete_file(info.path)
-        self._remove_outdated(found)
+        self._remove_outdated(infos)
 
     def _remove_outdated(self, found: Sequence[pafs.FileInfo]) -> None:
         # This machine's clock only tells whether it is worth asking the store's.
@@ -246,9 +246,9 @@ def _outdated(found: Sequence[pafs.FileInfo], now: datetime) -> list[str]:
     """The paths of results, notes and probes that no retry needs any more."""
     limit = now - RESULTS_KEPT
     return [
-        each.path
-        for each in found
-        if is_memory(each.base_name) and each.mtime and each.mtime < limit
+        info.path
+        for info in found
+        if is_memory(info.base_name) and info.mtime and info.mtime < limit
     ]
 
 

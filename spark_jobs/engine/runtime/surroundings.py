@@ -112,13 +112,13 @@ def _require_english_executors(spark: SparkSession) -> None:
 
 
 def _unset_hadoop_settings(spark: SparkSession) -> None:
-    found = _hadoop_settings(spark)
-    for name in _CONFIGURATIONS if found else ():
+    settings = _hadoop_settings(spark)
+    for name in _CONFIGURATIONS if settings else ():
         java_class(spark, name)()
-    for name in found:
+    for name in settings:
         spark.sparkContext._jsc.hadoopConfiguration().unset(name)  # noqa: SLF001
-    if found:
-        log.info("not in effect, as they can change rows, of Hadoop: %s", ", ".join(found))
+    if settings:
+        log.info("not in effect, as they can change rows, of Hadoop: %s", ", ".join(settings))
 
 
 def _hadoop_settings(spark: SparkSession) -> list[str]:

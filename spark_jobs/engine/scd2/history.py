@@ -113,14 +113,14 @@ class History:
             f"{_BEFORE}.{_TRACKED} <=> {_TRACKED}, FALSE) END"
         )
         leaves_gap = f"{_END} IS NOT NULL AND ({_NEXT} IS NULL OR {_END} < {_NEXT})"
-        told = [
+        known_events = [
             _event(AT, _KIND, has_row="TRUE", repeats=repeats),
             f"CASE WHEN {leaves_gap} THEN {_event(_END, str(_GAP))} END",
         ]
         if self.spec.finds_absent:
             gone = _event(as_of(self.spec, roles), str(self._gone), is_new="TRUE", absent="TRUE")
-            told.append(f"CASE WHEN {_NEXT} IS NULL AND NOT {PRESENT} THEN {gone} END")
-        exploded = f"explode(filter(array({', '.join(told)}), each -> each IS NOT NULL))"
+            known_events.append(f"CASE WHEN {_NEXT} IS NULL AND NOT {PRESENT} THEN {gone} END")
+        exploded = f"explode(filter(array({', '.join(known_events)}), each -> each IS NOT NULL))"
         kept = [*map(quote, roles.keys), _VALUES, _TRACKED, _COMPARED, _UNTIL, _CURRENT]
         return rows.selectExpr(*kept, named(exploded, _EVENT)).selectExpr(*kept, f"{_EVENT}.*")
 
@@ -170,12 +170,12 @@ class History:
     def _settled(self, events: DataFrame) -> DataFrame:
         """One event for each time of a key: the stored one, or the new one that corrects it."""
         over = f"OVER (PARTITION BY {self._keys} ORDER BY {AT}, {_NEW})"
-        seen = f"struct({AT}, {_NEW}, {_KIND}, {_TRACKED}, {_COMPARED}, {_ROW}, {_ABSENT})"
+        event = f"struct({AT}, {_NEW}, {_KIND}, {_TRACKED}, {_COMPARED}, {_ROW}, {_ABSENT})"
         newest = f"max(CASE WHEN NOT {_NEW} THEN {AT} END) OVER (PARTITION BY {self._keys})"
         rows = events.selectExpr(
             "*",
-            named(f"lag({seen}) {over}", _BEFORE),
-            named(f"lead({seen}) {over}", _AFTER),
+            named(f"lag({event}) {over}", _BEFORE),
+            named(f"lead({event}) {over}", _AFTER),
             named(newest, _NEWEST),
         )
         twice = f"{_NEW} AND {_BEFORE}.{AT} = {AT} AND {_BEFORE}.{_NEW}"

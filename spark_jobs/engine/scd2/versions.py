@@ -67,10 +67,10 @@ def changed_versions(
     _require_rows(run, spec, events)
     reading = _Reading(run, spec, roles, events, planned, broadcast_limit)
     versions, read_set = reading.of_all() if spec.finds_absent else reading.of_events()
-    told = told_events(events.frame, spec, roles)
+    new_events = told_events(events.frame, spec, roles)
     if changes is not None:
-        told = told_values(told, versions, changes, roles)
-    return Versions(History(spec, roles).changes(versions, told), events.row_count, read_set)
+        new_events = told_values(new_events, versions, changes, roles)
+    return Versions(History(spec, roles).changes(versions, new_events), events.row_count, read_set)
 
 
 def _require_rows(run: SparkRun[Any], spec: Scd2Source, events: MaterializedSource) -> None:

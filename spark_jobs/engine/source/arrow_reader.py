@@ -135,12 +135,12 @@ def _require_fields(found: pa.DataType, wanted: pa.DataType) -> None:
 
 def row_group_starts(metadata: pq.FileMetaData) -> list[int]:
     """The byte at which each row group of a Parquet file begins."""
-    found = []
+    starts = []
     for number in range(metadata.num_row_groups):
         first = metadata.row_group(number).column(0)
         pages = (first.dictionary_page_offset, first.data_page_offset)
-        found.append(min(page for page in pages if page is not None))
-    return found
+        starts.append(min(page for page in pages if page is not None))
+    return starts
 
 
 def _row_groups(metadata: pq.FileMetaData, split: FileSplit) -> Iterator[int]:

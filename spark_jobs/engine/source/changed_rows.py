@@ -105,12 +105,12 @@ def _uncancelled(files: Sequence[ChangedFile]) -> list[ChangedFile]:
     counts: Counter[str] = Counter()
     for each in files:
         counts[each.rows] += each.sign
-    found = []
-    for each in files:
-        if counts[each.rows] * each.sign > 0:
-            counts[each.rows] -= each.sign
-            found.append(each)
-    return found
+    remaining = []
+    for file in files:
+        if counts[file.rows] * file.sign > 0:
+            counts[file.rows] -= file.sign
+            remaining.append(file)
+    return remaining
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +177,10 @@ class _Reading:
             of_key = Window.partitionBy(*map(quote, self.changes.key)).orderBy(*newest_first)
             rows = rows.withColumn(_COUNT, F.row_number().over(of_key)).filter(f"{_COUNT} = 1")
         kinds = F.array(*map(F.lit, _KINDS))
-        told = F.element_at(kinds, F.col(SIGN) + 1)
+        change_type = F.element_at(kinds, F.col(SIGN) + 1)
         if net:
-            told = F.when(told == UPDATE_BEFORE, DELETE).otherwise(told)
-        return rows.select(*self.names, told.alias(CHANGE_TYPE), SNAPSHOT_ID)
+            change_type = F.when(change_type == UPDATE_BEFORE, DELETE).otherwise(change_type)
+        return rows.select(*self.names, change_type.alias(CHANGE_TYPE), SNAPSHOT_ID)
 
     @property
     def without_ids(self) -> _Reading:

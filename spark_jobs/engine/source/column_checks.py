@@ -70,19 +70,19 @@ class ColumnChecks:
         for footer in footers.footers:
             if self._is_orc:
                 self._refuse_times_of_orc(footer)
-            for path, found in footer.types.items():
-                if found == UNKNOWN or is_too_long(found):
+            for path, held_type in footer.types.items():
+                if held_type == UNKNOWN or is_too_long(held_type):
                     raise NotSupportedError(
-                        f"{self._place(footer)}: column {path} holds {found}, which Spark does not "
-                        "read.",
+                        f"{self._place(footer)}: column {path} holds {held_type}, which Spark does "
+                        "not read.",
                         "Give the source a schema without the column, or write it in another type.",
                     )
             for path in footer.repeated:
                 raise self._unreadable(footer, f"has two columns {path}, in any case")
-            for path, found in footer.types.items():
-                if self.wanted.get(path, found) != found:
+            for path, held_type in footer.types.items():
+                if self.wanted.get(path, held_type) != held_type:
                     self._require_type(footer, path, self.wanted[path])
-                    self._require_type(footers.footers[0], path, found)
+                    self._require_type(footers.footers[0], path, held_type)
 
     @property
     def _merges(self) -> bool:
@@ -142,14 +142,14 @@ class ColumnChecks:
             )
 
     def _require_type(self, footer: Footer, path: str, wanted: str) -> None:
-        found = footer.types[path]
-        if is_read_as(found, wanted, is_orc=self._is_orc, is_spark_4=self.is_spark_4):
+        held_type = footer.types[path]
+        if is_read_as(held_type, wanted, is_orc=self._is_orc, is_spark_4=self.is_spark_4):
             return
         remedy = _ALL_ALIKE if self.files.source.schema is None else _AS_IT_IS
         if wanted.endswith(NANOSECONDS):
             remedy = "Write the timestamps of all files in the same unit."
         raise self._unreadable(
-            footer, f"column {path} holds {found} where {wanted} is expected", remedy
+            footer, f"column {path} holds {held_type} where {wanted} is expected", remedy
         )
 
     def _unreadable(self, footer: Footer, problem: str, remedy: str = _REMEDY) -> JobError:

@@ -122,12 +122,12 @@ def _roots(spark: SparkSession, path: str) -> list[str]:
 def _matches(spark: SparkSession, pattern: str) -> list[Path]:
     """The files and folders that match, as Hadoop's ``Globber`` finds them, by its own patterns."""
     compiler = java_class(spark, "org.apache.hadoop.fs.GlobPattern")
-    found = [Path("/")]
+    paths = [Path("/")]
     for part in filter(None, pattern.split("/")):
         if _PATTERN.search(part):
             rule = re.compile(str(compiler(part).compiled().pattern()), re.DOTALL)
-            inside = (each for folder in found if folder.is_dir() for each in folder.iterdir())
-            found = [each for each in inside if rule.fullmatch(each.name)]
+            inside = (each for folder in paths if folder.is_dir() for each in folder.iterdir())
+            paths = [each for each in inside if rule.fullmatch(each.name)]
         else:
-            found = [folder / part for folder in found]
-    return [path for path in found if path.exists()]
+            paths = [folder / part for folder in paths]
+    return [path for path in paths if path.exists()]

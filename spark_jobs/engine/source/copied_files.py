@@ -100,10 +100,10 @@ def copied_files(
         return None
     schema = _plain_schema(frame.schema)
     names = frozenset(frame.columns)
-    found = _found(source, frame, location)
-    if schema is None or found is None or not 0 < len(found[1]) <= _MOST_FILES:
+    located = _found(source, frame, location)
+    if schema is None or located is None or not 0 < len(located[1]) <= _MOST_FILES:
         return None
-    filesystem, files = found
+    filesystem, files = located
     # Spark takes such columns from the names of folders, even if the files have them too.
     in_folders = set().union(*(folder_columns(file.path) for file in files))
     if in_folders.intersection(name.lower() for name in frame.columns):

@@ -180,47 +180,47 @@ class _Database:
                 connection.close()
 
     def _require_version(self, connection: Any) -> None:
-        found = connection.getMetaData().getDatabaseMajorVersion()
-        if self.dialect.mark == '"' and found < _OLDEST_POSTGRESQL:
+        version = connection.getMetaData().getDatabaseMajorVersion()
+        if self.dialect.mark == '"' and version < _OLDEST_POSTGRESQL:
             raise NotSupportedError(
-                f"{source_text(self.source)}: PostgreSQL {found} rounds microseconds of times.",
+                f"{source_text(self.source)}: PostgreSQL {version} rounds microseconds of times.",
                 f"Use PostgreSQL {_OLDEST_POSTGRESQL} or newer.",
             )
 
     def _columns(self, connection: Any) -> list[RemoteColumn]:
         statement = connection.prepareStatement(self.source.text)
         try:
-            told = statement.getMetaData()
-            if told is None:
+            metadata = statement.getMetaData()
+            if metadata is None:
                 # A driver that does not ask the server: it tells what is wrong, too.
                 again = f"SELECT * FROM ({self.source.text}\n) q LIMIT 0"
-                told = connection.createStatement().executeQuery(again).getMetaData()
-            if not told.getColumnCount():
+                metadata = connection.createStatement().executeQuery(again).getMetaData()
+            if not metadata.getColumnCount():
                 raise NotSupportedError(
                     f"{source_text(self.source)}: it is no query: it has no columns.",
                     "Write one SELECT.",
                 )
             columns = [
                 RemoteColumn(
-                    told.getColumnLabel(at),
-                    told.getColumnTypeName(at),
-                    told.getColumnType(at),
-                    told.getPrecision(at),
-                    told.getScale(at),
-                    told.isSigned(at),
+                    metadata.getColumnLabel(at),
+                    metadata.getColumnTypeName(at),
+                    metadata.getColumnType(at),
+                    metadata.getPrecision(at),
+                    metadata.getScale(at),
+                    metadata.isSigned(at),
                 )
-                for at in range(1, told.getColumnCount() + 1)
+                for at in range(1, metadata.getColumnCount() + 1)
             ]
         finally:
             statement.close()
         lowered = [each.name.lower() for each in columns]
-        for each in columns:
-            if lowered.count(each.name.lower()) > 1:
+        for column in columns:
+            if lowered.count(column.name.lower()) > 1:
                 raise AnalysisError(
                     ErrorCode.AMBIGUOUS_REFERENCE,
-                    f"{source_text(self.source)}: several columns are called {each.name}",
+                    f"{source_text(self.source)}: several columns are called {column.name}",
                     "Give them different names in the query (AS).",
-                    name=each.name,
+                    name=column.name,
                 )
         return columns
 
@@ -248,13 +248,13 @@ class _Database:
         column = self.dialect.quoted(columns[index].name)
         statement = connection.createStatement()
         try:
-            found = statement.executeQuery(
+            result_set = statement.executeQuery(
                 f"SELECT CAST(MIN({column}) AS {self.dialect.text_type}), "
                 f"CAST(MAX({column}) AS {self.dialect.text_type}) "
                 f"FROM ({self.source.text}\n) q"
             )
-            found.next()
-            least, most = found.getString(1), found.getString(2)
+            result_set.next()
+            least, most = result_set.getString(1), result_set.getString(2)
         finally:
             statement.close()
         if least is None:

@@ -157,7 +157,7 @@ def _mysql_value(name: str, column: RemoteColumn) -> Reading | None:
     if name == "BIT":
         one = _plain("BOOLEAN", "CAST({c} AS SIGNED)")
         return one if column.precision <= 1 else None
-    found = {
+    readings = {
         # Its text has six digits.
         "FLOAT": _plain("FLOAT", "({c} + 0e0)"),
         "DOUBLE": _plain("DOUBLE"),
@@ -171,8 +171,8 @@ def _mysql_value(name: str, column: RemoteColumn) -> Reading | None:
             zero,
         ),
     }
-    if name in found:
-        return found[name]
+    if name in readings:
+        return readings[name]
     if name in ("TIME", "GEOMETRY", "NULL"):
         return None
     if column.type_code == _CHAR:

@@ -36,10 +36,10 @@ def deduplicated(spark: SparkSession, source: DeduplicatedSource) -> DataFrame:
     refuse_opaque_reads(spark, view_columns(rows), source_text(source))
     keys = [_column(source, rows.schema, name, "by") for name in source.by]
     order = [_column(source, rows.schema, name, "order_by") for name in source.order_by]
-    for each in (*keys, *order):
-        if each.nullable:
+    for field in (*keys, *order):
+        if field.nullable:
             rows = rows.where(
-                f"CASE WHEN {quote(each.name)} IS NULL THEN {_null(source, each)} ELSE TRUE END"
+                f"CASE WHEN {quote(field.name)} IS NULL THEN {_null(source, field)} ELSE TRUE END"
             )
     chosen = {each.name for each in (*keys, *order)}
     others = [each for each in rows.schema if each.name not in chosen]
@@ -92,9 +92,9 @@ def _window(keys: list[StructField], order: list[StructField]) -> str:
 
 
 def _column(source: DeduplicatedSource, schema: StructType, name: str, field: str) -> StructField:
-    found = [each for each in schema if each.name.lower() == name.lower()]
+    matching = [each for each in schema if each.name.lower() == name.lower()]
     where = f"{source_text(source)}: {field}"
-    if not found:
+    if not matching:
         raise AnalysisError(
             ErrorCode.COLUMN_NOT_FOUND,
             f"{where}: {name} is not a column of it",
@@ -102,20 +102,20 @@ def _column(source: DeduplicatedSource, schema: StructType, name: str, field: st
             "(sql_source).",
             name=name,
         )
-    if len(found) > 1:
+    if len(matching) > 1:
         raise AnalysisError(
             ErrorCode.AMBIGUOUS_REFERENCE,
             f"{where}: it has several columns {name}",
             "Give them different names in a query (sql_source).",
         )
-    if not is_comparable(found[0].dataType):
-        kind = found[0].dataType.simpleString()
+    if not is_comparable(matching[0].dataType):
+        kind = matching[0].dataType.simpleString()
         raise AnalysisError(
             ErrorCode.TYPE_MISMATCH,
             f"{where}: {name} is of the type {kind}, of which no value is the greatest",
             "Use a column of another type, or a value of it in a query (sql_source).",
         )
-    return found[0]
+    return matching[0]
 
 
 def _null(source: DeduplicatedSource, column: StructField) -> str:

@@ -21,18 +21,18 @@ def evidence_of(sources: Mapping[str, OpenSource]) -> dict[str, SourceEvidence]:
 
     SQL over sources has none of its own: its text is in the request, and its sources have theirs.
     """
-    found = {}
+    evidence = {}
     for name, opened in sources.items():
         listed = opened.landing.files if opened.landing is not None else opened.listed
         if listed is not None:
-            found[name] = of_files(listed)
+            evidence[name] = of_files(listed)
         elif opened.changes is not None:
-            found[name] = of_changes(opened.changes)
+            evidence[name] = of_changes(opened.changes)
         elif opened.table is not None:
-            found[name] = of_table(opened.table)
+            evidence[name] = of_table(opened.table)
         elif opened.is_outside or opened.files is not None or reads_beside_views(opened.frame):
-            found[name] = SourceEvidence(is_known=False)
-    return found
+            evidence[name] = SourceEvidence(is_known=False)
+    return evidence
 
 
 def of_table(table: TableHandle) -> SourceEvidence:

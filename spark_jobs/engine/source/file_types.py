@@ -57,9 +57,9 @@ def parquet_types(metadata: pq.FileMetaData) -> Types:
     columns = map(schema.column, range(metadata.num_columns))
     kinds = [_parquet_type(each.physical_type, each.logical_type.to_json()) for each in columns]
     leaves = iter(kinds)
-    found = list(_types(schema.to_arrow_schema(), lambda _: next(leaves, "")))
-    is_plain = next(leaves, None) is None and all(kind for _, kind in found)
-    return ((path, kind if is_plain else UNKNOWN) for path, kind in found)
+    types = list(_types(schema.to_arrow_schema(), lambda _: next(leaves, "")))
+    is_plain = next(leaves, None) is None and all(kind for _, kind in types)
+    return ((path, kind if is_plain else UNKNOWN) for path, kind in types)
 
 
 def orc_types(schema: pa.Schema) -> Types:

@@ -213,13 +213,13 @@ def _require_seen(landing: Landing, reports: Sequence[LandingReport]) -> None:
 
     Without a schema, the columns are those of the first CSV file, and other files have no others.
     """
-    seen = {name.lower() for report in reports for name in report.seen}
-    if not seen:
+    occurring = {name.lower() for report in reports for name in report.seen}
+    if not occurring:
         return
     source, files = landing.source, landing.files
-    if source.missing == "null" and seen.intersection(map(str.lower, landing.schema.names)):
+    if source.missing == "null" and occurring.intersection(map(str.lower, landing.schema.names)):
         return
-    more = seen.difference(name.lower() for name in landing.schema.names)
+    more = occurring.difference(name.lower() for name in landing.schema.names)
     more = more.difference(name.lower() for name in files.partition_types)
     if more and source.schema is None and source.format.lower() == "csv":
         raise CatalogError(
@@ -230,12 +230,12 @@ def _require_seen(landing: Landing, reports: Sequence[LandingReport]) -> None:
     in_folders = {column.name for column in landing.partition}
     corrupt = getattr(getattr(landing.reader, "wanted", None), "corrupt", None)
     for name in landing.schema.names:
-        if name.lower() not in seen and name not in in_folders and name != corrupt:
+        if name.lower() not in occurring and name not in in_folders and name != corrupt:
             raise CatalogError(
                 ErrorCode.SOURCE_UNREADABLE,
                 f"{placed_source(landing.source)}: the column {name} occurs in no record; "
-                f"they have {', '.join(sorted(seen)[:_NAMED])}.",
-                f"Correct the source's schema.{blanks_remedy(sorted(seen))}",
+                f"they have {', '.join(sorted(occurring)[:_NAMED])}.",
+                f"Correct the source's schema.{blanks_remedy(sorted(occurring))}",
             )
 
 

@@ -123,9 +123,9 @@ def materialize(
     renamed = [named(_storable(field), stored_names[field.name]) for field in fields]
     narrowed = source.selectExpr(named("TRUE", _ROW), *renamed)
     files = _written(narrowed, storage, folder, into or new_source_folder(folder))
-    for each in fields:
-        if isinstance(each.dataType, NullType):
-            del stored_names[each.name]
+    for column in fields:
+        if isinstance(column.dataType, NullType):
+            del stored_names[column.name]
     return MaterializedSource(
         frame=spilled_frame(spark, storage, [each.name for each in files], fields, stored_names),
         row_count=sum(each.row_count for each in files),
@@ -205,11 +205,11 @@ def _read(
     # All files have dates of the proleptic Gregorian calendar, but those of pyarrow do not say so.
     reader = spark.read.schema(schema).option("datetimeRebaseMode", "CORRECTED")
     frame = reader.parquet(*[escape_glob(f"{storage.uri}/{name}") for name in names])
-    found = FileIndex.of(frame).file_count
-    if found != len(names):
+    count = FileIndex.of(frame).file_count
+    if count != len(names):
         raise InternalError(
             ErrorCode.STORAGE_UNAVAILABLE,
-            f"Spark sees {found} of {len(names)} files that this job has written to {storage.uri}.",
+            f"Spark sees {count} of {len(names)} files that this job has written to {storage.uri}.",
             "Check that the driver's Java may list the workspace.",
         )
     return decided_by_rows(frame)
@@ -232,10 +232,10 @@ def refuse_unstorable(fields: Sequence[StructField]) -> None:
     Raises:
         NotSupportedError: naming the column.
     """
-    for each in fields:
-        if _holds_interval(each.dataType):
+    for column in fields:
+        if _holds_interval(column.dataType):
             raise NotSupportedError(
-                f"source column {each.name}: {each.dataType.simpleString()} cannot be kept",
+                f"source column {column.name}: {column.dataType.simpleString()} cannot be kept",
                 "Cast it in the source.",
             )
 

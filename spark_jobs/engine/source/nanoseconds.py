@@ -86,14 +86,14 @@ class _Conversion:
             fields = ", ".join(
                 named(
                     self.of(
-                        f"{value}.{quote(each.name)}",
-                        each.dataType,
-                        f"{path}.{each.name.lower()}",
+                        f"{value}.{quote(field.name)}",
+                        field.dataType,
+                        f"{path}.{field.name.lower()}",
                         depth,
                     ),
-                    each.name,
+                    field.name,
                 )
-                for each in kind
+                for field in kind
             )
             return f"CASE WHEN {value} IS NOT NULL THEN struct({fields}) END"
         item, key = (f"{RESERVED_PREFIX}{name}_{depth}" for name in ("item", "key"))

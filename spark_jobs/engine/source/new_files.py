@@ -77,13 +77,13 @@ def chosen_files(listed: SourceFiles, new_files: NewFiles, marks: Marks, name: s
         RequestError: REQUEST_INVALID: the mark is not one of files.
     """
     _require_versions(listed)
-    found, storage = marks.newest(name), marks.connector.storage
-    if found is None:
+    last_mark, storage = marks.newest(name), marks.connector.storage
+    if last_mark is None:
         _require_start(listed, new_files, marks, name)
         applied = AppliedFiles()
         before = [each for each in listed.files if not _is_after_start(each, new_files)]
     else:
-        applied, before = AppliedFiles.read(storage, name, found.document), []
+        applied, before = AppliedFiles.read(storage, name, last_mark.document), []
     known = {each.path for each in before}
     new = [each for each in listed.files if each.path not in known and not applied.has(each)]
     if new_files.replaced == "fail":
@@ -92,7 +92,7 @@ def chosen_files(listed: SourceFiles, new_files: NewFiles, marks: Marks, name: s
     left = len(new) - len(taken)
     chosen = replace(listed, files=tuple(taken))
     # A first run that takes nothing says what was there already, or that nothing was.
-    begins = found is None and new_files.start != ALL
+    begins = last_mark is None and new_files.start != ALL
     mark = _mark(applied.with_files([*before, *taken]), name, marks) if taken or begins else None
     left_bytes = sum(each.version.size for each in new) - chosen.byte_size
     return ChosenFiles(chosen, mark, left, left_bytes)
@@ -124,11 +124,11 @@ def _taken(ordered: Sequence[LandedFile], limits: NewFiles) -> list[LandedFile]:
     """The first of these files, within the limits; always one, however large it is."""
     taken: list[LandedFile] = []
     size = 0
-    for each in ordered[: limits.max_files]:
-        size += each.version.size
+    for file in ordered[: limits.max_files]:
+        size += file.version.size
         if taken and limits.max_bytes is not None and size > limits.max_bytes:
             break
-        taken.append(each)
+        taken.append(file)
     return taken
 
 

@@ -97,9 +97,9 @@ def read_snapshots(
 
     The name has that of the connection in front, if the table is in another catalog.
     """
-    found: dict[str, set[int]] = {}
-    for name, each in tables:
-        is_base = name == str(target.name) and each.snapshot_id == target.snapshot_id
-        if each.snapshot_id is not None and not is_base:
-            found.setdefault(name, set()).add(each.snapshot_id)
-    return {name: tuple(sorted(ids)) for name, ids in found.items()}
+    ids_by_name: dict[str, set[int]] = {}
+    for name, table in tables:
+        is_base = name == str(target.name) and table.snapshot_id == target.snapshot_id
+        if table.snapshot_id is not None and not is_base:
+            ids_by_name.setdefault(name, set()).add(table.snapshot_id)
+    return {name: tuple(sorted(ids)) for name, ids in ids_by_name.items()}

@@ -87,12 +87,12 @@ def failing_finally(source: Source) -> Iterator[None]:
     try:
         yield
     except PythonException as error:
-        found = translated(error)
-        if found.code is not ErrorCode.SPARK_FAILED or not isinstance(source, PythonSource):
+        failure = translated(error)
+        if failure.code is not ErrorCode.SPARK_FAILED or not isinstance(source, PythonSource):
             raise
         raise CatalogError(
             ErrorCode.SOURCE_UNREADABLE,
-            f"{called(source.name)}: a function of {source.function} raised: {found.problem}",
+            f"{called(source.name)}: a function of {source.function} raised: {failure.problem}",
             "See the trace in the log, and correct the function.",
         ) from None
 
@@ -111,13 +111,13 @@ def _function(source: PythonSource) -> Callable[..., Any]:
     if source.code is None:
         raise _invalid(source, "the request does not have its code", "Put its code there.")
     try:
-        found = getattr(_module(source, source.code), name, None)
+        function = getattr(_module(source, source.code), name, None)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
         raise _failed(source, error) from None
-    if not callable(found):
+    if not callable(function):
         raise _invalid(source, "is not a function of its module", "Correct the name.")
-    assert callable(found)  # noqa: S101
-    result: Callable[..., Any] = found
+    assert callable(function)  # noqa: S101
+    result: Callable[..., Any] = function
     return result
 
 

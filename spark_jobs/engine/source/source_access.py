@@ -40,12 +40,12 @@ class SourceAccess:
         Raises:
             RequestError: REQUEST_INVALID: it has none.
         """
-        found = self.secrets(connection).get(PASSWORD)
-        if found is None:
+        password = self.secrets(connection).get(PASSWORD)
+        if password is None:
             problem, remedy = "it has no password", "Set the password of the connection."
             place = f"connection {connection}"
             raise RequestError(ErrorCode.REQUEST_INVALID, problem, remedy, (place,))
-        return found
+        return password
 
     def connector(self, source: Source, own: Connector) -> Connector:
         """The connector that reads ``source``: that of its catalog, or the target's ``own``.

@@ -87,20 +87,20 @@ class Sources(Mapping[str, OpenSource]):
     @property
     def read_tables(self) -> list[tuple[str, TableHandle]]:
         """The tables that are read, pinned, each with its name and that of its connection."""
-        found = []
+        tables = []
         for source in self.request.sources:
             opened, changes = self._opened.get(source.name), self._changes.get(source.name)
             table = changes.table if changes else opened and opened.table
             if isinstance(source, TableSource) and table:
-                found.append((source.placed_table, table))
-        return found
+                tables.append((source.placed_table, table))
+        return tables
 
     @property
     def has_nothing_new(self) -> bool:
         """Whether no incremental source, of which there are some, has anything new."""
-        found = [bool(each.files.files) for each in self._chosen.values()]
-        found += [not e.is_empty for e in self._changes.values() if e.source.is_incremental]
-        return bool(found) and not any(found)
+        have_new = [bool(each.files.files) for each in self._chosen.values()]
+        have_new += [not e.is_empty for e in self._changes.values() if e.source.is_incremental]
+        return bool(have_new) and not any(have_new)
 
     @property
     def chosen(self) -> Mapping[str, SourceFiles]:
@@ -199,12 +199,12 @@ class Sources(Mapping[str, OpenSource]):
         inner = self._opened[source.source]
         if inner.landed is None and inner.listed is None:
             return
-        found = skipped_events(self.spark, source)
-        if found.count:
+        skipped = skipped_events(self.spark, source)
+        if skipped.count:
             read = self.metrics.get(source.source, SourceMetrics())
-            self.metrics[source.source] = replace(read, skipped_events=found.count)
-            say = self.progress.warn if found.tables else self.progress.say
-            say(found.told(source))
+            self.metrics[source.source] = replace(read, skipped_events=skipped.count)
+            say = self.progress.warn if skipped.tables else self.progress.say
+            say(skipped.told(source))
 
     @contextmanager
     def explaining(self) -> Iterator[None]:

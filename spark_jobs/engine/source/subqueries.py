@@ -65,9 +65,9 @@ def materialize_views(
             row_count += landed.row_count
         elif not sources[source].is_pinned:
             frame = sources[source].frame
-            kept = materialize(spark, frame, read, storage, folder)
-            with_all_columns(kept.frame, frame.schema).createOrReplaceTempView(source)
-            row_count += kept.row_count
+            materialized = materialize(spark, frame, read, storage, folder)
+            with_all_columns(materialized.frame, frame.schema).createOrReplaceTempView(source)
+            row_count += materialized.row_count
     return row_count
 
 

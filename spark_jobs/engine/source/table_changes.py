@@ -112,19 +112,19 @@ class _Choice:
         first, last = asked.from_snapshot, asked.to_snapshot
         assert first is not None  # noqa: S101 - the contract checks that
         if last is not None:
-            found = self.connector.metadata.at_snapshot(table, last)
-            if found is None:
+            pinned = self.connector.metadata.at_snapshot(table, last)
+            if pinned is None:
                 raise _no_end(table, last)
-            table = found
+            table = pinned
         return self._read(table, first)
 
     def since_mark(self, marks: Marks) -> ChosenChanges:
         """The changes since the mark, or those of the first run."""
         table = self._table()
-        found = marks.newest(self.name)
-        if found is None and _range(self.source).start == NOW and marks.has_begun(self.name):
+        newest = marks.newest(self.name)
+        if newest is None and _range(self.source).start == NOW and marks.has_begun(self.name):
             raise begun_before(placed_source(self.source), marks)
-        chosen = self._first(table) if found is None else self._next(table, found)
+        chosen = self._first(table) if newest is None else self._next(table, newest)
         snapshot = table.snapshot_id or 0
         document = {
             "table": str(table.name),
@@ -132,7 +132,7 @@ class _Choice:
             "seen": snapshot_digest(table)[:16],
             **({CONNECTION: self.source.connection} if self.source.connection else {}),
         }
-        if found is not None and document == dict(found.document):
+        if newest is not None and document == dict(newest.document):
             return chosen
         mark = NewMark(self.name, document)
         return ChosenChanges(
@@ -209,13 +209,13 @@ class _Choice:
 
 
 def _noted(mark: Mapping[str, Any], name: str) -> tuple[int, str]:
-    since, seen = mark.get("snapshot"), mark.get("seen")
-    is_mark = type(since) is int and isinstance(seen, str) and isinstance(mark.get("table"), str)
+    since, digest = mark.get("snapshot"), mark.get("seen")
+    is_mark = type(since) is int and isinstance(digest, str) and isinstance(mark.get("table"), str)
     if not is_mark:
         raise codec.invalid(name, "is not a mark of changes of a table")
     assert isinstance(since, int)  # noqa: S101
-    assert isinstance(seen, str)  # noqa: S101
-    return since, seen
+    assert isinstance(digest, str)  # noqa: S101
+    return since, digest
 
 
 def _gap(table: TableHandle, problem: str) -> CatalogError:

@@ -97,11 +97,11 @@ def clusters_of(new_rows: DataFrame, layout: WriteLayout) -> list[Cluster]:
     kinds = [field.dataType for field in hashed.schema][: len(columns)]
     try:
         with arrow_batches(new_rows):
-            found = hashed.select(*python_columns(hashed)).collect()
-        keys = [tuple(map(python_value, row, kinds)) for row in found]
+            groups = hashed.select(*python_columns(hashed)).collect()
+        keys = [tuple(map(python_value, row, kinds)) for row in groups]
     except (ValueError, OverflowError):
         raise beyond_years(layout.deciding_columns) from None
-    return [Cluster(key, row[_HASH], row[_COUNT]) for key, row in zip(keys, found, strict=True)]
+    return [Cluster(key, row[_HASH], row[_COUNT]) for key, row in zip(keys, groups, strict=True)]
 
 
 def distribute(

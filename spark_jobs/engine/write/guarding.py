@@ -152,12 +152,12 @@ class Guarding:
         totals = [self._rows(each.files) if given and each.changed else 0 for each in changes]
         for name, limit in given.items():
             most, place = Fraction(0), ""
-            for each, total in zip(changes, totals, strict=True):
-                found = each.metrics
-                count = found.deleted if name.endswith("deleted_share") else each.changed
+            for change, total in zip(changes, totals, strict=True):
+                metrics = change.metrics
+                count = metrics.deleted if name.endswith("deleted_share") else change.changed
                 share = _share(count, total)
                 if share > most:
-                    most, place = share, found.name
+                    most, place = share, metrics.name
             held = most <= exact(limit)
             seen = percent(float(most))
             yield GuardReport(name, percent(limit), seen, held, "" if held else place)

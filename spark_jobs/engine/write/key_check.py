@@ -38,14 +38,14 @@ class KeyCheck:
         """
         if not self._key_columns or not batch.num_rows:
             return
-        found = batch.select([rows.OPERATION, rows.CASE_NUMBER, *self._key_columns])
+        checked = batch.select([rows.OPERATION, rows.CASE_NUMBER, *self._key_columns])
         if self._last is not None:
-            found = pa.concat_batches([self._last, found])
-        self._last = found.slice(found.num_rows - 1)
-        stays = found.column(rows.OPERATION).to_numpy() != rows.DELETE
-        repeated = np.flatnonzero(self._same_key(found) & stays[1:] & stays[:-1]) + 1
+            checked = pa.concat_batches([self._last, checked])
+        self._last = checked.slice(checked.num_rows - 1)
+        stays = checked.column(rows.OPERATION).to_numpy() != rows.DELETE
+        repeated = np.flatnonzero(self._same_key(checked) & stays[1:] & stays[:-1]) + 1
         if len(repeated):
-            raise self._error(found, repeated)
+            raise self._error(checked, repeated)
 
     def _same_key(self, found: pa.RecordBatch) -> npt.NDArray[np.bool_]:
         """Whether each row but the first has the key of the row before."""

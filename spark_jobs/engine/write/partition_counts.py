@@ -57,24 +57,24 @@ def partition_metrics(
     connector, table = run.connector, run.table
     if not table.partitioned_by:
         return ()
-    found: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_NUMBERS, 0))
+    counts: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_NUMBERS, 0))
     names = FileNames(connector, table, handle)
     by_ordinal = {file.ordinal: file for file in scanned}
     for report in reports:
         for (place, kind), count in report.counts.by_place.items():
             file = None if place.ordinal is None else by_ordinal[place.ordinal]
-            found[place.partition if file is None else names.of(file)][kind] += count
+            counts[place.partition if file is None else names.of(file)][kind] += count
     lost: dict[str, list[PlannedFile]] = defaultdict(list)
     for file in dropped:
         lost[names.of(file)].append(file)
     for name, files in lost.items():
-        found[name][DELETED] += row_count(connector.scan, table, files)
+        counts[name][DELETED] += row_count(connector.scan, table, files)
     for fragment in (each for report in reports for each in report.fragments):
         for name in changed_partitions(connector, table, [fragment]):
             # What concerns several partitions marks rows, and neither adds nor removes files.
-            found[name]["files_added"] += fragment.files_added
-            found[name]["files_removed"] += fragment.files_removed
-    return tuple(PartitionMetrics(name, **found[name]) for name in sorted(found))
+            counts[name]["files_added"] += fragment.files_added
+            counts[name]["files_removed"] += fragment.files_removed
+    return tuple(PartitionMetrics(name, **counts[name]) for name in sorted(counts))
 
 
 def partition_changes(

@@ -116,13 +116,13 @@ class Recorder:
             return batch.slice(0, 0)
         split, operation = batch.column(rows.FROM_UPDATE), batch.column(rows.OPERATION)
         operation = pc.if_else(split, pa.scalar(rows.UPDATE, operation.type), operation)
-        kept: list[int] = []
-        for each in _OPERATIONS:
-            places = pc.indices_nonzero(pc.equal(operation, each))
-            found = places.slice(0, most - self._taken[each]).to_pylist()
-            self._taken[each] += len(found)
-            kept += found
-        return batch.take(pa.array(sorted(kept), pa.int64()))
+        row_numbers: list[int] = []
+        for kind in _OPERATIONS:
+            places = pc.indices_nonzero(pc.equal(operation, kind))
+            chosen = places.slice(0, most - self._taken[kind]).to_pylist()
+            self._taken[kind] += len(chosen)
+            row_numbers += chosen
+        return batch.take(pa.array(sorted(row_numbers), pa.int64()))
 
 
 def _without_halves(batch: pa.RecordBatch) -> pa.RecordBatch:

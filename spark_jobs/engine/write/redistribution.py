@@ -135,12 +135,12 @@ def _update_key(layout: WriteLayout, size: WriteSize) -> str:
 
 def keys_of_partitions(partitions: int) -> list[int]:
     """For each partition, an integer that Spark's hash partitioning assigns to it."""
-    found: dict[int, int] = {}
+    keys: dict[int, int] = {}
     key = 0
-    while len(found) < partitions:
-        found.setdefault(_murmur3(key) % partitions, key)
+    while len(keys) < partitions:
+        keys.setdefault(_murmur3(key) % partitions, key)
         key += 1
-    return [found[partition] for partition in range(partitions)]
+    return [keys[partition] for partition in range(partitions)]
 
 
 def _murmur3(number: int) -> int:

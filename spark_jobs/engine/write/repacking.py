@@ -48,15 +48,15 @@ def repacked(
     if plan is None:
         return list(reports)
     replaced = {index for group in plan.groups for index in group}
-    kept = [each for index, each in enumerate(fragments) if index not in replaced]
+    kept_fragments = [each for index, each in enumerate(fragments) if index not in replaced]
     if dry_run:
-        kept += [_as_one([fragments[index] for index in group]) for group in plan.groups]
+        kept_fragments += [_as_one([fragments[index] for index in group]) for group in plan.groups]
         written = []
     else:
         written = _stored_again(spark, handle.sinks, plan, fragments)
         writes.discard(handle, [fragments[index] for index in sorted(replaced)])
     counts = [replace(report, fragments=[]) for report in reports]
-    return [*counts, TaskReport(fragments=kept), *written]
+    return [*counts, TaskReport(fragments=kept_fragments), *written]
 
 
 def _stored_again(

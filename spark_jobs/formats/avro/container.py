@@ -100,14 +100,14 @@ class AvroFile:
             yield AvroBlock(count, data)
 
     def _read_metadata(self) -> dict[str, bytes]:
-        found = {}
+        metadata = {}
         while count := self._long():
             if count < 0:
                 self._long()
             for _ in range(abs(count)):
                 name = self._read(self._long()).decode("utf-8", "backslashreplace")
-                found[name] = self._read(self._long())
-        return found
+                metadata[name] = self._read(self._long())
+        return metadata
 
     def _long(self, first: bytes = b"") -> int:
         value, shift = 0, 0

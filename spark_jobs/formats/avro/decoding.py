@@ -77,12 +77,12 @@ class BlockDecoder:
             return []
         data = io.BytesIO(long_bytes(block.records) + block.data + b"\0")
         try:
-            found = cast("list[dict[str, Any]]", self._read(data, *self._array))
+            records = cast("list[dict[str, Any]]", self._read(data, *self._array))
         except _DECODING_ERRORS:
             raise AvroDamagedError("a block does not hold what the schema says") from None
-        if data.read(1) or len(found) != block.records:
+        if data.read(1) or len(records) != block.records:
             raise AvroDamagedError("a block does not hold what the schema says")
-        return found
+        return records
 
     @functools.cached_property
     def _record(self) -> list[Any]:
@@ -115,21 +115,21 @@ def decoding_schema(raw: Any) -> Any:
         return [decoding_schema(each) for each in raw]
     if not isinstance(raw, dict):
         return raw
-    kept = {key: raw[key] for key in _DECODING if key in raw}
+    reduced = {key: raw[key] for key in _DECODING if key in raw}
     for key in ("type", "items", "values"):
-        if key in kept:
-            kept[key] = decoding_schema(kept[key])
+        if key in reduced:
+            reduced[key] = decoding_schema(reduced[key])
     if "fields" in raw:
-        kept["fields"] = [
+        reduced["fields"] = [
             {"name": each["name"], "type": decoding_schema(each["type"])} for each in raw["fields"]
         ]
-    return kept
+    return reduced
 
 
 def long_bytes(value: int) -> bytes:
     """A count in Avro's variable-length encoding."""
-    rest, found = value << 1, bytearray()
+    rest, encoded = value << 1, bytearray()
     while rest >= 0x80:
-        found.append(rest & 0x7F | 0x80)
+        encoded.append(rest & 0x7F | 0x80)
         rest >>= 7
-    return bytes([*found, rest])
+    return bytes([*encoded, rest])

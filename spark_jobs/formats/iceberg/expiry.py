@@ -128,7 +128,7 @@ def expiring(metadata: Any, limits: Limits, held: Mapping[str, Collection[int]])
         for name, ref in metadata.refs.items()
         if name == MAIN_BRANCH or not limits.is_over(ref, known)
     }
-    stay, referenced, kept = set[int](), set[int](), {}
+    stay, referenced, kept_by = set[int](), set[int](), {}
     for name, ref in sorted(refs.items(), key=lambda each: each[0] != MAIN_BRANCH):
         is_branch = ref.snapshot_ref_type == _BRANCH
         of_ref = {ref.snapshot_id}
@@ -137,30 +137,30 @@ def expiring(metadata: Any, limits: Limits, held: Mapping[str, Collection[int]])
             referenced.update(each.snapshot_id for each in history(known, ref.snapshot_id))
         referenced.add(ref.snapshot_id)
         if name != MAIN_BRANCH:
-            kept[f"{ref.snapshot_ref_type} {name}"] = of_ref - stay
+            kept_by[f"{ref.snapshot_ref_type} {name}"] = of_ref - stay
         stay |= of_ref
     gone = {
         number
         for number, each in known.items()
         if number not in stay and (number in referenced or each.timestamp_ms < limits.older_than)
     }
-    kept |= {by: gone.intersection(ids) for by, ids in held.items()}
+    kept_by |= {by: gone.intersection(ids) for by, ids in held.items()}
     gone = gone.difference(*held.values())
     ids = sorted(
         gone, key=lambda each: (known[each].sequence_number or 0, known[each].timestamp_ms)
     )
     cut = ids[: limits.max_deletes]
     refs_gone = sorted(metadata.refs.keys() - refs.keys())
-    counts = {by: len(ids) for by, ids in kept.items() if ids}
+    counts = {by: len(ids) for by, ids in kept_by.items() if ids}
     return Expiring(cut, refs_gone, len(ids) - len(cut), counts)
 
 
 def history(known: Mapping[int, Any], snapshot_id: int | None) -> Iterator[Any]:
     """The snapshot and those that it builds on, as far as they are ``known``, newest first."""
-    seen = set()
+    seen_ids = set()
     # Each once, even if the metadata says that they follow each other in a circle.
-    while snapshot_id is not None and snapshot_id in known and snapshot_id not in seen:
-        seen.add(snapshot_id)
+    while snapshot_id is not None and snapshot_id in known and snapshot_id not in seen_ids:
+        seen_ids.add(snapshot_id)
         snapshot = known[snapshot_id]
         yield snapshot
         snapshot_id = snapshot.parent_snapshot_id

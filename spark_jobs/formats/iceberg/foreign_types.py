@@ -57,12 +57,12 @@ def _replace(place: Any) -> None:
     """Let others stand in for the types below a struct, list, map or field."""
     waiting = [place]
     while waiting:
-        found = waiting.pop()
-        if isinstance(found, list):
-            waiting += found
-        elif isinstance(found, dict):
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += node
+        elif isinstance(node, dict):
             for key in ("type", "element", "key", "value"):
-                kind = found.get(key)
+                kind = node.get(key)
                 if isinstance(kind, str) and (foreign := _TYPE.fullmatch(kind)):
-                    found[key] = _STAND_INS[foreign[1]]
-            waiting += [found.get(key) for key in ("type", "element", "key", "value", "fields")]
+                    node[key] = _STAND_INS[foreign[1]]
+            waiting += [node.get(key) for key in ("type", "element", "key", "value", "fields")]

@@ -64,10 +64,10 @@ def descendants(metadata: Any, snapshot_id: int | None) -> set[int]:
         children.setdefault(each.parent_snapshot_id, []).append(each.snapshot_id)
     if snapshot_id is None:
         return {each.snapshot_id for each in metadata.snapshots}
-    found, waiting = set[int](), [snapshot_id]
+    reached, waiting = set[int](), [snapshot_id]
     while waiting:
         number = waiting.pop()
-        if number not in found:
-            found.add(number)
+        if number not in reached:
+            reached.add(number)
             waiting += children.get(number, ())
-    return found
+    return reached

@@ -153,24 +153,24 @@ def _require_known_glue(options: Mapping[str, str]) -> None:
 
 def properties_of(options: Mapping[str, str]) -> dict[str, Any]:
     """The options as pyiceberg takes them."""
-    found: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
     for name, value in options.items():
         first, *inner = name.split(".")
         if first not in NESTED or not inner:
-            found[name] = value
+            properties[name] = value
             continue
-        place = found.setdefault(first, {})
+        place = properties.setdefault(first, {})
         for each in inner[:-1]:
             place = place.setdefault(each, {})
         place[inner[-1]] = value
-    client, secret = (found.pop(each, "") for each in (CLIENT_ID, CLIENT_SECRET))
+    client, secret = (properties.pop(each, "") for each in (CLIENT_ID, CLIENT_SECRET))
     if secret:
-        found[CREDENTIAL] = f"{client}:{secret}"
-    if CREDENTIAL in found and found.get(TYPE, REST) == REST:
-        found.setdefault(TOKEN_SERVER, f"{found[URI].rstrip('/')}/v1/oauth/tokens")
-    if found.get(TYPE) == GLUE and URI in found:
-        found[GLUE_ENDPOINT] = found.pop(URI)
-    return found
+        properties[CREDENTIAL] = f"{client}:{secret}"
+    if CREDENTIAL in properties and properties.get(TYPE, REST) == REST:
+        properties.setdefault(TOKEN_SERVER, f"{properties[URI].rstrip('/')}/v1/oauth/tokens")
+    if properties.get(TYPE) == GLUE and URI in properties:
+        properties[GLUE_ENDPOINT] = properties.pop(URI)
+    return properties
 
 
 def flat(name: str, value: Mapping[str, Any]) -> dict[str, str]:
@@ -179,27 +179,27 @@ def flat(name: str, value: Mapping[str, Any]) -> dict[str, str]:
     Raises:
         RequestError: REQUEST_INVALID, naming the property with something else than texts.
     """
-    found: dict[str, str] = {}
-    for key, each in value.items():
+    options: dict[str, str] = {}
+    for key, inner in value.items():
         path = f"{name}.{key}"
         require("." not in key, path, "the name has a dot")
-        if isinstance(each, Mapping):
-            found |= flat(path, each)
+        if isinstance(inner, Mapping):
+            options |= flat(path, inner)
         else:
-            require(isinstance(each, str | int), path, "is not text")
-            found[path] = str(each)
-    return found
+            require(isinstance(inner, str | int), path, "is not text")
+            options[path] = str(inner)
+    return options
 
 
 def storage_options(options: Mapping[str, str]) -> dict[str, str]:
     """The options of the storage, by the names of ``s3_options``; holds secrets."""
-    found = {
+    by_name = {
         name: next((options[each] for each in names if options.get(each)), "")
         for name, names in _S3.items()
     }
     if virtual := options.get(_VIRTUAL):
-        found["fs.s3.path-style-access"] = "false" if virtual.lower() == "true" else "true"
-    return {name: value for name, value in found.items() if value}
+        by_name["fs.s3.path-style-access"] = "false" if virtual.lower() == "true" else "true"
+    return {name: value for name, value in by_name.items() if value}
 
 
 def identifier_of(options: Mapping[str, str], name: TableName) -> tuple[str, ...]:

@@ -36,12 +36,12 @@ def with_content(answer: Any, content: bytes) -> Any:
     """The same answer of ``requests`` with another content, which is not packed."""
     from requests import Response
 
-    found = Response()
+    copied = Response()
     for name in ("status_code", "headers", "url", "encoding", "reason", "request"):
-        setattr(found, name, getattr(answer, name))
-    found.headers.pop("Content-Encoding", None)
-    found.raw = io.BytesIO(content)
-    return found
+        setattr(copied, name, getattr(answer, name))
+    copied.headers.pop("Content-Encoding", None)
+    copied.raw = io.BytesIO(content)
+    return copied
 
 
 def _readable(answer: Any, **asked: Any) -> Any:

@@ -139,9 +139,9 @@ def _shortest_single(value: float) -> Decimal:
         rounded = Decimal(f"{single:.{digits}g}")
         last = Decimal(1).scaleb(rounded.adjusted() - digits + 1)
         near = (rounded, rounded - last, rounded + last)
-        found = [each for each in near if struct.pack("<f", float(each)) == stored]
-        if found:
-            return min(found, key=lambda each: abs(each - exact))
+        candidates = [each for each in near if struct.pack("<f", float(each)) == stored]
+        if candidates:
+            return min(candidates, key=lambda each: abs(each - exact))
     return Decimal(f"{single:.{_SINGLE_DIGITS}g}")
 
 

@@ -99,11 +99,11 @@ def _find(table: Definition, path: tuple[str, ...]) -> _Place | None:
     place: _Place | None = None
     for part in path:
         kind = {"type": "struct", "fields": table.fields} if place is None else place.type
-        found = None if isinstance(kind, str) else _within(kind, part)
-        if found is None:
+        next_place = None if isinstance(kind, str) else _within(kind, part)
+        if next_place is None:
             return None
-        in_key = found.part == "key" or (place is not None and place.in_key)
-        place = replace(found, in_key=in_key)
+        in_key = next_place.part == "key" or (place is not None and place.in_key)
+        place = replace(next_place, in_key=in_key)
     return place
 
 

@@ -82,21 +82,21 @@ class Definition:
 
     def described(self) -> Described:
         """The parts for people, by what tells them apart."""
-        found: dict[Any, tuple[str, str]] = {"version": ("format-version", str(self.version))}
+        parts: dict[Any, tuple[str, str]] = {"version": ("format-version", str(self.version))}
         names: dict[int, tuple[str, ...]] = {}
         for number, (each, path) in self.paths().items():
-            found["column", number] = ("column", _column_text(each, path))
+            parts["column", number] = ("column", _column_text(each, path))
             names[number] = path
         keys = [".".join(names[i]) for i in self.identifiers if i in names]
-        found["identifiers"] = ("identifier fields", ", ".join(sorted(keys)))
+        parts["identifiers"] = ("identifier fields", ", ".join(sorted(keys)))
         partition = [_partition_text(each, names) for each in self.spec]
-        found["partition"] = ("partition fields", ", ".join(partition))
+        parts["partition"] = ("partition fields", ", ".join(partition))
         order = [_order_text(each, names) for each in self.order]
-        found["order"] = ("sort order", ", ".join(order))
+        parts["order"] = ("sort order", ", ".join(order))
         for name, value in sorted(self.properties.items()):
             what = "comment" if name == "comment" else f"property {name}"
-            found["property", name] = (what, property_text(name, value))
-        return found
+            parts["property", name] = (what, property_text(name, value))
+        return parts
 
     def moved(self, before: Definition) -> Iterator[tuple[str, str]]:
         """The orders of columns, before and now, wherever columns that both have were moved."""
@@ -116,10 +116,10 @@ def walk(
     fields: Sequence[Document], above: tuple[str, ...] = ()
 ) -> Iterator[tuple[Document, tuple[str, ...]]]:
     """All fields with names, each before those within it, with its path."""
-    for each in fields:
-        path = (*above, each["name"])
-        yield each, path
-        yield from _walk_type(each["type"], path)
+    for struct_field in fields:
+        path = (*above, struct_field["name"])
+        yield struct_field, path
+        yield from _walk_type(struct_field["type"], path)
 
 
 def _walk_type(kind: Any, path: tuple[str, ...]) -> Iterator[tuple[Document, tuple[str, ...]]]:
@@ -133,12 +133,12 @@ def _walk_type(kind: Any, path: tuple[str, ...]) -> Iterator[tuple[Document, tup
 
 def _siblings(fields: Sequence[Document]) -> dict[int, list[int]]:
     """The ids of the fields of each struct, by the id of the field that is one; 0: the table."""
-    found = {0: [each["id"] for each in fields]}
-    for each, _ in walk(fields):
-        kind = each["type"]
+    siblings = {0: [each["id"] for each in fields]}
+    for struct_field, _ in walk(fields):
+        kind = struct_field["type"]
         if not isinstance(kind, str) and kind["type"] == "struct":
-            found[each["id"]] = [inner["id"] for inner in kind["fields"]]
-    return found
+            siblings[struct_field["id"]] = [inner["id"] for inner in kind["fields"]]
+    return siblings
 
 
 def mark(document: Any) -> str:

@@ -34,10 +34,10 @@ def drop_table(
         )
 
     def identity() -> str | None:
-        found = find_table(metadata, name)
-        if found is None:
+        handle = find_table(metadata, name)
+        if handle is None:
             return None
-        table = pinned_table(found)
+        table = pinned_table(handle)
         properties = table.metadata.properties
         if spec.purge and str(properties.get(GC_ENABLED, "true")).lower() == "false":
             raise NotSupportedError(

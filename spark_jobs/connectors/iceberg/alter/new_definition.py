@@ -78,10 +78,10 @@ class NewDefinition:
 
     def _given(self) -> dict[str, str | None]:
         """Those without the name mapping, if it follows the schema: it changes with later ones."""
-        found = self._properties()
+        properties = self._properties()
         if self.after.mapping_follows:
-            found.pop(NAME_MAPPING, None)
-        return found
+            properties.pop(NAME_MAPPING, None)
+        return properties
 
     def _updates(self, metadata: Any) -> Iterator[Any]:
         from pyiceberg.table import update
@@ -194,9 +194,9 @@ def _marks(metadata: Any) -> dict[str, set[str]]:
 
 
 def _plain_schema(schema: Any) -> Document:
-    found = json.loads(schema.model_dump_json())
-    ids = sorted(found.get("identifier-field-ids") or ())
-    return {"type": "struct", "fields": found["fields"], "identifier-field-ids": ids}
+    document = json.loads(schema.model_dump_json())
+    ids = sorted(document.get("identifier-field-ids") or ())
+    return {"type": "struct", "fields": document["fields"], "identifier-field-ids": ids}
 
 
 def _fields_of(model: Any) -> Any:
@@ -218,7 +218,7 @@ def _identity(metadata: Any) -> tuple[Any, ...]:
 def _required(metadata: Any) -> tuple[Any, ...]:
     from pyiceberg.table import update
 
-    found = [
+    requirements = [
         _made(update.AssertCurrentSchemaId, "current-schema-id", metadata.current_schema_id),
         _made(update.AssertLastAssignedFieldId, "last-assigned-field-id", metadata.last_column_id),
         _made(update.AssertDefaultSpecId, "default-spec-id", metadata.default_spec_id),
@@ -230,8 +230,10 @@ def _required(metadata: Any) -> tuple[Any, ...]:
     ]
     if metadata.last_partition_id is not None:
         last = "last-assigned-partition-id"
-        found.append(_made(update.AssertLastAssignedPartitionId, last, metadata.last_partition_id))
-    return tuple(found)
+        requirements.append(
+            _made(update.AssertLastAssignedPartitionId, last, metadata.last_partition_id)
+        )
+    return tuple(requirements)
 
 
 def _made(kind: Any, name: str, value: Any) -> Any:

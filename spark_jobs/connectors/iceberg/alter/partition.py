@@ -104,9 +104,9 @@ def _is_there(name: TableName, table: Definition, field: str, called: str | None
 
 
 def _same(table: Definition, source: Document, transform: str) -> Document | None:
-    for each in _live(table):
-        if (each["source-id"], each["transform"]) == (source["id"], transform):
-            return each
+    for field in _live(table):
+        if (field["source-id"], field["transform"]) == (source["id"], transform):
+            return field
     return None
 
 
@@ -115,9 +115,9 @@ def _index(name: TableName, table: Definition, text: str) -> int | None:
     live = {i: each for i, each in enumerate(table.spec) if each["transform"] != VOID}
     key = parsed_key(text)
     if key.transform == IDENTITY:
-        found = find_name(key.column, [each["name"] for each in live.values()])
-        if found is not None:
-            return list(live)[found]
+        position = find_name(key.column, [each["name"] for each in live.values()])
+        if position is not None:
+            return list(live)[position]
     index = find_name(key.column, [each["name"] for each in table.fields])
     if index is None:
         return None
@@ -150,12 +150,12 @@ def _add(name: TableName, table: Definition, text: str, given: str | None) -> No
             "transform": transform,
             "name": given or _default_name(source["name"], key),
         }
-    for index, each in enumerate(table.spec):
-        if each["name"].lower() != field["name"].lower():
+    for index, existing in enumerate(table.spec):
+        if existing["name"].lower() != field["name"].lower():
             continue
-        if each["transform"] != VOID:
-            raise _taken(name, text, each["name"])
-        table.spec[index] = {**each, "name": f"{each['name']}_{each['field-id']}"}
+        if existing["transform"] != VOID:
+            raise _taken(name, text, existing["name"])
+        table.spec[index] = {**existing, "name": f"{existing['name']}_{existing['field-id']}"}
     table.spec.append(field)
 
 
@@ -166,10 +166,10 @@ def _recycled(
     if table.version == 1:
         return None
     for spec in table.specs.values():
-        for each in spec:
-            same = (each["source-id"], each["transform"]) == (source_id, transform)
-            if same and given in (None, each["name"]):
-                return dict(each)
+        for old_field in spec:
+            same = (old_field["source-id"], old_field["transform"]) == (source_id, transform)
+            if same and given in (None, old_field["name"]):
+                return dict(old_field)
     return None
 
 
@@ -184,10 +184,10 @@ def _refuse_second_time(
     """Refuse a second unit of time: of a day, the month is known."""
     if transform not in _TIMES:
         return
-    for each in _live(table):
-        if each["source-id"] == source["id"] and each["transform"] in _TIMES:
+    for field in _live(table):
+        if field["source-id"] == source["id"] and field["transform"] in _TIMES:
             raise NotSupportedError(
-                f"{name}: {text}: there is {each['name']} already, a unit of time of the same "
+                f"{name}: {text}: there is {field['name']} already, a unit of time of the same "
                 "column.",
                 "Replace that field: REPLACE PARTITION FIELD.",
             )
@@ -246,10 +246,10 @@ def change_identifiers(name: TableName, table: Definition, change: IdentifierCha
     }
     ids = []
     for column in change.columns:
-        found = by_path.get(tuple(part.lower() for part in name_parts(column)))
-        if found is None:
+        entry = by_path.get(tuple(part.lower() for part in name_parts(column)))
+        if entry is None:
             raise no_column(name, name_parts(column), [each["name"] for each in table.fields])
-        ids.append(int(found[0]["id"]))
+        ids.append(int(entry[0]["id"]))
     if not isinstance(change, DropIdentifierFields):
         table.identifiers = sorted(set(ids))
         require_identifiers(name, table)

@@ -31,9 +31,9 @@ def asked(
         raise TimeoutError("the catalog's answer does not tell what it did")
     # A request may arrive twice: then the refusal is of the second one.
     try:
-        found = look_up()
+        was_made = look_up()
     except JobError as error:
         raise TimeoutError("the catalog refused, and did not show the table") from error
-    if found is None and answer == "no":
+    if was_made is None and answer == "no":
         raise OSError("the catalog refused")
-    return bool(found)
+    return bool(was_made)

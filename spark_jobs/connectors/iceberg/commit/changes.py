@@ -104,12 +104,12 @@ class Changes:
             "total-position-deletes": _rows(self.deletes) - _rows(by_position),
             "total-equality-deletes": -_rows(by_value),
         }
-        found = {name: str(count) for name, count in counts.items() if count}
+        summary = {name: str(count) for name, count in counts.items() if count}
         for name, change in totals.items():
             total = before.get(name, None if before else "0")
             if total is not None and total.isdecimal():
-                found[name] = str(max(int(total) + change, 0))
-        return found
+                summary[name] = str(max(int(total) + change, 0))
+        return summary
 
 
 def new_partition(columns: Sequence[PartitionColumn], values: Sequence[Any]) -> dict[int, Any]:

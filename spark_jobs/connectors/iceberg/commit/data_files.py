@@ -92,12 +92,12 @@ def new_data_file(
             (each.id, statistics[each.name].null_count) for each in counted
         ),
         "nan_value_counts": _pairs(
-            (each.id, statistics[each.name].nan_count)
-            for each in counted
-            if each.type.name in _FLOATING
+            (field.id, statistics[field.name].nan_count)
+            for field in counted
+            if field.type.name in _FLOATING
             # Of a file with nothing else, Iceberg's library takes ``x > 5`` for false; in Spark NaN
             # is above every number.
-            and statistics[each.name].nan_count < max(document["rows"], 1)
+            and statistics[field.name].nan_count < max(document["rows"], 1)
         ),
         "lower_bounds": _pairs((key, low) for key, (low, _) in bounds.items() if low is not None),
         "upper_bounds": _pairs((key, top) for key, (_, top) in bounds.items() if top is not None),

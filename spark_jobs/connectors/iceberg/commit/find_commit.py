@@ -27,10 +27,10 @@ def find_commit(
         CommitError: COMMIT_HISTORY_EXPIRED: snapshots since the base have expired.
     """
     undone = Undone()
-    for each in ancestors(table):
-        if undone.counts(summary_of(each)) and _maker(each) == operation_id:
-            return _committed(each)
-        if base is not None and _is_before(each, base):
+    for snapshot in ancestors(table):
+        if undone.counts(summary_of(snapshot)) and _maker(snapshot) == operation_id:
+            return _committed(snapshot)
+        if base is not None and _is_before(snapshot, base):
             return None
     if base is not None and snapshots_since(table, base) is None:
         raise CommitError(
@@ -69,11 +69,11 @@ def recall(table: PinnedTable, snapshot_id: int) -> CommittedSnapshot | None:
         CommitError: COMMIT_HISTORY_EXPIRED: it may have expired.
     """
     oldest, undone = None, Undone()
-    for each in ancestors(table):
-        counts = undone.counts(summary_of(each))
-        if each.snapshot_id == snapshot_id:
-            return _committed(each) if counts else None
-        oldest = each
+    for snapshot in ancestors(table):
+        counts = undone.counts(summary_of(snapshot))
+        if snapshot.snapshot_id == snapshot_id:
+            return _committed(snapshot) if counts else None
+        oldest = snapshot
     is_whole = oldest is None or oldest.parent_snapshot_id is None
     if is_whole or table.metadata.snapshot_by_id(snapshot_id) is not None:
         return None

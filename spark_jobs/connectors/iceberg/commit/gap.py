@@ -19,16 +19,18 @@ def snapshots_since(latest: PinnedTable, base: Base) -> list[Any] | None:
 
     None if they cannot be known: one has expired, or the table was rolled back.
     """
-    found: list[Any] = []
-    for each in ancestors(latest):
-        if each.snapshot_id == base.snapshot_id:
-            return found[::-1]
-        found.append(each)
-    if not found:
+    snapshots: list[Any] = []
+    for snapshot in ancestors(latest):
+        if snapshot.snapshot_id == base.snapshot_id:
+            return snapshots[::-1]
+        snapshots.append(snapshot)
+    if not snapshots:
         return [] if base.snapshot_id is None else None
-    parent = found[-1].parent_snapshot_id
-    is_whole = parent == base.snapshot_id and (parent is not None or _is_first(latest, found, base))
-    return found[::-1] if is_whole else None
+    parent = snapshots[-1].parent_snapshot_id
+    is_whole = parent == base.snapshot_id and (
+        parent is not None or _is_first(latest, snapshots, base)
+    )
+    return snapshots[::-1] if is_whole else None
 
 
 def _is_first(latest: PinnedTable, found: Sequence[Any], base: Base) -> bool:
@@ -54,15 +56,15 @@ class Gap:
         Raises:
             CommitError: COMMIT_CONFLICT: one has expired, or the table was rolled back.
         """
-        found = snapshots_since(latest, self._base)
+        snapshots = snapshots_since(latest, self._base)
         known = [each.snapshot.snapshot_id for each in self.commits]
-        if found is None or [each.snapshot_id for each in found[: len(known)]] != known:
+        if snapshots is None or [each.snapshot_id for each in snapshots[: len(known)]] != known:
             raise CommitError(
                 ErrorCode.COMMIT_CONFLICT,
                 f"The snapshots of {latest.place} since {self._base.snapshot_id}, on which the "
                 "statement builds, have expired or were rolled back while it ran.",
                 READ_AGAIN,
             )
-        for snapshot in found[len(known) :]:
+        for snapshot in snapshots[len(known) :]:
             with reading_metadata(latest.place):
                 self.commits.append(commit_of(latest, snapshot))

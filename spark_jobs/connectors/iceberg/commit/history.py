@@ -22,8 +22,8 @@ def history(table: PinnedTable) -> TableHistory:
 
 def _entries(table: PinnedTable) -> Iterator[HistoryEntry]:
     undone = Undone()
-    for each in ancestors(table):
-        properties, number = summary_of(each), int(each.sequence_number or 0)
-        is_first = each.parent_snapshot_id is None and number == _FIRST_NUMBER
+    for snapshot in ancestors(table):
+        properties, number = summary_of(snapshot), int(snapshot.sequence_number or 0)
+        is_first = snapshot.parent_snapshot_id is None and number == _FIRST_NUMBER
         counts = undone.counts(properties)
-        yield HistoryEntry(each.snapshot_id, number, properties, counts, is_first)
+        yield HistoryEntry(snapshot.snapshot_id, number, properties, counts, is_first)

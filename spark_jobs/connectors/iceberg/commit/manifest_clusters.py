@@ -141,18 +141,18 @@ def planned_rewrite(table: PinnedTable) -> ManifestRewrite:
         groups: dict[tuple[int, int, str], list[_Manifest]] = defaultdict(list)
         for each in manifests:
             groups[each.key].append(each)
-        kept: list[Mapping[str, Any]] = []
+        kept_records: list[Mapping[str, Any]] = []
         clusters: list[Cluster] = []
         for group in groups.values():
             shape, members = _alike(group, str(table.metadata.format_version))
             if _are_settled(members, target, removed):
                 members = []
             chosen = {each.listed.path for each in members}
-            kept += [each.listed.record for each in group if each.listed.path not in chosen]
+            kept_records += [each.listed.record for each in group if each.listed.path not in chosen]
             clusters += _clusters(shape, members, target)
     keys = {each.entry.key for cluster in clusters for each in cluster.files}
     gone = {key: entry for key, entry in removed.items() if key in keys}
-    return ManifestRewrite(kept, clusters, gone, len(listed))
+    return ManifestRewrite(kept_records, clusters, gone, len(listed))
 
 
 def _opened(listed: ListedManifest, content: bytes) -> _Manifest:

@@ -81,10 +81,10 @@ def with_partition(schema: Any, other: Any) -> Any:
     own = next(each for each in data_file_fields(other) if each["name"] == "partition")
     fields = [own if each["name"] == "partition" else each for each in data_file_fields(schema)]
     entry = [
-        {**each, "type": {**each["type"], "fields": fields}}
-        if each["name"] == "data_file"
-        else each
-        for each in schema["fields"]
+        {**field, "type": {**field["type"], "fields": fields}}
+        if field["name"] == "data_file"
+        else field
+        for field in schema["fields"]
     ]
     return {**schema, "fields": entry}
 
@@ -92,15 +92,15 @@ def with_partition(schema: Any, other: Any) -> Any:
 def completed(schema: Any, record: Mapping[str, Any]) -> dict[str, Any]:
     """An entry with all fields of ``schema``, those that it lacks as NULL."""
     file = next(each["type"] for each in schema["fields"] if each["name"] == "data_file")
-    found = {each["name"]: record.get(each["name"]) for each in schema["fields"]}
+    entry = {each["name"]: record.get(each["name"]) for each in schema["fields"]}
     given = {"content": DATA, "block_size_in_bytes": _BLOCK_SIZE, **record["data_file"]}
-    found["data_file"] = {each["name"]: given.get(each["name"]) for each in file["fields"]}
-    return found
+    entry["data_file"] = {each["name"]: given.get(each["name"]) for each in file["fields"]}
+    return entry
 
 
 def list_record(listed: Mapping[str, Any]) -> dict[str, Any]:
     """An entry of a manifest list; tables of version 1 may call some counts otherwise."""
-    found = {
+    entry = {
         "content": DATA,
         "sequence_number": 0,
         "min_sequence_number": 0,
@@ -111,9 +111,9 @@ def list_record(listed: Mapping[str, Any]) -> dict[str, Any]:
         count = listed.get(f"{kind}_files_count")
         if count is None:
             count = listed.get(f"{kind}_data_files_count") or 0
-        found[f"{kind}_files_count"] = count
-        found[f"{kind}_rows_count"] = listed.get(f"{kind}_rows_count") or 0
-    return {name: value if value is not None else _ZERO.get(name) for name, value in found.items()}
+        entry[f"{kind}_files_count"] = count
+        entry[f"{kind}_rows_count"] = listed.get(f"{kind}_rows_count") or 0
+    return {name: value if value is not None else _ZERO.get(name) for name, value in entry.items()}
 
 
 _ZERO: Final = {"content": DATA, "sequence_number": 0, "min_sequence_number": 0}

@@ -121,14 +121,14 @@ class SnapshotFiles:
         groups: dict[tuple[int, int], list[Mapping[str, Any]]] = defaultdict(list)
         for each in entries:
             groups[each["partition_spec_id"], each.get("content") or DATA].append(each)
-        found: list[Mapping[str, Any]] = []
+        manifests: list[Mapping[str, Any]] = []
         for group in groups.values():
             bins = [[each] for each in group]
             if len(group) >= least:
                 bins = filled(group, lambda each: each["manifest_length"], target)
             for members in bins:
-                found += self._merged(members) if len(members) > 1 else members
-        return found
+                manifests += self._merged(members) if len(members) > 1 else members
+        return manifests
 
     def clustered(self, rewrite: ManifestRewrite) -> list[Mapping[str, Any]]:
         """Write the new manifests of a rewrite; the entries of the list."""
@@ -152,15 +152,15 @@ class SnapshotFiles:
     def _merged(self, members: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         schemas: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
         files, shapes = {}, {}
-        for each in members:
-            path = each["manifest_path"]
+        for member in members:
+            path = member["manifest_path"]
             files[path] = open_manifest(self._table.storage.read(path))
-            shapes[path] = self._shape(files[path], each.get("content") or DATA)
-            schemas[json.dumps(shapes[path].schema)].append(each)
-        found: list[Mapping[str, Any]] = []
+            shapes[path] = self._shape(files[path], member.get("content") or DATA)
+            schemas[json.dumps(shapes[path].schema)].append(member)
+        manifests: list[Mapping[str, Any]] = []
         for alike in schemas.values():
             if len(alike) == 1:
-                found += alike
+                manifests += alike
                 continue
             shape = shapes[alike[0]["manifest_path"]]
             records, places = [], []
@@ -176,11 +176,11 @@ class SnapshotFiles:
                         places.append(entry.partition)
             spec_id = alike[0]["partition_spec_id"]
             told = {**alike[0], "partitions": self._summary(spec_id, places)}
-            found.append(self._stored(spec_id, shape.schema, shape.header, records, told))
+            manifests.append(self._stored(spec_id, shape.schema, shape.header, records, told))
             for path in {each["manifest_path"] for each in alike} & set(self.written):
                 self.written.remove(path)
                 self._table.storage.remove(path)
-        return found
+        return manifests
 
     def _deleted(self, entry: ManifestEntry, record: Mapping[str, Any]) -> dict[str, Any]:
         numbers = {
@@ -273,11 +273,11 @@ class SnapshotFiles:
         location = self._write(f"{self._token}-m{next(self._numbers)}.avro", content)
         numbers = [
             self._sequence_number if number is None else number
-            for each in records
-            for number in [each.get("sequence_number")]
-            if each["status"] != DELETED
+            for record in records
+            for number in [record.get("sequence_number")]
+            if record["status"] != DELETED
         ]
-        found = {
+        entry = {
             "manifest_path": location,
             "manifest_length": len(content),
             "partition_spec_id": spec_id,
@@ -290,8 +290,8 @@ class SnapshotFiles:
         for status, name in enumerate(("existing", "added", "deleted")):
             of_kind = [each for each in records if each["status"] == status]
             rows = sum(each["data_file"]["record_count"] for each in of_kind)
-            found |= {f"{name}_files_count": len(of_kind), f"{name}_rows_count": rows}
-        return found
+            entry |= {f"{name}_files_count": len(of_kind), f"{name}_rows_count": rows}
+        return entry
 
     def _write(self, name: str, content: bytes) -> str:
         location = f"{self._folder}/{name}"

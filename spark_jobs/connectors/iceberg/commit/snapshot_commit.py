@@ -207,16 +207,16 @@ def _kept(latest: PinnedTable, files: SnapshotFiles, changes: Changes) -> list[M
         listed = listed_manifests(latest.storage, latest.snapshot.manifest_list)
         # Unless manifests have been merged meanwhile, a file is where it was.
         known = {each.listed_in for each in changes.removed.values()}
-        for each in sorted(listed, key=lambda one: one.path not in known):
+        for manifest in sorted(listed, key=lambda one: one.path not in known):
             kinds = {_kind(changes.removed[key]) for key in left}
-            if (each.spec_id, each.content == DATA) not in kinds:
+            if (manifest.spec_id, manifest.content == DATA) not in kinds:
                 continue
-            content = latest.storage.read(each.path)
-            entries = read_manifest(content, each)
-            found = left & {entry.key for entry in entries if entry.status != DELETED}
-            if found:
-                left -= found
-                written[each.path] = files.without(each, content, found)
+            content = latest.storage.read(manifest.path)
+            entries = read_manifest(content, manifest)
+            removed_keys = left & {entry.key for entry in entries if entry.status != DELETED}
+            if removed_keys:
+                left -= removed_keys
+                written[manifest.path] = files.without(manifest, content, removed_keys)
     if left:
         raise CommitError(
             ErrorCode.COMMIT_CONFLICT,

@@ -48,12 +48,12 @@ def rewrite_deletes(
             about the data files' rows.
     """
     counts = {each.location: each.row_count for each in part.files}
-    found = positions_by_file(filesystem, part.deletes, counts)
-    marked = [each for each in part.files if each.location in found]
+    marked_positions = positions_by_file(filesystem, part.deletes, counts)
+    marked = [each for each in part.files if each.location in marked_positions]
     added = list[dict[str, Any]]()
     for file in marked:
         path = new_path(file.folder, "puffin" if part.writes_vectors else "parquet")
-        place, positions = file.location, found[file.location]
+        place, positions = file.location, marked_positions[file.location]
         stored = stored_deletes(filesystem, path, place, positions, as_vector=part.writes_vectors)
         added.append({"file": file.ordinal, **stored})
     return Fragment(

@@ -141,10 +141,10 @@ class IcebergPartCompactor:
     def _mappings(self, file: PartFile) -> tuple[FieldMapping, ...]:
         filesystem = self.layout.files.filesystem
         with reading_file(file.path), filesystem.open_input_file(file.path) as stream:
-            found = stored_columns(file.path, stream)
-            columns = file_mappings(self.fields, found, self.names, file.constants)
+            stored = stored_columns(file.path, stream)
+            columns = file_mappings(self.fields, stored, self.names, file.constants)
             lineage = file.lineage
-            return columns if lineage is None else (*columns, *lineage.mappings(found, self.names))
+            return columns if lineage is None else (*columns, *lineage.mappings(stored, self.names))
 
 
 def remove_new_files(filesystem: pafs.FileSystem, fragments: Sequence[Fragment]) -> None:

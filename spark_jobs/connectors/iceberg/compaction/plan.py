@@ -66,13 +66,13 @@ class CompactionOptions(FileSizes):
             AnalysisError: COLUMN_NOT_FOUND, TYPE_MISMATCH: the order that is asked for.
         """
         table = pinned_table(handle)
-        found = CompactionThresholds.of(spec, table.metadata.properties)
+        thresholds = CompactionThresholds.of(spec, table.metadata.properties)
         return cls(
             mode=spec.mode,
-            target_file_size=found.target_file_size,
-            min_files=found.min_files,
-            small_file_share=found.small_file_share,
-            deleted_share=found.deleted_share,
+            target_file_size=thresholds.target_file_size,
+            min_files=thresholds.min_files,
+            small_file_share=thresholds.small_file_share,
+            deleted_share=thresholds.deleted_share,
             order=file_order(handle, spec),
             is_asked=spec.asked_order is not None,
         )
@@ -137,11 +137,11 @@ def _partitions(table: PinnedTable) -> Iterator[tuple[Mapping[str, Any], list[in
     Those of older specs are in none, and have no values.
     """
     current = table.metadata.default_spec_id
-    found: dict[PartitionKey | None, list[int]] = defaultdict(list)
+    by_key: dict[PartitionKey | None, list[int]] = defaultdict(list)
     for index, file in enumerate(table.lean_files):
         is_placed = file.entry.spec_id == current and current not in table.unpartitioned
-        found[partition_key(current, file.entry.partition) if is_placed else None].append(index)
-    for key, indexes in found.items():
+        by_key[partition_key(current, file.entry.partition) if is_placed else None].append(index)
+    for key, indexes in by_key.items():
         partition = table.lean_files[indexes[0]].entry.partition
         yield {} if key is None else named_partition(table, current, partition), indexes
 
@@ -156,9 +156,9 @@ def _moved_bins(
         for file, entry in zip(files, entries, strict=True)
         if file.is_candidate
     ]
-    for each in all_in_bins(chosen, options):
-        if len(each) >= options.min_files or any(file.is_flawed for file in each):
-            yield each
+    for bin_files in all_in_bins(chosen, options):
+        if len(bin_files) >= options.min_files or any(file.is_flawed for file in bin_files):
+            yield bin_files
 
 
 def _file(table: PinnedTable, index: int, options: CompactionOptions) -> BucketFile:
@@ -229,11 +229,11 @@ def _described(name: TableName, table: PinnedTable, indexes: Iterable[int]) -> I
     known: dict[PartitionKey, Constants] = {}
     for index in indexes:
         file = table.lean_files[index]
-        entry, found = file.entry, scanned(table, name, index, file)
+        entry, planned = file.entry, scanned(table, name, index, file)
         key = partition_key(entry.spec_id, entry.partition)
-        constants = known.setdefault(key, found.constants)
+        constants = known.setdefault(key, planned.constants)
         with reading_metadata(table.place):
             lineage = row_lineage(table, file)
         yield PartFile(
-            index, found.path, entry.size, entry.row_count, found.deletes, constants, lineage
+            index, planned.path, entry.size, entry.row_count, planned.deletes, constants, lineage
         )

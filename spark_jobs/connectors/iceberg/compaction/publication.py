@@ -53,9 +53,9 @@ class CompactedPart:
         documents = [fragment.document["compacted"] for fragment in result.fragments]
         before = [table.lean_files[index] for each in documents for index in each["files"]]
         after = [
-            _added(table, before, file, each["order"])
-            for each in documents
-            for file in each["added"]
+            _added(table, before, file, document["order"])
+            for document in documents
+            for file in document["added"]
         ]
         return cls(result, before, after)
 
@@ -146,17 +146,17 @@ class Publication:
             latest = self.commits.latest()
             self.gap.read_up_to(latest)
             lost = _lost(base, self.gap, parts)
-            kept = [part for part in parts if part.result.part.number not in lost]
-            if not kept:
+            kept_parts = [part for part in parts if part.result.part.number not in lost]
+            if not kept_parts:
                 return PublishedGroup(None, lost, PublishedParts({}))
-            did = ((part.result.part.partition, part.did(base)) for part in kept)
+            did = ((part.result.part.partition, part.did(base)) for part in kept_parts)
             done = PublishedParts(by_partition(did))
             others = [
                 each for each in self.gap.commits if each.operation_id != self.commit.operation_id
             ]
             properties = self.commit.properties(done, lost)
             recorded = published_properties(properties, number, len(others))
-            changes = _changes(base, latest, kept)
+            changes = _changes(base, latest, kept_parts)
         wanted = self.commit.require_wanted
         snapshot = self.commits.publish(latest, changes, recorded, wanted)
         return None if snapshot is None else PublishedGroup(snapshot, lost, done)
@@ -214,9 +214,9 @@ def _dangling(
         else:
             needed.update(each.key for each in file.all_deletes)
     return {
-        key: each
-        for key, each in applied.items()
-        if key not in needed and each.sequence_number <= number
+        key: entry
+        for key, entry in applied.items()
+        if key not in needed and entry.sequence_number <= number
     }
 
 

@@ -102,16 +102,16 @@ def positions_by_file(
 
     ``row_counts`` are those of the data files, by location. Raises as ``DeletedRows.positions``.
     """
-    found: dict[str, list[Positions]] = defaultdict(list)
+    parts_by_location: dict[str, list[Positions]] = defaultdict(list)
     for path in deletes:
         with reading_file(path), filesystem.open_input_file(path) as stream:
             for rows in _rows(path, stream):
                 for location, positions in _split(rows):
                     if location in row_counts:
-                        found[location].append(positions)
+                        parts_by_location[location].append(positions)
     return {
         location: _within(distinct(*parts), location, row_counts[location])
-        for location, parts in found.items()
+        for location, parts in parts_by_location.items()
     }
 
 
@@ -155,12 +155,12 @@ def _positions(filesystem: pafs.FileSystem, delete: DeleteFile, location: str) -
 
 def _of_file(filesystem: pafs.FileSystem, path: str, location: str) -> Positions:
     """The positions that a file has for ``location``; its rows are ordered by location."""
-    found = []
+    parts = []
     with filesystem.open_input_file(path) as stream:
         for rows in _rows(path, stream, location):
             mine = pa.compute.equal(rows.column("file_path").cast(pa.string()), location)
-            found.append(rows.column("pos").filter(mine).cast(pa.int64()))
-    return np.concatenate([_NONE, *(each.to_numpy() for each in found)])
+            parts.append(rows.column("pos").filter(mine).cast(pa.int64()))
+    return np.concatenate([_NONE, *(each.to_numpy() for each in parts)])
 
 
 def _rows(path: str, stream: pa.NativeFile, location: str | None = None) -> Iterator[pa.Table]:

@@ -72,7 +72,7 @@ class KeyFiles:
             CatalogError: DATA_FILE_UNREADABLE.
             NotSupportedError: neither a file nor the table says which column is which.
         """
-        found = [_NONE]
+        deleted_positions = [_NONE]
         for deletes in file.deletes:
             keys = self._keys(deletes, file.names)
             if not keys.rows.num_rows:
@@ -81,8 +81,8 @@ class KeyFiles:
             scan = FileScan(self.filesystem, keys.rows.schema, keys.probes, mappings)
             with reading_file(file.path, self.filesystem):
                 for positions, rows in scan.rows(file.path, gone, row_count):
-                    found.append(positions[keys.among(rows)])
-        return distinct(*found)
+                    deleted_positions.append(positions[keys.among(rows)])
+        return distinct(*deleted_positions)
 
     def _keys(self, deletes: EqualityDeletes, names: NameMapping | None) -> _Keys:
         """The rows of all files."""
@@ -121,14 +121,14 @@ class KeyFiles:
 
 
 def _keeping(deletes: EqualityDeletes, read: Callable[[], _Keys]) -> _Keys:
-    found = _KEPT.pop(deletes, None) or read()
-    _KEPT[deletes] = found
+    own_keys = _KEPT.pop(deletes, None) or read()
+    _KEPT[deletes] = own_keys
     total = 0
     for other, keys in reversed(list(_KEPT.items())):
         total += keys.size
         if total > _KEPT_BYTES and other != deletes:
             _KEPT.pop(other)
-    return found
+    return own_keys
 
 
 def _named(columns: Sequence[IcebergField]) -> list[IcebergField]:
@@ -185,16 +185,16 @@ class _Keys:
 
     def among(self, rows: pa.Table) -> Mask:
         """Which of ``rows``, which the probes have found, equal one of the keys."""
-        found = np.ones(rows.num_rows, dtype=bool)
+        mask = np.ones(rows.num_rows, dtype=bool)
         if not self.steps:
-            return found
+            return mask
         before = np.zeros(rows.num_rows, dtype=np.int64)
         for step, column in zip(self.steps, rows.columns, strict=True):
             numbers = pc.fill_null(pc.index_in(column, value_set=step.values), -1).to_numpy()
             pairs = before * len(step.values) + numbers
             before = np.searchsorted(step.pairs[:-1], pairs)
-            found &= (numbers >= 0) & (step.pairs[before] == pairs)
-        return found
+            mask &= (numbers >= 0) & (step.pairs[before] == pairs)
+        return mask
 
 
 def _steps(rows: pa.Table) -> Iterator[_Step]:

@@ -121,9 +121,9 @@ _Ids = _ByMetadata | _ByName
 def _mapping(
     field: IcebergField, found: Iterable[pa.Field], ids: _Ids, constants: Constants
 ) -> FieldMapping:
-    for each in found:
-        if ids.of(each, each.name) == field.id:
-            return _sourced(field, each, ids.within(each.name))
+    for stored_field in found:
+        if ids.of(stored_field, stored_field.name) == field.id:
+            return _sourced(field, stored_field, ids.within(stored_field.name))
     constant = constants.get(field.id)
     if constant is None:
         constant = default_value(field.type, field.default)

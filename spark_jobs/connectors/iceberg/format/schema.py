@@ -106,15 +106,15 @@ def _fields(struct: Mapping[str, Any], depth: int) -> tuple[IcebergField, ...]:
         raise ValueError("its types are nested too deeply")
     return tuple(
         IcebergField(
-            id=int(each["id"]),
-            name=str(each["name"]),
-            type=_type(each["type"], depth),
-            required=bool(each["required"]),
-            comment=each.get("doc"),
-            default=each.get("initial-default"),
-            write_default=each.get("write-default"),
+            id=int(field["id"]),
+            name=str(field["name"]),
+            type=_type(field["type"], depth),
+            required=bool(field["required"]),
+            comment=field.get("doc"),
+            default=field.get("initial-default"),
+            write_default=field.get("write-default"),
         )
-        for each in struct["fields"]
+        for field in struct["fields"]
     )
 
 
@@ -175,10 +175,10 @@ def decimal_of(kind: IcebergType) -> tuple[int, int]:
     Raises:
         UnknownTypeError: it is another type.
     """
-    found = _DECIMAL.fullmatch(kind.name)
-    if found is None or not 0 < int(found[1]) <= 38:
+    sizes = _DECIMAL.fullmatch(kind.name)
+    if sizes is None or not 0 < int(sizes[1]) <= 38:
         raise UnknownTypeError(kind.name)
-    return int(found[1]), int(found[2])
+    return int(sizes[1]), int(sizes[2])
 
 
 def arrow_type(kind: IcebergType) -> pa.DataType:

@@ -103,11 +103,11 @@ class IcebergCatalog:
 
         lost = ""
         with self.answering(str(name)):
-            found = found_table(self.opened, identifier_of(self.options, name))
+            table = found_table(self.opened, identifier_of(self.options, name))
             drop = self.opened.purge_table if purge else self.opened.drop_table
             try:
-                if found is not None:
-                    drop(found.name())
+                if table is not None:
+                    drop(table.name())
             except NoSuchTableError:
                 return
             except RequestException as error:
@@ -184,9 +184,9 @@ def _tables(catalog: Any, namespace: tuple[str, ...]) -> Iterator[tuple[str, ...
     """The identifiers of all tables below a namespace."""
     if namespace:
         yield from catalog.list_tables(namespace)
-    for each in catalog.list_namespaces(namespace):
-        if len(each) == len(namespace) + 1:
-            yield from _tables(catalog, each)
+    for child in catalog.list_namespaces(namespace):
+        if len(child) == len(namespace) + 1:
+            yield from _tables(catalog, child)
 
 
 def _refuse_signing(name: TableName, options: Mapping[str, str]) -> None:

@@ -48,16 +48,16 @@ def _create_with_defaults(catalog: Any, begun: Any, defaults: Mapping[str, Any])
     from pyiceberg.schema import Schema
     from pyiceberg.table import update
 
-    found = []
-    for each in begun._updates:  # noqa: SLF001 - it would be committed without the defaults
-        if isinstance(each, update.AddSchemaUpdate):
-            document = each.schema_.model_dump(by_alias=True, mode="json")
+    updates = []
+    for table_update in begun._updates:  # noqa: SLF001 - it would be committed without the defaults
+        if isinstance(table_update, update.AddSchemaUpdate):
+            document = table_update.schema_.model_dump(by_alias=True, mode="json")
             for field in document["fields"]:
                 if field["name"] in defaults:
                     field[_DEFAULT] = defaults[field["name"]]
-            found.append(update.AddSchemaUpdate(schema=Schema.model_validate(document)))
-        elif isinstance(each, update.UpgradeFormatVersionUpdate):
-            found.append(upgrade_to(each.format_version))
+            updates.append(update.AddSchemaUpdate(schema=Schema.model_validate(document)))
+        elif isinstance(table_update, update.UpgradeFormatVersionUpdate):
+            updates.append(upgrade_to(table_update.format_version))
         else:
-            found.append(each)
-    catalog.commit_table(begun._table, (update.AssertCreate(),), tuple(found))  # noqa: SLF001
+            updates.append(table_update)
+    catalog.commit_table(begun._table, (update.AssertCreate(),), tuple(updates))  # noqa: SLF001

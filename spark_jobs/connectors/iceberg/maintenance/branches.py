@@ -48,9 +48,9 @@ def create_branch(changes: NotedChanges, spec: CreateBranchSpec) -> MaintenanceR
     table = changes.table()
     if (earlier := changes.done(table)) is not None:
         return earlier
-    found = table.metadata.refs.get(spec.branch)
-    if found is not None:
-        kind = str(found.snapshot_ref_type)
+    ref = table.metadata.refs.get(spec.branch)
+    if ref is not None:
+        kind = str(ref.snapshot_ref_type)
         if spec.if_not_exists and kind == BRANCH:
             return MaintenanceReport()
         raise CatalogError(

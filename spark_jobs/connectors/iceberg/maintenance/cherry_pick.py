@@ -89,10 +89,10 @@ class CherryPick:
         if forwarded is not None:
             return forwarded
         mine = self.publishing.properties
-        found = find_commit(table, mine[OPERATION_ID], None)
-        if found is None or found.properties.get(REQUEST_DIGEST) != mine[REQUEST_DIGEST]:
+        committed = find_commit(table, mine[OPERATION_ID], None)
+        if committed is None or committed.properties.get(REQUEST_DIGEST) != mine[REQUEST_DIGEST]:
             return None
-        return _report(found.snapshot_id)
+        return _report(committed.snapshot_id)
 
     def _forwarded(self, table: PinnedTable, staged_id: int) -> MaintenanceReport | None:
         wanted, report = References([moved_branch(table, staged_id)]), _report(staged_id)
@@ -114,9 +114,9 @@ class _Kind:
 
     @classmethod
     def of(cls, staged: Any) -> _Kind:
-        told = summary_of(staged)
-        is_whole = told.get(_REPLACES_PARTITIONS, "").lower() == "true"
-        operation = told.get("operation")
+        summary = summary_of(staged)
+        is_whole = summary.get(_REPLACES_PARTITIONS, "").lower() == "true"
+        operation = summary.get("operation")
         return cls(operation == "append", operation == "overwrite" and is_whole)
 
     @property
@@ -131,23 +131,23 @@ def _report(snapshot_id: int) -> MaintenanceReport:
 def _staged(name: TableName, table: PinnedTable, spec: CherryPickSpec) -> Any:
     if spec.wap_id is None:
         return table.metadata.snapshot_by_id(known_snapshot(table, name, spec.snapshot_id))
-    found = [
+    snapshots = [
         each for each in table.metadata.snapshots if summary_of(each).get(STAGED_ID) == spec.wap_id
     ]
-    if len(found) > 1:
-        ids = ", ".join(str(each.snapshot_id) for each in found)
+    if len(snapshots) > 1:
+        ids = ", ".join(str(each.snapshot_id) for each in snapshots)
         raise RequestError(
             ErrorCode.REQUEST_INVALID,
             f"wap_id: of {name}, the snapshots {ids} have the wap.id {spec.wap_id}.",
             "Give the snapshot_id of one of them.",
         )
-    if not found:
+    if not snapshots:
         raise CatalogError(
             ErrorCode.SNAPSHOT_NOT_FOUND,
             f"{name} does not have a snapshot of the wap.id {spec.wap_id}; it may have expired.",
             "Look at the table's snapshots.",
         )
-    return found[0]
+    return snapshots[0]
 
 
 def _link(staged: Any) -> dict[str, str]:
@@ -158,19 +158,19 @@ def _link(staged: Any) -> dict[str, str]:
 
 def _refuse_published_id(table: PinnedTable, staged: Any) -> None:
     own = summary_of(staged).get(STAGED_ID)
-    for each in ancestors(table) if own else ():
-        if own in (summary_of(each).get(STAGED_ID), summary_of(each).get(PUBLISHED_ID)):
-            reason = f"its wap.id {own} is that of snapshot {each.snapshot_id}"
+    for snapshot in ancestors(table) if own else ():
+        if own in (summary_of(snapshot).get(STAGED_ID), summary_of(snapshot).get(PUBLISHED_ID)):
+            reason = f"its wap.id {own} is that of snapshot {snapshot.snapshot_id}"
             raise _published(table, staged, reason)
 
 
 def _replayed(table: PinnedTable, staged: Any, kind: _Kind) -> Changes:
     """The changes of the staged snapshot, for the head of the branch."""
-    for each in ancestors(table):
-        if staged.snapshot_id == each.snapshot_id:
+    for snapshot in ancestors(table):
+        if staged.snapshot_id == snapshot.snapshot_id:
             raise _published(table, staged, f"it is in the history of {table.branch}")
-        if summary_of(each).get(SOURCE) == str(staged.snapshot_id):
-            raise _published(table, staged, f"it became snapshot {each.snapshot_id}")
+        if summary_of(snapshot).get(SOURCE) == str(staged.snapshot_id):
+            raise _published(table, staged, f"it became snapshot {snapshot.snapshot_id}")
     if any(name.startswith(MARK_PREFIX) for name in summary_of(staged)):
         # Without the mark, what it applied would be applied again.
         raise _diverged(

@@ -119,16 +119,16 @@ class SnapshotExpiry:
         at_work = self._bases.at_work(table, self._now)
         holds = held(metadata, {each.operation_id: each.base for each in at_work})
         limits = Limits.of(self._spec, metadata.properties, self._now)
-        found = expiring(metadata, limits, holds)
+        to_expire = expiring(metadata, limits, holds)
         notes = _notes(table, folders).read()
         files = RemovableFiles(reader, folders)
         for noted in notes.values():
             files.facts.update({path: FileFact(kind, 0) for path, kind in noted.items()})
-        gone = frozenset(found.snapshots)
+        gone = frozenset(to_expire.snapshots)
         files.add(metadata, gone)
         files.keep(metadata, gone)
         unreached = self._unreached(table, gone, reader) if not holds else NOTHING
-        return _Plan(table, found, unreached, files, notes.keys())
+        return _Plan(table, to_expire, unreached, files, notes.keys())
 
     def _unreached(
         self, table: PinnedTable, gone: Collection[int], reader: ManifestReader

@@ -49,9 +49,9 @@ class WithoutExpired:
 
         gone = set(self.expiring.snapshots)
         # Pyiceberg removes a snapshot's other statistics with it, but not these.
-        for each in read.metadata.partition_statistics:
-            if each.snapshot_id in gone:
-                of_partitions: dict[str, Any] = {"snapshot-id": each.snapshot_id}
+        for statistics in read.metadata.partition_statistics:
+            if statistics.snapshot_id in gone:
+                of_partitions: dict[str, Any] = {"snapshot-id": statistics.snapshot_id}
                 yield update.RemovePartitionStatisticsUpdate(**of_partitions)
         for name in self.expiring.refs:
             ref: dict[str, Any] = {"ref-name": name}

@@ -107,15 +107,15 @@ def _is_made(table: PinnedTable, noted: Mapping[str, Any]) -> bool:
     name: str = noted["name"]
     before: int | None = noted["before"]
     after: int | None = noted["after"]
-    found = table.metadata.refs.get(name)
+    ref = table.metadata.refs.get(name)
     if after is None:
         return pointer(table, name) != before
-    if found is None or str(found.snapshot_ref_type) != noted["kind"]:
+    if ref is None or str(ref.snapshot_ref_type) != noted["kind"]:
         return False
-    if before is None and retention_of(found) != noted["retention"]:
+    if before is None and retention_of(ref) != noted["retention"]:
         return False
     if noted["kind"] == TAG:
-        return int(found.snapshot_id) == after
+        return int(ref.snapshot_id) == after
     has = has_moved(table, name, before, after)
     if has is None and before is not None:
         raise CommitError(

@@ -68,12 +68,12 @@ class StoredFiles:
 
         Of each is said whether it stands for the folders below, too.
         """
-        found, open_ = list[tuple[str, bool]](), list(roots)
-        while open_ and len(found) + len(open_) < enough:
+        folders, open_ = list[tuple[str, bool]](), list(roots)
+        while open_ and len(folders) + len(open_) < enough:
             inside = [each for folder in open_ for each in self._subfolders(folder)]
-            found += [(each, False) for each in open_]
+            folders += [(each, False) for each in open_]
             open_ = inside
-        return [*found, *((each, True) for each in open_)]
+        return [*folders, *((each, True) for each in open_)]
 
     def _subfolders(self, folder: str) -> list[str]:
         infos = own_files(self.filesystem, folder, recursive=False)

@@ -82,11 +82,11 @@ class TableOrphans:
         metadata = self.read.metadata
         # Not those of ``write.data.path``: there, they are of another table.
         named = metadata.properties.get("write.metadata.path") or f"{metadata.location}/metadata"
-        found = [f"{self.folders.root}/metadata", self.folders.path(named.rstrip("/"))]
+        folders = [f"{self.folders.root}/metadata", self.folders.path(named.rstrip("/"))]
         for location in self._metadata_files(self.read):
             path = self.folders.path(location)
-            found.append(path and path.rpartition("/")[0])
-        places = filter(None, found)
+            folders.append(path and path.rpartition("/")[0])
+        places = filter(None, folders)
         partitions = {field.name for spec in metadata.partition_specs for field in spec.fields}
         filesystem = self.read.storage.filesystem
         return StoredFiles(filesystem, tuple(sorted(partitions)), frozenset(places))
@@ -112,11 +112,11 @@ class TableOrphans:
 
     def _metadata_names(self, now: PinnedTable) -> set[str]:
         metadata = now.metadata
-        found = [*self._metadata_files(now), _HINT]
-        found += [each.manifest_list for each in metadata.snapshots]
+        locations = [*self._metadata_files(now), _HINT]
+        locations += [each.manifest_list for each in metadata.snapshots]
         statistics = (*metadata.statistics, *metadata.partition_statistics)
-        found += [each.statistics_path for each in statistics]
-        return {name_of(each) for each in found}
+        locations += [each.statistics_path for each in statistics]
+        return {name_of(each) for each in locations}
 
     def _metadata_files(self, table: PinnedTable) -> list[str]:
         current = table.table.metadata_location

@@ -55,12 +55,12 @@ class Reference:
 
     def is_in(self, read: PinnedTable, now: PinnedTable) -> bool:
         """Whether the table has it so, or had it before others committed to the branch."""
-        found, before = now.metadata.refs.get(self.name), pointer(read, self.name)
-        if found is None or self.snapshot_id is None:
-            return found is None and self.snapshot_id is None
+        ref, before = now.metadata.refs.get(self.name), pointer(read, self.name)
+        if ref is None or self.snapshot_id is None:
+            return ref is None and self.snapshot_id is None
         if before is None:
-            kind = str(found.snapshot_ref_type)
-            return (kind, int(found.snapshot_id)) == (self.kind, self.snapshot_id)
+            kind = str(ref.snapshot_ref_type)
+            return (kind, int(ref.snapshot_id)) == (self.kind, self.snapshot_id)
         return has_moved(now, self.name, before, self.snapshot_id) is True
 
     def fits(self, read: PinnedTable, now: PinnedTable) -> bool:
@@ -103,10 +103,10 @@ def pointer(table: PinnedTable, name: str) -> int | None:
 def has_moved(now: PinnedTable, name: str, before: int | None, after: int) -> bool | None:
     """Whether a branch has been at ``after`` since it was at ``before``; None: it is elsewhere."""
     known = {each.snapshot_id: each for each in now.metadata.snapshots}
-    for each in history(known, pointer(now, name)):
+    for snapshot in history(known, pointer(now, name)):
         # Commits of others come after the newer of the two that the branch has been at.
-        if each.snapshot_id in (after, before):
-            return after == int(each.snapshot_id)
+        if snapshot.snapshot_id in (after, before):
+            return after == int(snapshot.snapshot_id)
     return None
 
 
@@ -116,12 +116,12 @@ def known_snapshot(table: PinnedTable, name: TableName, snapshot_id: int | None)
     Raises:
         CatalogError: SNAPSHOT_NOT_FOUND.
     """
-    found = snapshot_id
-    if found is None and table.snapshot is not None:
-        found = int(table.snapshot.snapshot_id)
-    if found is None or table.metadata.snapshot_by_id(found) is None:
+    wanted_id = snapshot_id
+    if wanted_id is None and table.snapshot is not None:
+        wanted_id = int(table.snapshot.snapshot_id)
+    if wanted_id is None or table.metadata.snapshot_by_id(wanted_id) is None:
         raise no_snapshot(name, snapshot_id)
-    return found
+    return wanted_id
 
 
 def retention_millis(parameter: str, text: str | None) -> int | None:

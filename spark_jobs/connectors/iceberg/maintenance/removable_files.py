@@ -122,13 +122,13 @@ class RemovableFiles:
         Raises: as ``ManifestReader.listed``.
         """
         stay = [each for each in metadata.snapshots if each.snapshot_id not in expiring]
-        kept = self._reader.listed(stay, are_gone=False)
+        needed = self._reader.listed(stay, are_gone=False)
         ids = {each.snapshot_id for each in stay}
-        named = [*(each.manifest_list for each in stay), *kept]
+        named = [*(each.manifest_list for each in stay), *needed]
         named += [each.statistics_path for each in _statistics(metadata, ids)]
         for location in named:
             self._take_out(location)
-        new = [each for path, each in kept.items() if path not in self._looked_at]
+        new = [each for path, each in needed.items() if path not in self._looked_at]
         if any(fact.kind != "manifest" for fact in self.facts.values()):
             for file in self._reader.live(new):
                 self._take_out(file.location)

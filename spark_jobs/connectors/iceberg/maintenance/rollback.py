@@ -63,10 +63,10 @@ def named_snapshot(
     """
     if tag is None:
         return known_snapshot(table, name, snapshot_id)
-    found = tags_of(table).get(tag)
-    if found is None:
+    ref = tags_of(table).get(tag)
+    if ref is None:
         raise no_tag(name, tag, tags_of(table))
-    return int(found.snapshot_id)
+    return int(ref.snapshot_id)
 
 
 def _back(name: TableName, spec: RollbackSpec, dag_id: str, table: PinnedTable) -> Move:

@@ -78,19 +78,21 @@ class IcebergMaintenance:
         require_wanted: Callable[[], None] = always_wanted,
     ) -> MaintenanceReport:
         """Remove files that belong to no snapshot of the table."""
-        found = TableOrphans.of(self._commits(name), self._notes)
-        now = self._clock(found.read.storage.filesystem, f"{found.folders.root}/metadata")
+        table_orphans = TableOrphans.of(self._commits(name), self._notes)
+        now = self._clock(
+            table_orphans.read.storage.filesystem, f"{table_orphans.folders.root}/metadata"
+        )
         limit = orphans.safe_limit(spec, now)
         summary = orphans.remove(
-            found.search(spark),
-            found.read.storage.remover(),
+            table_orphans.search(spark),
+            table_orphans.read.storage.remover(),
             limit,
-            partial(found.operations_since, now, self._now()),
+            partial(table_orphans.operations_since, now, self._now()),
             require_wanted,
             dry_run=dry_run,
         )
-        latest = found.read.snapshot
-        return orphans.report(summary, found.folders.root, latest and latest.snapshot_id)
+        latest = table_orphans.read.snapshot
+        return orphans.report(summary, table_orphans.folders.root, latest and latest.snapshot_id)
 
     def create_tag(
         self, name: TableName, spec: CreateTagSpec, *, note: ChangeNote = NO_NOTE

@@ -40,9 +40,9 @@ def create_tag(changes: NotedChanges, spec: CreateTagSpec) -> MaintenanceReport:
     table = changes.table()
     if (earlier := changes.done(table)) is not None:
         return earlier
-    found = table.metadata.refs.get(spec.tag)
-    if found is not None:
-        kind = str(found.snapshot_ref_type)
+    ref = table.metadata.refs.get(spec.tag)
+    if ref is not None:
+        kind = str(ref.snapshot_ref_type)
         if spec.if_not_exists and kind == TAG:
             return MaintenanceReport()
         raise tag_exists(changes.name, kind, spec.tag)

@@ -41,10 +41,10 @@ class IcebergUndo:
     def earlier(self, name: TableName, undoing: Undoing) -> TableUndo | None:
         """What an earlier try of the operation did to the table."""
         table = pinned_table(self.metadata.load_table(name))
-        found = find_commit(table, undoing.properties[OPERATION_ID], None)
-        if found is None:
+        committed = find_commit(table, undoing.properties[OPERATION_ID], None)
+        if committed is None:
             return None
-        return TableUndo(str(name), "undone", snapshot_id=found.snapshot_id)
+        return TableUndo(str(name), "undone", snapshot_id=committed.snapshot_id)
 
     def planned(self, name: TableName, undoing: Undoing) -> TableUndo:
         """What would be done; nothing is stored."""

@@ -49,9 +49,9 @@ class RestoredFiles:
         table = plan.table
         try:
             self._copy(table, [each for each in plan.back if _key(each) not in self._data])
-            for each in plan.marks:
-                if each.key not in self._marks:
-                    self._marks[each.key] = self._mark(table, each)
+            for entry in plan.marks:
+                if entry.key not in self._marks:
+                    self._marks[entry.key] = self._mark(table, entry)
         except FileNotFoundError as error:
             raise files_expired(self._name, str(error.filename or error)) from error
         pairs = [self._data[_key(each)] for each in plan.back]
@@ -74,9 +74,9 @@ class RestoredFiles:
             suffix = posixpath.splitext(path)[1]
             pairs.append((path, self._new_path(table, path, suffix)))
         copy_files(storage.filesystem, pairs)
-        for each, (_, path) in zip(files, pairs, strict=True):
+        for file, (_, path) in zip(files, pairs, strict=True):
             location = storage.location(path, table.metadata.location)
-            entry = each.entry
+            entry = file.entry
             data = NewDataFile(
                 entry.spec_id,
                 entry.partition,
@@ -84,7 +84,7 @@ class RestoredFiles:
                 entry.sequence_number,
                 entry.file_sequence_number,
             )
-            self._data[_key(each)] = data, self._deletes(table, each, location)
+            self._data[_key(file)] = data, self._deletes(table, file, location)
 
     def _deletes(self, table: PinnedTable, file: RestoredFile, copy: str) -> NewDataFile | None:
         """The deletes of a data file, for its copy."""

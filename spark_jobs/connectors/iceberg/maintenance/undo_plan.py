@@ -79,14 +79,14 @@ def history_of(table: PinnedTable) -> list[PastCommit]:
     """The snapshots of the branch that have not expired, newest first."""
     return [
         PastCommit(
-            int(each.snapshot_id),
-            int(each.timestamp_ms),
-            summary_of(each),
-            each,
-            kind=summary_of(each).get("operation", "unknown"),
-            user=summary_of(each).get("engine-name", ""),
+            int(snapshot.snapshot_id),
+            int(snapshot.timestamp_ms),
+            summary_of(snapshot),
+            snapshot,
+            kind=summary_of(snapshot).get("operation", "unknown"),
+            user=summary_of(snapshot).get("engine-name", ""),
         )
-        for each in ancestors(table)
+        for snapshot in ancestors(table)
     ]
 
 
@@ -151,11 +151,11 @@ def _by_key(entries: Sequence[ManifestEntry]) -> dict[FileKey, ManifestEntry]:
 
 def _refuse_kinds(name: TableName, table: PinnedTable, net: Net) -> None:
     """Refuse what cannot be told file by file."""
-    for each in (*net.added.values(), *net.removed.values()):
-        if each.content == EQUALITY_DELETES:
-            raise unsupported(name, f"it changed files of deletes by value ({each.path})")
-        if each.content != DATA and referenced_file(each) is None:
-            raise unsupported(name, f"it changed deletes of several files in one ({each.path})")
+    for entry in (*net.added.values(), *net.removed.values()):
+        if entry.content == EQUALITY_DELETES:
+            raise unsupported(name, f"it changed files of deletes by value ({entry.path})")
+        if entry.content != DATA and referenced_file(entry) is None:
+            raise unsupported(name, f"it changed deletes of several files in one ({entry.path})")
     lost = [each for each in net.removed.values() if each.content == DATA]
     if table.has_vectors and any(each.first_row_id is None for each in lost):
         raise unsupported(name, "files that it removed tell no ids of rows (format version 2)")
@@ -172,29 +172,29 @@ def _refuse_touched(
     added = {key: each for key, each in net.added.items() if each.content == DATA}
     lost = {key: each for key, each in net.removed.items() if each.content == DATA}
     marked = {
-        str(referenced_file(each)): net.touched[key]
-        for key, each in (*net.added.items(), *net.removed.items())
-        if each.content != DATA
+        str(referenced_file(entry)): net.touched[key]
+        for key, entry in (*net.added.items(), *net.removed.items())
+        if entry.content != DATA
     }
     places: dict[PartitionKey, list[int]] = defaultdict(list)
-    for key, each in (*net.added.items(), *net.removed.items()):
-        if each.content != DATA:
-            places[partition_key(each.spec_id, each.partition)].append(net.touched[key])
+    for key, entry in (*net.added.items(), *net.removed.items()):
+        if entry.content != DATA:
+            places[partition_key(entry.spec_id, entry.partition)].append(net.touched[key])
     for number, commit, change in others:
-        for each in change.removed:
-            if each.key in net.added and number > net.touched[each.key]:
+        for entry in change.removed:
+            if entry.key in net.added and number > net.touched[entry.key]:
                 what = "has removed or rewritten a file of the run"
-                raise InTheWayError(commit, what, each.path)
-            if each.content == DATA and number > marked.get(each.path, number):
+                raise InTheWayError(commit, what, entry.path)
+            if entry.content == DATA and number > marked.get(entry.path, number):
                 what = "has removed or rewritten a file of which the run marked rows"
-                raise InTheWayError(commit, what, each.path)
-        for each in change.position_deletes:
-            path = referenced_file(each)
-            numbers = places.get(partition_key(each.spec_id, each.partition), ())
+                raise InTheWayError(commit, what, entry.path)
+        for delete_file in change.position_deletes:
+            path = referenced_file(delete_file)
+            numbers = places.get(partition_key(delete_file.spec_id, delete_file.partition), ())
             since = min(numbers, default=number) if path is None else marked.get(path, number)
             if number > since:
                 what = "has marked rows of a file of which the run marked rows"
-                raise InTheWayError(commit, what, path or each.path)
+                raise InTheWayError(commit, what, path or delete_file.path)
         _refuse_deletes(
             table,
             commit,
@@ -218,10 +218,10 @@ def _refuse_deletes(
     by_value = change.equality_deletes
     gone = [each for each in change.removed if each.content == EQUALITY_DELETES]
     for files, deletes in ((added, change.delete_files), (lost, [*by_value, *gone])):
-        for each in files:
-            if any(may_apply(delete, each, table.unpartitioned) for delete in deletes):
+        for file in files:
+            if any(may_apply(delete, file, table.unpartitioned) for delete in deletes):
                 what = "has deleted, or may have deleted, rows of a file"
-                raise InTheWayError(commit, what, each.path)
+                raise InTheWayError(commit, what, file.path)
 
 
 def _restored(
@@ -232,12 +232,12 @@ def _restored(
     Those are in force at the parent of the snapshot that removed the file, without the run's own,
     and with those that the run had removed before.
     """
-    found = []
+    restored = []
     known = {int(each.snapshot_id): each for each in table.metadata.snapshots}
     by_remover: dict[int, list[ManifestEntry]] = {}
-    for key, each in net.removed.items():
-        if each.content == DATA:
-            by_remover.setdefault(net.touched[key], []).append(each)
+    for key, entry in net.removed.items():
+        if entry.content == DATA:
+            by_remover.setdefault(net.touched[key], []).append(entry)
     own = [each for each in net.removed.values() if each.content != DATA]
     for number, entries in sorted(by_remover.items()):
         parent = known.get(since[number].native.parent_snapshot_id)
@@ -247,31 +247,31 @@ def _restored(
         deletes = entries_of(table.storage, [e for e in listed if e.content == DELETES])
         files = live_files(table.storage, [*entries, *deletes], table.unpartitioned)
         for file in files:
-            kept = {e.key: e for e in file.deletes if e.key not in net.made}
-            kept |= {e.key: e for e in own if referenced_file(e) == file.entry.path}
-            if len(kept) > 1 and any(e.is_vector for e in kept.values()):
-                kept = {key: e for key, e in kept.items() if e.is_vector}
-            found.append(RestoredFile(file.entry, tuple(kept.values())))
-    return found
+            in_force = {e.key: e for e in file.deletes if e.key not in net.made}
+            in_force |= {e.key: e for e in own if referenced_file(e) == file.entry.path}
+            if len(in_force) > 1 and any(e.is_vector for e in in_force.values()):
+                in_force = {key: e for key, e in in_force.items() if e.is_vector}
+            restored.append(RestoredFile(file.entry, tuple(in_force.values())))
+    return restored
 
 
 def _marks(net: Net) -> list[ManifestEntry]:
     """The deletes that come back of files that the run did not remove."""
     lost = {each.path for each in net.removed.values() if each.content == DATA}
     return [
-        each
-        for each in net.removed.values()
-        if each.content != DATA and referenced_file(each) not in lost
+        entry
+        for entry in net.removed.values()
+        if entry.content != DATA and referenced_file(entry) not in lost
     ]
 
 
 def _refuse_old_deletes(
     name: TableName, table: PinnedTable, deletes: Sequence[ManifestEntry]
 ) -> None:
-    for each in deletes:
-        if table.has_vectors and not each.is_vector:
+    for file in deletes:
+        if table.has_vectors and not file.is_vector:
             raise unsupported(
-                name, f"deletes that must come back are those of format version 2 ({each.path})"
+                name, f"deletes that must come back are those of format version 2 ({file.path})"
             )
 
 

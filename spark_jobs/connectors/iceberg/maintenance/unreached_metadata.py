@@ -94,10 +94,10 @@ def unreached_metadata(
     tried = sorted(
         metadata.schemas, key=lambda each: (each.schema_id not in schemas, -each.schema_id)
     )
-    for each in tried:
-        if not needed.isdisjoint(each.field_ids):
-            needed.difference_update(each.field_ids)
-            schemas.add(each.schema_id)
+    for schema in tried:
+        if not needed.isdisjoint(schema.field_ids):
+            needed.difference_update(schema.field_ids)
+            schemas.add(schema.schema_id)
     return UnreachedMetadata(
         sorted(each.schema_id for each in metadata.schemas if each.schema_id not in schemas),
         sorted(each.spec_id for each in metadata.partition_specs if each.spec_id not in specs),

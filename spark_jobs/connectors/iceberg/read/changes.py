@@ -86,9 +86,9 @@ def _steps(name: TableName, table: PinnedTable, since: int) -> list[_Step]:
         CatalogError: SNAPSHOT_NOT_FOUND.
     """
     history: list[Any] = []
-    for each in ancestors(table):
-        history.append(each)
-        if each.snapshot_id == since:
+    for snapshot in ancestors(table):
+        history.append(snapshot)
+        if snapshot.snapshot_id == since:
             history.reverse()
             return list(pairwise(history))
     raise no_history(name, since, table.branch)
@@ -138,14 +138,14 @@ class _Differences:
                     yield _changed(after, CAME, _Rows(was, now))
 
     def _files_of(self, snapshot: Any) -> Mapping[str, LiveFile]:
-        found = self._files.get(snapshot.snapshot_id)
-        if found is None:
+        files = self._files.get(snapshot.snapshot_id)
+        if files is None:
             then = replace(self.table, snapshot=snapshot)
-            found = {each.path: each for each in then.lean_files}
+            files = {each.path: each for each in then.lean_files}
             for other in list(self._files)[:-1]:
                 del self._files[other]
-            self._files[snapshot.snapshot_id] = found
-        return found
+            self._files[snapshot.snapshot_id] = files
+        return files
 
 
 def _keeps_rows(snapshot: Any) -> bool:

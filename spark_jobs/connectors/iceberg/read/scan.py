@@ -133,19 +133,21 @@ def _mapped(
     """
     names = Counter(_name(each) for each in files)
     named = [
-        each
-        for each in files
-        if names[_name(each)] == 1 and is_readable(_name(each)) and not is_for_pyarrow(each.path)
+        planned_file
+        for planned_file in files
+        if names[_name(planned_file)] == 1
+        and is_readable(_name(planned_file))
+        and not is_for_pyarrow(planned_file.path)
     ]
     fields = _columns(pinned, columns)
 
     def mappings(file: PlannedFile) -> tuple[FieldMapping, ...] | None:
         constants = scanned[file.ordinal].constants
-        metadata, found = _mappings(pinned, fields, file, constants)
-        pairs = zip(fields, found, strict=True)
+        metadata, field_mappings = _mappings(pinned, fields, file, constants)
+        pairs = zip(fields, field_mappings, strict=True)
         if any(each.source is None and field.id in constants for field, each in pairs):
             return None
-        return found if is_for_spark(metadata, found) else None
+        return field_mappings if is_for_spark(metadata, field_mappings) else None
 
     found = in_parallel(mappings, named)
     pairs = zip(named, found, strict=True)

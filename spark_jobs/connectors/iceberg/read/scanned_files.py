@@ -76,15 +76,15 @@ def delete_file(table: PinnedTable, entry: ManifestEntry) -> DeleteFile:
 
 def _by_value(table: PinnedTable, file: LiveFile, constants: Constants) -> DeletesByValue | None:
     """The equality deletes for a file; None if none can be about one of its rows."""
-    found: dict[tuple[IcebergField, ...], list[KeyFile]] = {}
-    for each in file.equality_deletes:
-        columns = tuple(table.known_fields[number] for number in each.equality_ids)
-        if all(may_share_values(column, file.entry, each) for column in columns):
-            key_file = KeyFile(table.storage.path(each.path), each.row_count)
-            found.setdefault(columns, []).append(key_file)
-    if not found:
+    by_columns: dict[tuple[IcebergField, ...], list[KeyFile]] = {}
+    for equality_delete in file.equality_deletes:
+        columns = tuple(table.known_fields[number] for number in equality_delete.equality_ids)
+        if all(may_share_values(column, file.entry, equality_delete) for column in columns):
+            key_file = KeyFile(table.storage.path(equality_delete.path), equality_delete.row_count)
+            by_columns.setdefault(columns, []).append(key_file)
+    if not by_columns:
         return None
-    deletes = tuple(EqualityDeletes(columns, tuple(files)) for columns, files in found.items())
+    deletes = tuple(EqualityDeletes(columns, tuple(files)) for columns, files in by_columns.items())
     return DeletesByValue(file.path, table.name_mapping, constants, deletes)
 
 

@@ -23,9 +23,9 @@ def require_number_or_none(what: str, value: Any) -> None:
 
 def require_row_id(record: Mapping[str, Any]) -> None:
     """Check the id of a first row, if there is one."""
-    found = record.get("first_row_id")
-    if found is not None:
-        require_number("first_row_id", found)
+    first_row_id = record.get("first_row_id")
+    if first_row_id is not None:
+        require_number("first_row_id", first_row_id)
 
 
 def require_text(what: str, value: Any) -> None:

@@ -67,17 +67,17 @@ def summary_of(snapshot: Any) -> dict[str, str]:
     """The summary of pyiceberg's snapshot, with its operation; empty without one."""
     if snapshot is None or snapshot.summary is None:
         return {}
-    found: dict[str, str] = snapshot.summary.model_dump()
-    operation = found.get("operation")
-    return {**found, "operation": str(getattr(operation, "value", operation))}
+    summary: dict[str, str] = snapshot.summary.model_dump()
+    operation = summary.get("operation")
+    return {**summary, "operation": str(getattr(operation, "value", operation))}
 
 
 def commit_of(table: PinnedTable, snapshot: Any) -> OtherCommit:
     """What a snapshot changed; raises as ``read_manifest``, and what the storage raises."""
     own = [
-        each
-        for each in listed_manifests(table.storage, snapshot.manifest_list)
-        if each.record.get("added_snapshot_id") == snapshot.snapshot_id
+        manifest
+        for manifest in listed_manifests(table.storage, snapshot.manifest_list)
+        if manifest.record.get("added_snapshot_id") == snapshot.snapshot_id
     ]
     entries = [
         entry

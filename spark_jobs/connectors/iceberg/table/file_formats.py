@@ -79,11 +79,11 @@ def _first_stored(table: PinnedTable, file: LiveFile, fields: Iterable[IcebergFi
 
 
 def _ids(found: Iterable[pa.Field]) -> Iterator[int]:
-    for each in found:
-        number = (each.metadata or {}).get(FIELD_ID)
+    for column in found:
+        number = (column.metadata or {}).get(FIELD_ID)
         if number is not None:
             yield int(number)
-        kind = each.type
+        kind = column.type
         if pa.types.is_map(kind):
             yield from _ids([kind.key_field, kind.item_field])
         else:

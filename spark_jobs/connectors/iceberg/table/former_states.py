@@ -55,10 +55,10 @@ def _with_schema(table: PinnedTable, snapshot: Any) -> tuple[Any, Any]:
     wanted = snapshot.schema_id
     if wanted is None:
         return snapshot, table.metadata.schema()
-    found = next((each for each in table.metadata.schemas if each.schema_id == wanted), None)
-    if found is None:
+    schema = next((each for each in table.metadata.schemas if each.schema_id == wanted), None)
+    if schema is None:
         raise ValueError(f"the schema {wanted} of snapshot {snapshot.snapshot_id} is not there")
-    return snapshot, found
+    return snapshot, schema
 
 
 def _of_id(
@@ -66,12 +66,12 @@ def _of_id(
 ) -> Any:
     is_whole = table.branch == MAIN_BRANCH or is_named
     known = table.metadata.snapshots if is_whole else ancestors(table)
-    found = next((each for each in known if each.snapshot_id == number), None)
-    if found is None:
+    snapshot = next((each for each in known if each.snapshot_id == number), None)
+    if snapshot is None:
         raise no_such_snapshot(name, number, field)
-    if not found.manifest_list:
+    if not snapshot.manifest_list:
         raise ValueError(f"snapshot {number} has no manifest list")
-    return found
+    return snapshot
 
 
 def _at_time(name: TableName, table: PinnedTable, millis: int) -> Any:

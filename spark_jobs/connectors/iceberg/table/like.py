@@ -65,10 +65,10 @@ class LikeTable:
     @property
     def schema(self) -> dict[str, Any]:
         """In Iceberg's JSON form; the new table has no rows from before its columns."""
-        found: dict[str, Any] = json.loads(self.table.metadata.schema().model_dump_json())
-        for each in found["fields"]:
+        schema: dict[str, Any] = json.loads(self.table.metadata.schema().model_dump_json())
+        for each in schema["fields"]:
             each.pop("initial-default", None)
-        return found
+        return schema
 
     @property
     def partition(self) -> list[dict[str, Any]]:

@@ -69,15 +69,17 @@ def entries_of(
     ``lean``: those of data files without the metrics of columns.
     """
     chosen = [each for each in listed if each.may_have_live_files]
-    found: list[ManifestEntry] = []
+    live_entries: list[ManifestEntry] = []
     for start in range(0, len(chosen), _AT_A_TIME):
         some = chosen[start : start + _AT_A_TIME]
         contents = in_parallel(lambda each: storage.read(each.path), some)
-        for each, content in zip(some, contents, strict=True):
-            is_lean = lean and each.content == DATA
-            entries = lean_entries(content, each) if is_lean else read_manifest(content, each)
-            found += (entry for entry in entries if entry.status != DELETED)
-    return found
+        for manifest, content in zip(some, contents, strict=True):
+            is_lean = lean and manifest.content == DATA
+            entries = (
+                lean_entries(content, manifest) if is_lean else read_manifest(content, manifest)
+            )
+            live_entries += (entry for entry in entries if entry.status != DELETED)
+    return live_entries
 
 
 def live_files(
@@ -98,13 +100,13 @@ def live_files(
             data.append(entry)
         else:
             deletes.add(entry, is_global=entry.spec_id in unpartitioned)
-    found = {}
+    files_by_path = {}
     for entry in data:
         path = storage.path(entry.path)
-        if path in found:
+        if path in files_by_path:
             raise ValueError(f"{path} is listed twice")
-        found[path] = LiveFile(entry, path, *deletes.of(entry))
-    return tuple(found[path] for path in sorted(found))
+        files_by_path[path] = LiveFile(entry, path, *deletes.of(entry))
+    return tuple(files_by_path[path] for path in sorted(files_by_path))
 
 
 @dataclass(slots=True)
@@ -134,17 +136,17 @@ class _Deletes:
         """The position deletes and the equality deletes for a data file."""
         key, number = _key(data), data.sequence_number
         positions = [
-            each
-            for each in (*self.by_path.get(data.path, ()), *self.by_partition.get(key, ()))
-            if each.sequence_number >= number
+            delete_file
+            for delete_file in (*self.by_path.get(data.path, ()), *self.by_partition.get(key, ()))
+            if delete_file.sequence_number >= number
         ]
         vectors = [each for each in positions if each.is_vector]
         if len(vectors) > 1:
             raise ValueError(f"{data.path} has {len(vectors)} deletion vectors")
         equality = [
-            each
-            for each in (*self.equality.get(key, ()), *self.everywhere)
-            if each.sequence_number > number
+            delete_file
+            for delete_file in (*self.equality.get(key, ()), *self.everywhere)
+            if delete_file.sequence_number > number
         ]
         return tuple(vectors or positions), tuple(equality)
 

@@ -144,19 +144,19 @@ class ManifestEntry:
         Raises:
             ValueError: it names none.
         """
-        found = self.record.get("equality_ids")
-        if not found:
+        ids = self.record.get("equality_ids")
+        if not ids:
             raise ValueError(f"the equality deletes in {self.path} name no columns")
-        return tuple(sorted(map(int, found)))
+        return tuple(sorted(map(int, ids)))
 
     def by_id(self, name: str) -> dict[int, Any]:
         """A map of the file's metrics, by field id."""
-        found = self.record.get(name)
-        if found is None:
+        metrics = self.record.get(name)
+        if metrics is None:
             return {}
-        if isinstance(found, Mapping):
-            return {int(key): value for key, value in found.items()}
-        return {each["key"]: each["value"] for each in found}
+        if isinstance(metrics, Mapping):
+            return {int(key): value for key, value in metrics.items()}
+        return {each["key"]: each["value"] for each in metrics}
 
 
 def content_size(record: Mapping[str, Any]) -> int:
@@ -180,20 +180,20 @@ def listed_manifest(record: Mapping[str, Any]) -> ListedManifest:
     if record.get("key_metadata") is not None:
         raise EncryptedError
     number = record.get("sequence_number") or 0
-    found = ListedManifest(
+    manifest = ListedManifest(
         path=record["manifest_path"],
         spec_id=record["partition_spec_id"],
         content=record.get("content") or DATA,
         sequence_number=number,
         record=record,
     )
-    require_text("manifest_path", found.path)
+    require_text("manifest_path", manifest.path)
     for name in ("spec_id", "content", "sequence_number"):
-        require_number(name, getattr(found, name))
+        require_number(name, getattr(manifest, name))
     for name in _OPTIONAL_NUMBERS:
         require_number_or_none(name, record.get(name))
     require_row_id(record)
-    return found
+    return manifest
 
 
 class EncryptedError(Exception):
@@ -226,18 +226,18 @@ def lean_entries(content: bytes, listed: ListedManifest) -> Iterator[ManifestEnt
             entry = _entry(record, fields, listed)
             row_ids.complete(record)
             known = partitions.setdefault(repr(entry.partition), entry.partition)
-            kept = {name: each for name, each in entry.record.items() if name != "partition"}
-            kept["file_format"] = sys.intern(entry.record["file_format"])
-            yield replace(entry, partition=known, record=kept)
+            lean_record = {name: each for name, each in entry.record.items() if name != "partition"}
+            lean_record["file_format"] = sys.intern(entry.record["file_format"])
+            yield replace(entry, partition=known, record=lean_record)
 
 
 def _with_lean_files(schema: Any) -> Any:
     """The schema of a manifest, of whose files only ``_LEAN`` is read."""
     fields = [
-        {**each, "type": {**each["type"], "fields": _lean(each["type"]["fields"])}}
-        if each["name"] == "data_file"
-        else each
-        for each in schema["fields"]
+        {**field, "type": {**field["type"], "fields": _lean(field["type"]["fields"])}}
+        if field["name"] == "data_file"
+        else field
+        for field in schema["fields"]
     ]
     return {**schema, "fields": fields}
 
@@ -363,7 +363,7 @@ def _entry(
         number = listed.sequence_number if status == ADDED else 0
     if of_file is None and status == ADDED:
         of_file = listed.sequence_number
-    found = ManifestEntry(
+    entry = ManifestEntry(
         status=status,
         snapshot_id=record.get("snapshot_id"),
         sequence_number=number,
@@ -385,10 +385,10 @@ def _entry(
     require_row_id(file)
     for name in ("content_offset", "content_size_in_bytes"):
         require_number_or_none(name, file.get(name))
-    require_number_or_none("file_sequence_number", found.file_sequence_number)
-    is_data = found.content == DATA
-    if found.content not in (DATA, POSITION_DELETES, EQUALITY_DELETES) or is_data != (
+    require_number_or_none("file_sequence_number", entry.file_sequence_number)
+    is_data = entry.content == DATA
+    if entry.content not in (DATA, POSITION_DELETES, EQUALITY_DELETES) or is_data != (
         listed.content == DATA
     ):
-        raise ValueError(f"{found.path[:200]} is not one of the files that its manifest lists")
-    return found
+        raise ValueError(f"{entry.path[:200]} is not one of the files that its manifest lists")
+    return entry

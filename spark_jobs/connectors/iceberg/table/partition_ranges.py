@@ -46,9 +46,9 @@ def partition_ranges(
     for part in spec:
         if part.source is None or part.transform == "void" or part.id not in partition:
             continue
-        found = _range(part.source.type, part.transform, partition[part.id], row_count)
-        if found is not None:
-            yield part.source.name, found
+        column_range = _range(part.source.type, part.transform, partition[part.id], row_count)
+        if column_range is not None:
+            yield part.source.name, column_range
 
 
 def _range(kind: IcebergType, transform: str, value: Any, row_count: int) -> ColumnRange | None:

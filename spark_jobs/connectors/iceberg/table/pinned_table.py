@@ -57,10 +57,10 @@ class PinnedTable:
     @property
     def next_row_id(self) -> int:
         """An id that no row has had; raises ValueError if the metadata, of version 3, lacks it."""
-        found = self.metadata.next_row_id
-        if found is None:
+        row_id = self.metadata.next_row_id
+        if row_id is None:
             raise ValueError(f"the metadata of {self.place} has no next-row-id")
-        return int(found)
+        return int(row_id)
 
     @property
     def has_lineage(self) -> bool:
@@ -119,11 +119,11 @@ class PinnedTable:
     @property
     def partitioned_by(self) -> list[str]:
         """The fields of the current spec: ``column``, ``day(column)``, ``bucket(4, column)``."""
-        found = []
+        fields = []
         for part in self.specs[self.metadata.default_spec_id]:
             column = part.name if part.source is None else part.source.name
-            found.append(str(PartitionKey(column, *named(part.transform))))
-        return found
+            fields.append(str(PartitionKey(column, *named(part.transform))))
+        return fields
 
     @property
     def identifiers(self) -> list[str]:
@@ -172,11 +172,11 @@ class PinnedTable:
             unknown = {each.spec_id for each in listed} - self.specs.keys()
             if unknown:
                 raise ValueError(f"the partition spec {min(unknown)} of a manifest is unknown")
-            found = entries_of(self.storage, [each for each in listed if each.content == DELETES])
-            is_lean = lean and all(each.content != EQUALITY_DELETES for each in found)
+            entries = entries_of(self.storage, [each for each in listed if each.content == DELETES])
+            is_lean = lean and all(each.content != EQUALITY_DELETES for each in entries)
             data = [each for each in listed if each.content != DELETES]
-            found += entries_of(self.storage, data, lean=is_lean)
-            return live_files(self.storage, found, self.unpartitioned)
+            entries += entries_of(self.storage, data, lean=is_lean)
+            return live_files(self.storage, entries, self.unpartitioned)
 
     @cached_property
     def name_mapping(self) -> tuple[Mapping[str, Any], ...] | None:

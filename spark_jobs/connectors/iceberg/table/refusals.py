@@ -145,15 +145,15 @@ def refuse_file(name: TableName, table: PinnedTable, file: LiveFile) -> None:
             f"{name} has a data file {problem}, which is not supported: {file.entry.path}.",
             "Rewrite it as parquet with the engine that made it (write.format.default).",
         )
-    for each in file.all_deletes:
-        problem = "" if each.is_vector else other_format(each.file_format, each.path)
+    for deletes in file.all_deletes:
+        problem = "" if deletes.is_vector else other_format(deletes.file_format, deletes.path)
         if problem:
             raise NotSupportedError(
-                f"{name} has deletes {problem}, which is not supported: {each.path}.", _COMPACT
+                f"{name} has deletes {problem}, which is not supported: {deletes.path}.", _COMPACT
             )
-    for each in file.equality_deletes:
-        for number in each.equality_ids:
-            _refuse_key(name, table.known_fields.get(number), each)
+    for deletes in file.equality_deletes:
+        for number in deletes.equality_ids:
+            _refuse_key(name, table.known_fields.get(number), deletes)
     keys = sum(each.row_count for each in file.equality_deletes)
     if keys > _MOST_KEYS:
         raise NotSupportedError(

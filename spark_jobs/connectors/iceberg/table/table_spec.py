@@ -132,7 +132,7 @@ def requested_partition(
     """
     columns = {each.name: each for each in parse_fields(schema)}
     names = {each.lower(): each for each in columns}
-    found: list[Mapping[str, Any]] = []
+    partition_fields: list[Mapping[str, Any]] = []
     for key in spec.partitioned_by():
         source = columns[key.column]
         transform = key.transform if key.number is None else f"{key.transform}[{key.number}]"
@@ -148,11 +148,11 @@ def requested_partition(
             f"{key}: its field would be called {name}, as column {names.get(name.lower())} is",
             "Give the column another name.",
         )
-        number = _FIRST_PARTITION_FIELD + len(found)
-        found.append(
+        number = _FIRST_PARTITION_FIELD + len(partition_fields)
+        partition_fields.append(
             {"source-id": source.id, "field-id": number, "transform": transform, "name": name}
         )
-    return found
+    return partition_fields
 
 
 def _types_of(transform: str) -> Iterator[str]:
@@ -174,21 +174,21 @@ def iceberg_type(kind: SparkType, column: str, ids: Iterator[int]) -> Any:
             "fields": [
                 {
                     "id": next(ids),
-                    "name": each.name,
-                    "required": not each.nullable,
-                    "type": iceberg_type(each.type, column, ids),
-                    **({"doc": each.comment} if each.comment else {}),
+                    "name": field.name,
+                    "required": not field.nullable,
+                    "type": iceberg_type(field.type, column, ids),
+                    **({"doc": field.comment} if field.comment else {}),
                 }
-                for each in kind.fields
+                for field in kind.fields
             ],
         }
     if kind.name in ("array", "map"):
         made: dict[str, Any] = {"type": "list" if kind.name == "array" else "map"}
-        for each in kind.fields:
-            made[f"{each.name}-id"] = next(ids)
-            made[each.name] = iceberg_type(each.type, column, ids)
-            if each.name != "key":
-                made[f"{each.name}-required"] = not each.nullable
+        for field in kind.fields:
+            made[f"{field.name}-id"] = next(ids)
+            made[field.name] = iceberg_type(field.type, column, ids)
+            if field.name != "key":
+                made[f"{field.name}-required"] = not field.nullable
         return made
     if kind.name in ("decimal", "dec", "numeric"):
         precision, scale = (*kind.arguments, 0)[:2] if kind.arguments else (10, 0)

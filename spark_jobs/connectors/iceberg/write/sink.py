@@ -115,10 +115,10 @@ class IcebergMergeSink(MergeSink[SourceFile, Partition]):
 
     def _mappings(self, source: SourceFile) -> tuple[FieldMapping, ...]:
         with reading_file(source.path), self._filesystem.open_input_file(source.path) as stream:
-            found, names = stored_columns(source.path, stream), self._write.names
-            columns = file_mappings(self._write.fields, found, names, source.constants)
+            stored, names = stored_columns(source.path, stream), self._write.names
+            columns = file_mappings(self._write.fields, stored, names, source.constants)
             lineage = source.lineage
-            return columns if lineage is None else (*columns, *lineage.mappings(found, names))
+            return columns if lineage is None else (*columns, *lineage.mappings(stored, names))
 
     def _deleted(self, source: SourceFile) -> Positions | None:
         return None if source.deletes.are_none else self._deleted_rows.positions(source.deletes)

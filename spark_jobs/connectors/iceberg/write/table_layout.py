@@ -102,12 +102,12 @@ def partition_fields(table: PinnedTable) -> tuple[PartitionField, ...]:
     """The fields of the partitions of new rows."""
     return tuple(
         PartitionField(
-            each.name,
-            field_type(each.kind, each.transform),
-            each.source,
-            is_computed=each.transform != "identity",
+            column.name,
+            field_type(column.kind, column.transform),
+            column.source,
+            is_computed=column.transform != "identity",
         )
-        for each in partition_columns(table)
+        for column in partition_columns(table)
     )
 
 
@@ -174,11 +174,11 @@ def begins_with_order(table: PinnedTable, terms: Sequence[SortTerm]) -> bool:
     fields = [each for each in (order.fields if order else ()) if str(each.transform) != VOID]
     wanted = [
         SortTerm(
-            names.get(each.source_id, ""),
-            each.direction.value == "asc",
-            each.null_order.value == "nulls-first",
+            names.get(sort_field.source_id, ""),
+            sort_field.direction.value == "asc",
+            sort_field.null_order.value == "nulls-first",
         )
-        for each in fields
+        for sort_field in fields
     ]
     is_plain = all(str(each.transform) == "identity" for each in fields)
     return bool(wanted) and is_plain and wanted == list(terms[: len(wanted)])

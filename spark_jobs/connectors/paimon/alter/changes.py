@@ -334,13 +334,13 @@ class Changing:
 
 def _named(option: str, value: str) -> set[str]:
     """What may be columns, whose names can have blanks and dots, in an option of a table."""
-    found = set[str]()
+    names = set[str]()
     if option.startswith(_OF_FIELDS):
         middle = option.removeprefix(_OF_FIELDS).rpartition(".")[0]
-        found |= {middle, *middle.split("."), *_listed(middle)}
+        names |= {middle, *middle.split("."), *_listed(middle)}
     if _NAMES_COLUMNS.search(option):
-        found |= {*_listed(value), *value.split()}
-    return found
+        names |= {*_listed(value), *value.split()}
+    return names
 
 
 def _listed(text: str) -> list[str]:

@@ -50,10 +50,10 @@ def drop_table(
 
 
 def _existing(metadata: PaimonMetadata, name: TableName) -> PinnedTable | None:
-    found = find_table(metadata, name)
-    if found is None:
+    handle = find_table(metadata, name)
+    if handle is None:
         return None
-    table = pinned_table(found)
+    table = pinned_table(handle)
     if table.options.get(OPTION):
         raise NotSupportedError(
             f"{name} has files in other folders (option {OPTION}), which tables may share.",
@@ -73,13 +73,13 @@ def _remove(storage: Warehouse, table: PinnedTable) -> None:
     """
     files, root = storage.filesystem, table.path
     remove_folder(files, f"{root}/{_FIRST}")
-    for each in _inside(storage, root):
-        if each.base_name == _LAST:
+    for info in _inside(storage, root):
+        if info.base_name == _LAST:
             continue
-        if each.type is pafs.FileType.Directory:
-            remove_folder(files, each.path)
+        if info.type is pafs.FileType.Directory:
+            remove_folder(files, info.path)
         else:
-            remove_file(files, each.path)
+            remove_file(files, info.path)
     remove_folder(files, f"{root}/{_LAST}")
     # Its name may be taken again at once: then the folder is that of another table.
     if not _inside(storage, root):

@@ -50,16 +50,16 @@ def names_at(fields: Sequence[Any], path: Sequence[str]) -> list[str] | None:
 
 def described(schema: Any) -> Described:
     """The parts of pypaimon's ``TableSchema`` for people, by what tells them apart."""
-    found: dict[Any, tuple[str, str]] = {}
-    for each in schema.fields:
-        found["column", each.id] = ("column", _column_text(each))
-        for number, text in _nested(each.type.to_dict(), (each.name,)):
-            found["column", number] = ("column", text)
+    parts: dict[Any, tuple[str, str]] = {}
+    for field in schema.fields:
+        parts["column", field.id] = ("column", _column_text(field))
+        for number, text in _nested(field.type.to_dict(), (field.name,)):
+            parts["column", number] = ("column", text)
     if schema.comment:
-        found["comment"] = ("comment", schema.comment)
+        parts["comment"] = ("comment", schema.comment)
     for name, value in sorted(schema.options.items()):
-        found["option", name] = (f"property {name}", property_text(name, value))
-    return found
+        parts["option", name] = (f"property {name}", property_text(name, value))
+    return parts
 
 
 def type_text(kind: Any) -> str:
@@ -108,10 +108,10 @@ def _column_text(field: Any) -> str:
 def _nested(kind: Any, path: tuple[str, ...]) -> Iterator[tuple[int, str]]:
     if isinstance(kind, str):
         return
-    for each in kind.get("fields", ()) if _kind(kind) == "ROW" else ():
-        inner = (*path, each["name"])
-        yield each["id"], _text(inner, each["type"], each.get("description"), None)
-        yield from _nested(each["type"], inner)
+    for field in kind.get("fields", ()) if _kind(kind) == "ROW" else ():
+        inner = (*path, field["name"])
+        yield field["id"], _text(inner, field["type"], field.get("description"), None)
+        yield from _nested(field["type"], inner)
     for part in _PARTS.get(_kind(kind), ()):
         yield from _nested(kind[part], (*path, part))
 

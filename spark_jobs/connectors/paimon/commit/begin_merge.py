@@ -121,12 +121,12 @@ def _require_base(table: TableHandle) -> None:
 
 def _source_files(table: PinnedTable, files: Sequence[PlannedFile]) -> dict[int, SourceFile]:
     numbers: dict[BucketKey, int] = {}
-    found = {}
+    source_files = {}
     for file in files:
         entry = table.files.located_entries[file.ordinal][1]
         place = bucket_key_of(entry)
         is_external = entry.file.external_path is not None
-        found[file.ordinal] = SourceFile(
+        source_files[file.ordinal] = SourceFile(
             path=file.path,
             row_count=file.row_count,
             size=file.size,
@@ -137,16 +137,16 @@ def _source_files(table: PinnedTable, files: Sequence[PlannedFile]) -> dict[int,
             schema_id=table.columns.mapped_schema(entry),
             identity=table.identity_of(entry),
         )
-    return found
+    return source_files
 
 
 def _source_ranges(table: PinnedTable, files: Sequence[PlannedFile]) -> dict[int, SourceRange]:
     numbers: dict[BucketKey, int] = {}
-    found = {}
+    source_ranges = {}
     for file in files:
         anchor = table.files.unit_entries(file.ordinal)[0]
         place = bucket_key_of(anchor)
-        found[file.ordinal] = SourceRange(
+        source_ranges[file.ordinal] = SourceRange(
             files=range_files(table, file.ordinal),
             row_count=file.row_count,
             size=file.size,
@@ -154,4 +154,4 @@ def _source_ranges(table: PinnedTable, files: Sequence[PlannedFile]) -> dict[int
             vector=table.files.vectors.get(anchor.file.file_name),
             directory=table.files.bucket_directory(place),
         )
-    return found
+    return source_ranges

@@ -61,9 +61,9 @@ class Changes:
         _require_each_file_once(self._files, indexes, self._columns)
         gone = {
             entry.file.file_name
-            for each in self._files
-            if _removes(each)
-            for entry in table.files.unit_entries(each["removed"])
+            for removing in self._files
+            if _removes(removing)
+            for entry in table.files.unit_entries(removing["removed"])
         }
         self._vectors = VectorChanges(table, indexes, gone, filesystem, index_prefix)
         hash_indexes = [each["hash_index"] for each in documents if "hash_index" in each]
@@ -110,7 +110,7 @@ class Changes:
 
 def partitions_of(table: PinnedTable, fragments: Sequence[Fragment]) -> list[dict[str, Any]]:
     """Values by partition column, for each file that is added, removed or has rows changed."""
-    found = []
+    partitions = []
     for document in (fragment.document for fragment in fragments):
         if "changelog" in document or "hash_index" in document:
             continue
@@ -122,11 +122,11 @@ def partitions_of(table: PinnedTable, fragments: Sequence[Fragment]) -> list[dic
             ordinals = [document["removed"]]
         else:
             ordinals = []
-            found.append(list(map(decode_value, document["added"]["partition"])))
+            partitions.append(list(map(decode_value, document["added"]["partition"])))
         entries = [table.files.unit_entries(ordinal)[0] for ordinal in ordinals]
-        found += [list(entry.partition.values) for entry in entries]
+        partitions += [list(entry.partition.values) for entry in entries]
     names = table.schema.partition_keys
-    return [dict(zip(names, values, strict=True)) for values in found]
+    return [dict(zip(names, values, strict=True)) for values in partitions]
 
 
 def _removes(document: Mapping[str, Any]) -> bool:

@@ -30,13 +30,13 @@ def written_over(
     """
     ranges = _changed_ranges(table, change, read_columns)
     for commit in gap.commits:
-        found = []
+        conflicting = []
         for entry in _column_entries(table, commit):
             columns = ranges.get(entry.file.first_row_id)
             if columns is not None and columns & {*table.columns.file_columns.held(entry)}:
-                found.append(entry)
-        if found:
-            yield commit, found
+                conflicting.append(entry)
+        if conflicting:
+            yield commit, conflicting
 
 
 def needed_files(table: PinnedTable, change: Change) -> list[Any]:
@@ -61,7 +61,7 @@ def touched_columns(
         gone = {entry.file.file_name for entry in commit.entries if entry.kind != ADD}
         for first in {e.file.first_row_id for e in commit.entries if e.kind != ADD}:
             known[first] = [e for e in known.get(first, []) if e.file.file_name not in gone]
-        found = []
+        touching = []
         for entry in commit.entries:
             if entry.kind != ADD:
                 continue
@@ -72,9 +72,9 @@ def touched_columns(
             held = table.columns.file_columns.held(entry)
             is_read = not columns.isdisjoint(held)
             if is_read and read_set(_described(table, [before, [*before, entry]])):
-                found.append(entry)
-        if found:
-            yield commit, found
+                touching.append(entry)
+        if touching:
+            yield commit, touching
 
 
 def is_column_file(table: PinnedTable, entry: Any) -> bool:

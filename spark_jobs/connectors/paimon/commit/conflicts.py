@@ -76,10 +76,10 @@ def refuse_conflicts(
 
 def _remarked(table: PinnedTable, known: Mapping[str, Any], commit: OtherCommit) -> list[Any]:
     """The entries of the files whose rows a commit marked; of ranges, all that hold columns."""
-    found = [known[name] for name in commit.remarked if name in known]
+    remarked = [known[name] for name in commit.remarked if name in known]
     if not table.evolves_columns:
-        return found
-    first_ids = {entry.file.first_row_id for entry in found}
+        return remarked
+    first_ids = {entry.file.first_row_id for entry in remarked}
     return [entry for entry in known.values() if entry.file.first_row_id in first_ids]
 
 

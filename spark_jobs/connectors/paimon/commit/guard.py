@@ -73,11 +73,11 @@ class BaseGuard:
     def _remove_abandoned(self) -> None:
         """Remove guards that are much older than this one, which the store has just dated."""
         folder = pafs.FileSelector(f"{self.root}/consumer", allow_not_found=True)
-        found = {info.base_name: info for info in self.filesystem.get_file_info(folder)}
-        own = found.get(self.path.rpartition("/")[2])
+        infos_by_name = {info.base_name: info for info in self.filesystem.get_file_info(folder)}
+        own = infos_by_name.get(self.path.rpartition("/")[2])
         if own is None or own.mtime is None:
             return
-        for name, info in found.items():
+        for name, info in infos_by_name.items():
             is_guard = name.startswith(_GUARDS)
             if is_guard and info.mtime and info.mtime < own.mtime - ABANDONED_AFTER:
                 remove_file(self.filesystem, info.path)

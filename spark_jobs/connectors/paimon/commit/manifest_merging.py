@@ -120,7 +120,7 @@ class _Merging:
             for entry in entries
             if entry.kind != ADD
         }
-        kept: list[Any] = []
+        untouched: list[Any] = []
         merged: list[Any] = []
         for manifest in manifests:
             entries = read[id(manifest)]
@@ -128,11 +128,11 @@ class _Merging:
             if is_hit or self.is_unsettled(manifest):
                 merged += entries
             else:
-                kept.append(manifest)
+                untouched.append(manifest)
         # Every removed file was added earlier, so both entries cancel out.
         live = [entry for entry in merged_entries(merged) if entry.kind == ADD]
         written = self._write(live, 0)
-        return Merged([*kept, *written], written)
+        return Merged([*untouched, *written], written)
 
     def _write(self, entries: Sequence[Any], number: int) -> list[Any]:
         prefix = f"{self.prefix}-{number}"

@@ -117,10 +117,10 @@ class MergeCommit:
             CommitError: COMMIT_CONFLICT: it conflicts with a commit in the gap.
         """
         base, write = pinned_table(self.table), self.merge.write
-        for each in (commit.snapshot for commit in gap.commits):
-            if each.commit_identifier == COMMIT_IDENTIFIER:
-                refuse_own_commit(each.id, each.commit_user, write.operation)
-            refuse_moved_mark(each.id, each.properties or {}, write.operation)
+        for snapshot in (commit.snapshot for commit in gap.commits):
+            if snapshot.commit_identifier == COMMIT_IDENTIFIER:
+                refuse_own_commit(snapshot.id, snapshot.commit_user, write.operation)
+            refuse_moved_mark(snapshot.id, snapshot.properties or {}, write.operation)
         change = changes.behind(gap, latest)
         refuse_conflicts(base, gap, change, changes.index_files, write)
         return change

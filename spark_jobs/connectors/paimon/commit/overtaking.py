@@ -38,15 +38,15 @@ def overtaking(gap: Gap, change: Change) -> Iterator[tuple[OtherCommit, list[Any
     counts = {bucket_key_of(e).partition: e.total_buckets for e in change.entries}
     for commit in gap.commits:
         added = [entry for entry in commit.entries if entry.kind == ADD]
-        found = [
+        conflicting = [
             entry
             for entry in added
             if (bucket_key_of(entry) in appended and not commit.keeps_rows)
             or _has_other_buckets(entry, counts)
             or any(each.overlaps(key_range(entry)) for each in rewritten[bucket_key_of(entry)])
         ]
-        if found:
-            yield commit, found
+        if conflicting:
+            yield commit, conflicting
 
 
 def _has_other_buckets(entry: Any, counts: Mapping[tuple[Any, ...], int]) -> bool:
@@ -62,10 +62,10 @@ def reindexing(gap: Gap, change: Change) -> Iterator[tuple[OtherCommit, list[Any
     indexes = (*change.index_adds, *change.index_deletes)
     extended = {bucket_key_of(each).partition for each in indexes if is_hash_index(each)}
     for commit in gap.commits:
-        found = [
+        conflicting = [
             entry
             for entry in commit.reindexed
             if is_hash_index(entry) and bucket_key_of(entry).partition in extended
         ]
-        if found:
-            yield commit, found
+        if conflicting:
+            yield commit, conflicting

@@ -28,10 +28,10 @@ def numbered(entries: Sequence[Any], snapshot_id: int, next_row_id: int) -> Numb
 
     A sequence number of 0 becomes the snapshot's.
     """
-    found = []
+    numbered_entries = []
     for entry in entries:
         if entry.kind != ADD:
-            found.append(entry)
+            numbered_entries.append(entry)
             continue
         file = entry.file
         low, high = file.min_sequence_number, file.max_sequence_number
@@ -42,8 +42,8 @@ def numbered(entries: Sequence[Any], snapshot_id: int, next_row_id: int) -> Numb
         if _has_new_rows(file):
             changes["first_row_id"] = next_row_id
             next_row_id += file.row_count
-        found.append(replace(entry, file=replace(file, **changes)))
-    return Numbered(found, next_row_id)
+        numbered_entries.append(replace(entry, file=replace(file, **changes)))
+    return Numbered(numbered_entries, next_row_id)
 
 
 def first_new_id(previous: Any | None) -> int:

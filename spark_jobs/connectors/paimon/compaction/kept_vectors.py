@@ -52,9 +52,9 @@ class KeptVectors:
         by_bucket = index_changes(
             latest, latest.files.index_files, (), gone, entries, self._filesystem, prefix
         )
-        found = IndexChanges()
+        changes = IndexChanges()
         for place in sorted(by_bucket, key=repr):
-            found.adds += by_bucket[place].adds
-            found.deletes += by_bucket[place].deletes
-        self._paths = [new_index_path(latest, entry) for entry in found.adds]
-        return found
+            changes.adds += by_bucket[place].adds
+            changes.deletes += by_bucket[place].deletes
+        self._paths = [new_index_path(latest, entry) for entry in changes.adds]
+        return changes

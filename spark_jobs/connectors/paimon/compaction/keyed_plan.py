@@ -109,16 +109,16 @@ def _owed_changelog(
 
 def _parts(bucket: BucketSections, part_bytes: int) -> Iterator[PlannedPart]:
     """The parts of a bucket, each with neighbouring stretches."""
-    found: list[Stretch] = []
+    stretches: list[Stretch] = []
     size = 0
     for stretch in bucket.stretches():
-        found.append(stretch)
+        stretches.append(stretch)
         size += sum(bucket.size(section) for section in stretch)
         if size >= part_bytes:
-            yield _part(bucket, found)
-            found, size = [], 0
-    if found:
-        yield _part(bucket, found)
+            yield _part(bucket, stretches)
+            stretches, size = [], 0
+    if stretches:
+        yield _part(bucket, stretches)
 
 
 def _part(bucket: BucketSections, stretches: Sequence[Stretch]) -> PlannedPart:

@@ -70,16 +70,16 @@ class BucketSections:
 
         Small files of the highest level join what is merged beside them.
         """
-        found: list[Files] = []
+        stretch: list[Files] = []
         for section in self.sections:
             if self._is_worth_it(section) or self._is_small(section):
-                found.append(section)
+                stretch.append(section)
                 continue
-            if self._are_worth_it(found):
-                yield tuple(found)
-            found = []
-        if self._are_worth_it(found):
-            yield tuple(found)
+            if self._are_worth_it(stretch):
+                yield tuple(stretch)
+            stretch = []
+        if self._are_worth_it(stretch):
+            yield tuple(stretch)
 
     def _are_worth_it(self, sections: list[Files]) -> bool:
         least = 2 if self.options.is_full else self.options.min_files
@@ -168,10 +168,10 @@ def postponed_files(table: PinnedTable) -> Mapping[tuple[Any, ...], Files]:
     As in Paimon (``PostponeBucketCompactSplitSource``), they are in the order in which they were
     created; those of a writer have increasing numbers, too.
     """
-    found: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    by_partition: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for index, (_, entry) in enumerate(table.files.located_entries):
         if entry.bucket == POSTPONED:
-            found[tuple(entry.partition.values)].append(index)
+            by_partition[tuple(entry.partition.values)].append(index)
 
     def order(index: int) -> tuple[Any, ...]:
         file = table.files.located_entries[index][1].file
@@ -181,4 +181,4 @@ def postponed_files(table: PinnedTable) -> Mapping[tuple[Any, ...], Files]:
             at = (created.get_millisecond(), created.get_nano_of_millisecond())
         return (*at, int(match[1]) if match else 0, file.file_name)
 
-    return {partition: tuple(sorted(files, key=order)) for partition, files in found.items()}
+    return {partition: tuple(sorted(files, key=order)) for partition, files in by_partition.items()}

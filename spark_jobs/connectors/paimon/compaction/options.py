@@ -30,14 +30,14 @@ class CompactionOptions(FileSizes):
             NotSupportedError: an option of the table that is needed has an invalid value.
         """
         has_key = bool(table.schema.primary_keys)
-        found = CompactionThresholds.of(spec, table.options, has_primary_key=has_key)
+        thresholds = CompactionThresholds.of(spec, table.options, has_primary_key=has_key)
         return cls(
             mode=spec.mode,
-            target_file_size=found.target_file_size,
-            min_files=found.min_files,
-            small_file_share=found.small_file_share,
-            deleted_share=found.deleted_share,
-            sorted_runs=found.sorted_runs,
+            target_file_size=thresholds.target_file_size,
+            min_files=thresholds.min_files,
+            small_file_share=thresholds.small_file_share,
+            deleted_share=thresholds.deleted_share,
+            sorted_runs=thresholds.sorted_runs,
             include_pending=spec.include_pending,
             sorts=spec.asked_order is not None,
         )

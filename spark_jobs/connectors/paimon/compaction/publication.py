@@ -89,12 +89,12 @@ class Publication:
             require_schema(self.table.name, latest, base)
             self.gap.read_up_to(latest.snapshot)
             lost = lost_parts(self.gap, parts, keyed=base.keyed is not None)
-            kept = [part for part in parts if part.number not in lost]
-            if not kept:
+            kept_parts = [part for part in parts if part.number not in lost]
+            if not kept_parts:
                 vectors.remove()
                 return PublishedGroup(None, lost, PublishedParts({}))
-            change = _change(kept, latest, vectors)
-            done = published(base, kept)
+            change = _change(kept_parts, latest, vectors)
+            done = published(base, kept_parts)
             snapshots = [each.snapshot for each in self.gap.commits]
             met = sum(each.commit_user != operation_id for each in snapshots)
             recorded = published_properties(self.commit.properties(done, lost), number, met)

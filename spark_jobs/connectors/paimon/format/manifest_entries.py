@@ -98,7 +98,7 @@ def _removed(manifests: Sequence[ManifestFiles], among: Set[F]) -> set[F]:
     """The files that at least as many of the manifests remove as add."""
     removes = Counter(each for manifest in manifests for each in manifest.removes if each in among)
     return {
-        each
-        for each, count in removes.items()
-        if count >= sum(each in manifest.adds for manifest in manifests)
+        file
+        for file, count in removes.items()
+        if count >= sum(file in manifest.adds for manifest in manifests)
     }

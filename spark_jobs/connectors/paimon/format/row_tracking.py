@@ -98,7 +98,7 @@ def stores_ids(names: Sequence[str] | Mapping[str, Any] | None) -> bool:
 
 def stored_numbers(statistics: Mapping[str, ColumnStatistics]) -> tuple[int, int]:
     """The first and last sequence number of a file that stores them; 0: that of its snapshot."""
-    found = statistics[SEQUENCE_NUMBER]
-    if found.minimum is None:
+    numbers = statistics[SEQUENCE_NUMBER]
+    if numbers.minimum is None:
         return 0, 0
-    return found.minimum, 0 if found.null_count else found.maximum
+    return numbers.minimum, 0 if numbers.null_count else numbers.maximum

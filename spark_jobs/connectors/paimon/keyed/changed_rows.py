@@ -59,10 +59,10 @@ class ChangedRows:
         if not changes.num_rows:
             return stored.drop_columns([POSITION])
         is_insert = changes.column(rows.OPERATION).to_numpy() == rows.INSERT
-        kept = self._without_deleted(stored, changes.filter(pa.array(~is_insert)))
+        remaining = self._without_deleted(stored, changes.filter(pa.array(~is_insert)))
         if not is_insert.any():
-            return kept
-        return self._with_inserted(kept, changes.filter(pa.array(is_insert)))
+            return remaining
+        return self._with_inserted(remaining, changes.filter(pa.array(is_insert)))
 
     def _without_deleted(self, stored: pa.Table, changes: pa.Table) -> pa.Table:
         """The stored rows with their updates and without deleted ones."""
@@ -154,14 +154,14 @@ def _places(stored: pa.Table, changes: pa.Table) -> npt.NDArray[np.int64]:
     positions = stored.column(POSITION).to_numpy()
     order = np.argsort(positions, kind="stable")
     places = np.searchsorted(positions, wanted, sorter=order)
-    found = order[np.minimum(places, len(order) - 1)] if len(order) else places
-    if not len(order) or bool((positions[found] != wanted).any()):
+    indexes = order[np.minimum(places, len(order) - 1)] if len(order) else places
+    if not len(order) or bool((positions[indexes] != wanted).any()):
         raise InternalError(
             ErrorCode.INTERNAL_ERROR,
             "A changed row is not where it was read.",
             "This is a defect: report it with the statement.",
         )
-    result: npt.NDArray[np.int64] = found
+    result: npt.NDArray[np.int64] = indexes
     return result
 
 

@@ -132,9 +132,9 @@ class Changelog:
 
 def _has(groups: npt.NDArray[np.int64], of_side: Mask) -> Mask:
     """For each place, whether its group has a place ``of_side``."""
-    found = np.zeros(int(groups[-1]) + 1, dtype=np.bool_)
-    found[groups[of_side]] = True
-    result: Mask = found[groups]
+    group_has_side = np.zeros(int(groups[-1]) + 1, dtype=np.bool_)
+    group_has_side[groups[of_side]] = True
+    result: Mask = group_has_side[groups]
     return result
 
 

@@ -199,8 +199,8 @@ class _RunFile:
 
     def finish(self) -> WrittenRun:
         written = self._writer.finish()
-        found = written.statistics
-        numbers = found[SEQUENCE_NUMBER]
+        statistics = written.statistics
+        numbers = statistics[SEQUENCE_NUMBER]
         return WrittenRun(
             path=written.path,
             size=written.size,
@@ -210,8 +210,8 @@ class _RunFile:
             last_key=self._last,
             min_sequence_number=numbers.minimum,
             max_sequence_number=numbers.maximum,
-            key_statistics={name: found[name] for name in self._key},
-            statistics={name: found[name] for name in self._columns},
+            key_statistics={name: statistics[name] for name in self._key},
+            statistics={name: statistics[name] for name in self._columns},
         )
 
     def close_quietly(self) -> None:
@@ -236,11 +236,11 @@ def _key_value(scalar: pa.Scalar, column: str) -> Any:
 def _is_less(left: pa.Table, right: pa.Table) -> pa.ChunkedArray:
     """Whether each row of ``left`` comes before the same row of ``right``: column by column."""
     (*others, last) = left.column_names
-    found = pc.less(left.column(last), right.column(last))
+    is_less = pc.less(left.column(last), right.column(last))
     for name in reversed(others):
         ahead, behind = left.column(name), right.column(name)
-        found = pc.or_(pc.less(ahead, behind), pc.and_(pc.equal(ahead, behind), found))
-    return found
+        is_less = pc.or_(pc.less(ahead, behind), pc.and_(pc.equal(ahead, behind), is_less))
+    return is_less
 
 
 def _statistics_from_json(document: Mapping[str, Any]) -> dict[str, ColumnStatistics]:

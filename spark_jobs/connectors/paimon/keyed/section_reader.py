@@ -217,12 +217,12 @@ class _Reading:
         """The records of all runs, cut at the same keys."""
         key = self.reader.schema.key
         levels = np.array([*(file.level for file in files), 0], np.int64)
-        found = _runs_of(files)
-        sizes = self._batch_sizes(found, len(others))
-        spills = self._to_spill(found)
+        run_files = _runs_of(files)
+        sizes = self._batch_sizes(run_files, len(others))
+        spills = self._to_spill(run_files)
         with TemporaryDirectory(prefix="runs-") if spills else nullcontext() as folder:
-            folders = [folder if index in spills else None for index in range(len(found))]
-            chunks = map(self.chunks, found, sizes, folders)
+            folders = [folder if index in spills else None for index in range(len(run_files))]
+            chunks = map(self.chunks, run_files, sizes, folders)
             runs = [SortedRun(each, key) for each in chunks]
             runs += [SortedRun(each, key, is_unique=False) for each in others]
             for records, is_one_run in parts(runs, key):
@@ -235,10 +235,10 @@ class _Reading:
         last: pa.Table | None = None
         for index, file in run:
             with reading_file(file.path):
-                found = self.records(index, file, most)
+                batches = self.records(index, file, most)
                 if folder is not None:
-                    found = spilled(found, Path(folder, f"{index}.arrow"))
-                for records in found:
+                    batches = spilled(batches, Path(folder, f"{index}.arrow"))
+                for records in batches:
                     last = self._last_key(file, records, last)
                     for start in range(0, records.num_rows, most.rows):
                         yield records.slice(start, most.rows)

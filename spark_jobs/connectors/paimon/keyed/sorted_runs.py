@@ -65,9 +65,9 @@ def parts(runs: Sequence[SortedRun], key: Sequence[str]) -> Iterator[RunsPart]:
 
 def _part(runs: Sequence[SortedRun], end: Sequence[Any]) -> RunsPart:
     taken = [(run.take(end), run.is_unique) for run in runs]
-    found = [(records, is_unique) for records, is_unique in taken if records.num_rows]
-    is_one_run = len(found) == 1 and found[0][1]
-    return RunsPart(pa.concat_tables([records for records, _ in found]), is_one_run)
+    nonempty = [(records, is_unique) for records, is_unique in taken if records.num_rows]
+    is_one_run = len(nonempty) == 1 and nonempty[0][1]
+    return RunsPart(pa.concat_tables([records for records, _ in nonempty]), is_one_run)
 
 
 def _comparable(scalar: pa.Scalar) -> Any:

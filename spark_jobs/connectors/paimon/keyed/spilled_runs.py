@@ -70,13 +70,13 @@ def runs_to_spill(held: Sequence[int], most: int) -> set[int]:
 
     ``held`` is what readers of each run hold.
     """
-    total, found = sum(held), set()
+    total, to_copy = sum(held), set()
     for index in sorted(range(len(held)), key=lambda each: held[each])[:-1]:
         if total <= most:
             break
-        found.add(index)
+        to_copy.add(index)
         total -= held[index]
-    return found
+    return to_copy
 
 
 def _leaf_widths(kind: pa.DataType) -> list[int]:

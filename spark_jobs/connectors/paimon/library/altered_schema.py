@@ -27,9 +27,9 @@ def altered_schema(table: Any, schema: Any, changes: Sequence[Any]) -> Any:
         made = table.schema_manager._generate_table_schema(schema, others)  # noqa: SLF001
     except refusals as error:
         raise ValueError(str(error)) from error
-    for each in changes:
-        if isinstance(each, UpdateColumnDefaultValue):
-            made = replace(made, fields=_with_default(made.fields, each))
+    for change in changes:
+        if isinstance(change, UpdateColumnDefaultValue):
+            made = replace(made, fields=_with_default(made.fields, change))
     return replace(made, id=schema.id)
 
 
@@ -37,11 +37,11 @@ def with_schema(table: Any, schema: Any) -> Any:
     """A table object like ``table`` with another schema, which is not stored."""
     from pypaimon.table.file_store_table import FileStoreTable
 
-    found = FileStoreTable(
+    changed_table = FileStoreTable(
         table.file_io, table.identifier, table.table_path, schema, table.catalog_environment
     )
-    found.schema_manager = table.schema_manager
-    return found
+    changed_table.schema_manager = table.schema_manager
+    return changed_table
 
 
 def next_schema(schema: Any, number: int) -> Any:

@@ -117,11 +117,11 @@ def manifest_statistics(fields: Sequence[Any], statistics: Mapping[str, ColumnSt
     from pypaimon.manifest.schema.simple_stats import SimpleStats
     from pypaimon.table.row.generic_row import GenericRow
 
-    found = [(field, statistics[field.name]) for field in fields]
+    pairs = [(field, statistics[field.name]) for field in fields]
     return SimpleStats(
-        GenericRow([_bound(field, each.minimum) for field, each in found], fields),
-        GenericRow([_bound(field, each.maximum) for field, each in found], fields),
-        [each.null_count for _, each in found],
+        GenericRow([_bound(field, each.minimum) for field, each in pairs], fields),
+        GenericRow([_bound(field, each.maximum) for field, each in pairs], fields),
+        [each.null_count for _, each in pairs],
     )
 
 

@@ -34,10 +34,10 @@ def open_rest_catalog(options: Mapping[str, str]) -> Any:
     try:
         catalog = CatalogFactory.create({**options, TOKEN_PROVIDER: BEARER})
     except Exception as error:
-        found = server_error(error)
-        if found is None:
+        known_error = server_error(error)
+        if known_error is None:
             raise
-        raise found from error
+        raise known_error from error
     if catalog.data_token_enabled:
         raise NotSupportedError(
             f"The catalog's server at {uri} hands out a key of the storage for each table (option "

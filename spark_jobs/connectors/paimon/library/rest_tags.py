@@ -32,14 +32,14 @@ def tagged_snapshot(catalog: Any, table: Any, tag: str) -> Any | None:
 
 def tag_names(catalog: Any, table: Any) -> list[str]:
     """The names of all tags."""
-    found: list[str] = []
+    names: list[str] = []
     token: str | None = None
     while True:
         page = asked("list tags", partial(_page, catalog, table, token))
-        found += page.elements
+        names += page.elements
         token = page.next_page_token
         if not token or not page.elements:
-            return found
+            return names
 
 
 def _page(catalog: Any, table: Any, token: str | None) -> Any:

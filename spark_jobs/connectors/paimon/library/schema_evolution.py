@@ -20,15 +20,15 @@ def library_changes(changes: Sequence[SchemaChange]) -> list[Any]:
     from pypaimon.schema.data_types import DataTypeParser
     from pypaimon.schema.schema_change import SchemaChange as Change
 
-    found = []
-    for each in changes:
-        document = _paimon_type(each)
-        kind, path = DataTypeParser.parse_data_type(document), list(each.path)
-        if each.before is None:
-            found.append(Change.add_column(path, kind))
+    converted = []
+    for change in changes:
+        document = _paimon_type(change)
+        kind, path = DataTypeParser.parse_data_type(document), list(change.path)
+        if change.before is None:
+            converted.append(Change.add_column(path, kind))
         else:
-            found.append(Change.update_column_type(path, kind, keep_nullability=True))
-    return found
+            converted.append(Change.update_column_type(path, kind, keep_nullability=True))
+    return converted
 
 
 def evolved_table(table: Any, changes: Sequence[SchemaChange]) -> Any:
@@ -42,11 +42,11 @@ def evolved_table(table: Any, changes: Sequence[SchemaChange]) -> Any:
 
     schemas, now = table.schema_manager, table.table_schema
     schema = schemas._generate_table_schema(now, library_changes(changes))  # noqa: SLF001
-    found = FileStoreTable(
+    evolved = FileStoreTable(
         table.file_io, table.identifier, table.table_path, schema, table.catalog_environment
     )
-    found.schema_manager = schemas
-    return found
+    evolved.schema_manager = schemas
+    return evolved
 
 
 def schema_text(table: Any) -> str:

@@ -119,15 +119,15 @@ def with_schema(table: Any, schema_id: int) -> Any:
     if table.table_schema.id == schema_id:
         return table
     schemas = table.schema_manager
-    found = FileStoreTable(
+    former_table = FileStoreTable(
         table.file_io,
         table.identifier,
         table.table_path,
         schemas.get_schema(schema_id),
         table.catalog_environment,
     )
-    found.schema_manager = schemas
-    return found
+    former_table.schema_manager = schemas
+    return former_table
 
 
 def schema_id(table: Any) -> int:
@@ -210,13 +210,13 @@ def schema_fields(fields: Sequence[Any]) -> list[SchemaField]:
     from pypaimon.schema.data_types import PyarrowFieldParser
 
     schema = PyarrowFieldParser.from_paimon_schema(fields)
-    found = []
+    all_fields = []
     for arrow, field in zip(schema, fields, strict=True):
         kind = field.type.to_dict()
-        found.append(
+        all_fields.append(
             SchemaField(field.id, kind, with_field_id(arrow.remove_metadata(), field.id, kind))
         )
-    return found
+    return all_fields
 
 
 def all_options(table: Any) -> list[Mapping[str, str]]:

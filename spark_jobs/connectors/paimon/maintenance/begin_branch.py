@@ -81,12 +81,12 @@ class BranchBeginning:
             if tag not in main.tags:
                 raise no_tag(self.name, tag, main.tags)
             return snapshot_files.snapshot_of_tag(main.tags[tag])
-        found = self.table.snapshot
+        snapshot = self.table.snapshot
         if snapshot_id is not None:
-            found = stored_snapshots.find_snapshot(self.table.table, snapshot_id)
-        if found is None:
+            snapshot = stored_snapshots.find_snapshot(self.table.table, snapshot_id)
+        if snapshot is None:
             raise no_snapshot(self.name, snapshot_id)
-        return found
+        return snapshot
 
     def _require_kept(self, base: Any) -> None:
         """Check that what names the snapshot is there still: from here on, the new tag keeps it."""

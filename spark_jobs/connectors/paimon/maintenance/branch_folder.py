@@ -36,12 +36,12 @@ class BranchFolder:
         """The texts of the stored schemas by id, in ascending order."""
         folder = pafs.FileSelector(f"{self.path}/schema", allow_not_found=True)
         names = [info.base_name for info in self.filesystem.get_file_info(folder)]
-        found = {}
+        texts_by_id = {}
         for number in ids_of("schema", names):
             text = self.text(entry_path(self.path, "schema", number))
             if text is not None:
-                found[number] = text
-        return found
+                texts_by_id[number] = text
+        return texts_by_id
 
     def has_files(self) -> bool:
         """Whether there is any file below the folder, which others may have left half made."""

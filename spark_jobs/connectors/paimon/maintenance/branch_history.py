@@ -165,7 +165,7 @@ class BranchHistories:
 
     def _consumers(self, folder: str) -> list[Consumer]:
         selector = pafs.FileSelector(f"{folder}/consumer", allow_not_found=True)
-        found = []
+        consumers = []
         for info in self._filesystem.get_file_info(selector):
             names = names_of("consumer", [info.base_name])
             if names and info.type == pafs.FileType.File:
@@ -175,8 +175,8 @@ class BranchHistories:
                     )
                 except FileNotFoundError:
                     continue  # an operation ended in the meantime
-                found.append(Consumer(names[0], first, info.mtime))
-        return sorted(found, key=lambda each: each.name)
+                consumers.append(Consumer(names[0], first, info.mtime))
+        return sorted(consumers, key=lambda each: each.name)
 
     def _names(self, folder: str) -> list[str]:
         return list(self._files(folder))

@@ -45,9 +45,9 @@ def require_forward(
     known = [*other.snapshots.values(), *other.tags.values()]
     if head is None:
         return None
-    found = [each for each in known if is_same_state(each, head)]
-    if found:
-        return max(found, key=lambda each: each.id)
+    same_states = [each for each in known if is_same_state(each, head)]
+    if same_states:
+        return max(same_states, key=lambda each: each.id)
     mine = [own.snapshots[each] for each in sorted(own.snapshots, reverse=True)]
     apart = []
     for snapshot in mine:
@@ -141,17 +141,17 @@ class Difference:
         old = {e.file_name: e for e in manifest_files.listed_manifests(table, base)}
         new = {e.file_name: e for e in manifest_files.listed_manifests(table, self.head)}
         counts: Counter[Any] = Counter()
-        seen: dict[Any, Any] = {}
+        entries: dict[Any, Any] = {}
         for sign, listed, others in ((-1, old, new), (1, new, old)):
             for manifest in (each for name, each in listed.items() if name not in others):
                 for entry in manifest_files.manifest_entries(table, manifest):
                     key = manifest_files.file_key(entry)
                     counts[key] += sign if entry.kind == ADD else -sign
                     if entry.kind == ADD:
-                        seen[key] = entry
-                    seen.setdefault(key, entry)
-        removed = [manifest_files.removed_entry(seen[key]) for key in seen if counts[key] < 0]
-        return [*removed, *(replace(seen[key], kind=ADD) for key in seen if counts[key] > 0)]
+                        entries[key] = entry
+                    entries.setdefault(key, entry)
+        removed = [manifest_files.removed_entry(entries[key]) for key in entries if counts[key] < 0]
+        return [*removed, *(replace(entries[key], kind=ADD) for key in entries if counts[key] > 0)]
 
     def _indexes(self, snapshot: Any | None) -> dict[str, Any]:
         if snapshot is None:
@@ -171,11 +171,11 @@ class Difference:
         Those of several cannot be told as one: a key would have changed several times at once.
         """
         producer = self.table.options.get("changelog-producer", "none").lower()
-        told = [each for each in self.between if each.changelog_manifest_list is not None]
+        with_changelog = [each for each in self.between if each.changelog_manifest_list is not None]
         first = self.base.id if self.base is not None else 0
-        if not told and (producer == "none" or len(self.between) == self.head.id - first):
+        if not with_changelog and (producer == "none" or len(self.between) == self.head.id - first):
             return ()
-        if len(told) == 1 and self.head.id == first + 1:
+        if len(with_changelog) == 1 and self.head.id == first + 1:
             listed = manifest_files.listed_changelog(self.table.table, self.head)
             if listed is not None:
                 table = self.table.table

@@ -152,17 +152,17 @@ class Publication:
         if noted is None:
             return None
         snapshot_id = int(noted["snapshot_id"])
-        found = stored_snapshots.find_snapshot(own.table, snapshot_id)
-        if found is None:
+        snapshot = stored_snapshots.find_snapshot(own.table, snapshot_id)
+        if snapshot is None:
             ids = stored_snapshots.snapshot_ids(own.table)
             if ids and snapshot_id < ids[0]:
                 raise expired(snapshot_id, self.name)
             return None
-        if not is_made_by(found, self.publishing.properties[OPERATION_ID]):
+        if not is_made_by(snapshot, self.publishing.properties[OPERATION_ID]):
             return None
         other = BranchFolder.of(self.storage.filesystem, own.path, self.spec.to)
         if self.spec.to == MAIN_BRANCH or other.has_files():
-            self._tag(own, found)
+            self._tag(own, snapshot)
         return codec.decode(MaintenanceReport, noted["report"])
 
     def _is_published(self, plan: _Plan, report: MaintenanceReport) -> bool:

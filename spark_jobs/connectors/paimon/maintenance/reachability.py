@@ -152,9 +152,9 @@ class Reachability:
             lists[snapshot.changelog_manifest_list] = snapshot.changelog_manifest_list_size
             listed = [*listed, *changelog]
         sizes = {name: size or 0 for name, size in lists.items() if name is not None}
-        for each in listed:
-            sizes[each.file_name] = each.file_size
-            sizes.update(dict.fromkeys(each.extra_files or (), 0))
+        for manifest in listed:
+            sizes[manifest.file_name] = manifest.file_size
+            sizes.update(dict.fromkeys(manifest.extra_files or (), 0))
         metadata = set()
         for name, size in sizes.items():
             require_file_name("manifest", name)

@@ -96,17 +96,17 @@ class ServerBranches(PaimonBranches):
 
     def _base(self, name: TableName, table: PinnedTable, spec: CreateBranchSpec) -> int:
         """The id of the snapshot where the branch begins, which must not have expired."""
-        found = table.snapshot
+        snapshot = table.snapshot
         if spec.tag is not None:
             tagged = rest_tags.tagged_snapshot(self.catalog, table.table, spec.tag)
             if tagged is None:
                 raise no_tag(name, spec.tag, rest_tags.tag_names(self.catalog, table.table))
-            found = stored_snapshots.find_snapshot(table.table, tagged.id)
+            snapshot = stored_snapshots.find_snapshot(table.table, tagged.id)
         elif spec.snapshot_id is not None:
-            found = stored_snapshots.find_snapshot(table.table, spec.snapshot_id)
-        if found is None:
+            snapshot = stored_snapshots.find_snapshot(table.table, spec.snapshot_id)
+        if snapshot is None:
             raise no_snapshot(name, spec.snapshot_id)
-        return int(found.id)
+        return int(snapshot.id)
 
     def _tag(self, name: TableName, table: PinnedTable, tag: str, snapshot_id: int) -> None:
         create = partial(rest_tags.create_tag, self.catalog, table.table, tag, snapshot_id, None)

@@ -39,10 +39,10 @@ class PaimonUndo:
     def earlier(self, name: TableName, undoing: Undoing) -> TableUndo | None:
         """What an earlier try of the operation did to the table."""
         table = self.metadata.load_table(name)
-        found = find_commit(self.filesystem, table, undoing.properties[OPERATION_ID])
-        if found is None:
+        committed = find_commit(self.filesystem, table, undoing.properties[OPERATION_ID])
+        if committed is None:
             return None
-        return TableUndo(str(name), "undone", snapshot_id=found.snapshot_id)
+        return TableUndo(str(name), "undone", snapshot_id=committed.snapshot_id)
 
     def planned(self, name: TableName, undoing: Undoing) -> TableUndo:
         """What would be done; nothing is stored."""

@@ -72,15 +72,17 @@ class RestoredFiles:
 
     def _copy(self, table: PinnedTable, files: list[RestoredFile]) -> None:
         prefix, pairs = NamePrefixes.of(table, self._token).data, []
-        for each in files:
-            folder, _, old = each.path.rpartition("/")
+        for restored in files:
+            folder, _, old = restored.path.rpartition("/")
             name = f"{prefix}{next(self._numbers)}{old[old.index('.') :]}"
             path = f"{folder}/{name}"
-            external = each.entry.file.external_path
+            external = restored.entry.file.external_path
             beside = None if external is None else f"{external.rpartition('/')[0]}/{name}"
-            file = replace(each.entry.file, file_name=name, external_path=beside, file_path=path)
-            pairs.append((each.path, path))
-            self._copies[each.path] = path, replace(each.entry, kind=ADD, file=file)
+            file = replace(
+                restored.entry.file, file_name=name, external_path=beside, file_path=path
+            )
+            pairs.append((restored.path, path))
+            self._copies[restored.path] = path, replace(restored.entry, kind=ADD, file=file)
         copy_files(self._filesystem, pairs)
 
     def _index_changes(
@@ -96,10 +98,10 @@ class RestoredFiles:
         partitions: dict[BucketKey, Any] = {}
         for entry in plan.gone:
             self._want(wanted, partitions, entry, entry.file.file_name, None)
-        for each in plan.back:
-            entry = copies[each.path]
-            if each.vector is not None:
-                self._want(wanted, partitions, entry, entry.file.file_name, each.vector)
+        for restored in plan.back:
+            entry = copies[restored.path]
+            if restored.vector is not None:
+                self._want(wanted, partitions, entry, entry.file.file_name, restored.vector)
         live = {entry.file.file_name: entry for _, entry in table.files.located_entries}
         for name, vector in plan.marks.items():
             self._want(wanted, partitions, live[name], name, vector)

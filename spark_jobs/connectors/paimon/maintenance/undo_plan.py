@@ -105,14 +105,14 @@ def history_of(table: PinnedTable) -> list[PastCommit]:
     found = newest_first(table.table, [each for each in ids if each <= newest])
     return [
         PastCommit(
-            each.id,
-            int(each.time_millis),
-            each.properties or {},
-            each,
-            kind=each.commit_kind,
-            user=f"user {each.commit_user}",
+            snapshot.id,
+            int(snapshot.time_millis),
+            snapshot.properties or {},
+            snapshot,
+            kind=snapshot.commit_kind,
+            user=f"user {snapshot.commit_user}",
         )
-        for each, _ in found
+        for snapshot, _ in found
     ]
 
 
@@ -147,15 +147,15 @@ class _Planner:
         name, table = self.name, self.table
         first = next(each for each in self.history[::-1] if each.snapshot_id in own)
         steps = list(_steps(name, table, self.history, first))
-        net, marks, seen = Net(), dict[str, VectorLocation | None](), dict[str, int]()
+        net, marks, touched_in = Net(), dict[str, VectorLocation | None](), dict[str, int]()
         for step in steps:
             if step.commit.snapshot_id in own:
                 net.take(step.number, _by_key(step.added), _by_key(step.removed))
-                for each in (*step.remarked, *(e.file.file_name for e in step.removed)):
-                    marks.setdefault(each, step.before.get(each))
-                    seen.setdefault(each, step.number)
+                for file_name in (*step.remarked, *(e.file.file_name for e in step.removed)):
+                    marks.setdefault(file_name, step.before.get(file_name))
+                    touched_in.setdefault(file_name, step.number)
         others = [each for each in steps if each.commit.snapshot_id not in own]
-        _refuse_touched(net, seen, others)
+        _refuse_touched(net, touched_in, others)
         if table.keyed is not None:
             _refuse_overlaps(net, others)
         back = [
@@ -163,10 +163,10 @@ class _Planner:
             for each in net.removed.values()
         ]
         refuse_rebucketed(name, table, [each.entry for each in back], self.commits)
-        gone, kept = list(net.added.values()), _kept_marks(net, marks, steps[-1].after)
-        if not table.marks_rows and any([*kept.values(), *(each.vector for each in back)]):
+        gone, kept_marks = list(net.added.values()), _kept_marks(net, marks, steps[-1].after)
+        if not table.marks_rows and any([*kept_marks.values(), *(each.vector for each in back)]):
             raise unsupported(name, "the table has no deletion vectors any more")
-        return UndoPlan(table, self.commits, self.history, gone, back, kept)
+        return UndoPlan(table, self.commits, self.history, gone, back, kept_marks)
 
 
 def _kept_marks(
@@ -259,12 +259,12 @@ def _refuse_overlaps(net: Net, others: Sequence[_Step]) -> None:
         for key, entry in (*net.added.items(), *net.removed.items())
     ]
     for step in others:
-        for each in step.entries:
-            place, own = bucket_key_of(each), key_range(each)
+        for other_entry in step.entries:
+            place, own = bucket_key_of(other_entry), key_range(other_entry)
             for where, keys, number in touched:
                 if step.number > number and where == place and keys.overlaps(own):
                     what = "has written or merged keys that the run wrote"
-                    raise InTheWayError(step.commit, what, each.file.file_name)
+                    raise InTheWayError(step.commit, what, other_entry.file.file_name)
 
 
 def _path(table: PinnedTable, entry: Any) -> str:
@@ -277,7 +277,8 @@ def _path(table: PinnedTable, entry: Any) -> str:
 def vector_files(table: PinnedTable, place: BucketKey) -> list[IndexFile]:
     """The files with deletion vectors of a bucket."""
     return [
-        each
-        for each in table.files.index_files
-        if each.kind == index_manifest.DELETION_VECTORS and bucket_key_of(each.entry) == place
+        index_file
+        for index_file in table.files.index_files
+        if index_file.kind == index_manifest.DELETION_VECTORS
+        and bucket_key_of(index_file.entry) == place
     ]

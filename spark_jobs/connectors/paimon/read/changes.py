@@ -135,10 +135,12 @@ class PaimonChanges(ConnectorChanges):
         refuse_indexes(pinned, table.name)
         if pinned.keyed is None:
             steps = list(_steps(table, pinned, since))
-            found = [each for step in _joined(steps, net=net) for each in _differing(pinned, step)]
-            for each in found:
+            differing = [
+                each for step in _joined(steps, net=net) for each in _differing(pinned, step)
+            ]
+            for each in differing:
                 refuse_file(pinned, table.name, each.native.entry)
-            return TableChanges(table, tuple(found), has_row_ids=pinned.tracks_rows)
+            return TableChanges(table, tuple(differing), has_row_ids=pinned.tracks_rows)
         files = tuple(_changelog(table, pinned, since))
         return TableChanges(table, files, "changelog", tuple(pinned.schema.primary_keys))
 
@@ -196,13 +198,13 @@ def _snapshots(table: TableHandle, pinned: PinnedTable, since: int) -> list[Any]
     latest = pinned.snapshot
     if latest is None or since > latest.id:
         raise no_history(table.name, since, table.name.branch)
-    found = []
+    snapshots = []
     for number in range(since, latest.id):
         snapshot = stored_snapshots.find_snapshot(pinned.table, number)
         if snapshot is None:
             raise no_history(table.name, since, table.name.branch)
-        found.append(snapshot)
-    return [*found, latest]
+        snapshots.append(snapshot)
+    return [*snapshots, latest]
 
 
 def _files(pinned: PinnedTable, snapshot: Any) -> StoredFiles:
@@ -347,13 +349,13 @@ def _mappings_with_ids(
 ) -> dict[int, tuple[FieldMapping, ...]]:
     """How the columns, and the ids of rows, are found in each file, by its number."""
     plain = tuple(FieldMapping(each, each) for each in fields)
-    found = {}
+    with_ids = {}
     for number, part in parts.items():
         schema_id = part.file.schema_id
         columns = plain if schema_id is None else mappings[schema_id]
         ids = RowIdentity.of(files[number].native.entry.file).id_mapping
-        found[number] = (*columns, ids)
-    return found
+        with_ids[number] = (*columns, ids)
+    return with_ids
 
 
 def _mapped_by(number: int, part: ChangedPart) -> ChangedPart:

@@ -20,14 +20,14 @@ def planned_ranges(table: PinnedTable) -> tuple[PlannedFile, ...]:
         ValueError: a deletion vector deletes more rows than its range has.
     """
     ranges_of = ranges_of_files(table, [entry for _, entry in table.files.located_entries])
-    found = []
+    ranges = []
     for ordinal, unit in enumerate(table.files.units):
         entries = table.files.unit_entries(ordinal)
         planned = described_range(table, entries, ordinal, ranges_of)
         path, anchor = table.files.located_entries[unit.files[0]]
         deleted = table.files.deleted_row_count(anchor.file)
-        found.append(replace(planned, path=path, deleted_row_count=deleted))
-    return tuple(found)
+        ranges.append(replace(planned, path=path, deleted_row_count=deleted))
+    return tuple(ranges)
 
 
 def described_range(

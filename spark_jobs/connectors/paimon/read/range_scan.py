@@ -60,10 +60,10 @@ class RangeScan:
         """
         probes = {name: KeyProbe(values) for name, values in self.keys.items()}
         names = [*(field.name for field in self.fields), *probes]
-        for each in parts:
-            files = column_files(each.files, names, self.mappings)
-            scan = ColumnFiles(self.filesystem, files, self.fields, probes, each.row_count)
-            yield from self._rows(scan, each)
+        for part in parts:
+            files = column_files(part.files, names, self.mappings)
+            scan = ColumnFiles(self.filesystem, files, self.fields, probes, part.row_count)
+            yield from self._rows(scan, part)
 
     def _rows(self, scan: ColumnFiles, part: ScannedRange) -> Iterator[pa.RecordBatch]:
         deleted = np.zeros(0, np.int64)

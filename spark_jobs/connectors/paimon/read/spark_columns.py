@@ -23,14 +23,14 @@ def columns_by_schema(
     for file in files:
         schema_id = target.columns.mapped_schema(target.files.unit_entries(file.ordinal)[0])
         groups.setdefault(schema_id, []).append(file)
-    found = []
+    read_columns = []
     for schema_id, members in groups.items():
         if schema_id is None:
             stored = table_schema.arrow_schema(target.table)
             recorded = [stored.field(name) for name in columns]
             today = [F.col(quote(name)) for name in columns]
-            found.append(ReadColumns(members, recorded, spark_schema(table), today))
+            read_columns.append(ReadColumns(members, recorded, spark_schema(table), today))
             continue
         by_name = {each.field.name: each for each in target.files.mappings[schema_id]}
-        found.append(mapped_columns(members, [by_name[name] for name in columns]))
-    return found
+        read_columns.append(mapped_columns(members, [by_name[name] for name in columns]))
+    return read_columns

@@ -42,14 +42,14 @@ def files_for_spark(
             driver may not read it.
         InternalError: STORAGE_UNAVAILABLE.
     """
-    found = []
+    readable = []
     for group in columns_by_schema(table, files, columns):
         paths = stored.for_spark([file.path for file in group.files], group.recorded)
         chosen = [file for file in group.files if file.path in paths]
         if chosen:
             exact = stored.exact([file.path for file in chosen], group.recorded)
-            found.append(replace(group, files=chosen, exact=exact))
-    return found
+            readable.append(replace(group, files=chosen, exact=exact))
+    return readable
 
 
 def read_by_spark(

@@ -74,12 +74,12 @@ class StoredColumns:
             self.filesystem.open_input_file(path) as stream,
         ):
             metadata = pq.ParquetFile(stream).metadata
-            found = metadata.schema.to_arrow_schema()
-            require_recorded(found, recorded)
+            stored_schema = metadata.schema.to_arrow_schema()
+            require_recorded(stored_schema, recorded)
             wanted = {each.name: each.type for each in recorded}
             units = frozenset(
                 name
                 for name, kind in wanted.items()
-                if pa.types.is_timestamp(kind) and found.field(name).type != kind
+                if pa.types.is_timestamp(kind) and stored_schema.field(name).type != kind
             )
             return _Compared(frozenset(wanted), columns_not_for_spark(metadata, wanted), units)

@@ -135,10 +135,10 @@ def _lacks_columns(table: PinnedTable, file: Any) -> bool:
 
 def _orc_problem(table: PinnedTable, entry: Any) -> str:
     """Why pyarrow would not read the values of an ORC file as they are; empty if it does."""
-    for each in table.columns.mapping_of(entry) or ():
-        if each.source is None:
+    for mapping in table.columns.mapping_of(entry) or ():
+        if mapping.source is None:
             continue
-        column = each.source
+        column = mapping.source
         kinds = list(_timestamps(column.type))
         if any(kind.tz for kind in kinds):
             return (

@@ -38,22 +38,22 @@ def former_snapshot(
         return _at_time(name, table, millis)
     number, tag = at.snapshot, at.tag if at.tag is not None else at.version
     if tag is not None:
-        found = _tagged(table, tag, server)
-        if found is not None:
-            return found
+        snapshot = _tagged(table, tag, server)
+        if snapshot is not None:
+            return snapshot
         if at.tag is not None or not tag.strip().isdecimal():
             raise no_such_name(name, at, _tags(table, server))
         number = int(tag)
     assert number is not None  # noqa: S101 - one of them is given
-    found = stored_snapshots.find_snapshot(table, number)
-    if found is None:
+    snapshot = stored_snapshots.find_snapshot(table, number)
+    if snapshot is None:
         raise no_such_snapshot(name, number, at.field)
-    return found
+    return snapshot
 
 
 def _at_time(name: TableName, table: Any, millis: int) -> Any:
     ids = stored_snapshots.snapshot_ids(table)
-    found, low, high = None, 0, len(ids)
+    latest, low, high = None, 0, len(ids)
     first = None
     while low < high:
         middle = (low + high) // 2
@@ -64,12 +64,12 @@ def _at_time(name: TableName, table: Any, millis: int) -> Any:
         if middle == 0:
             first = int(snapshot.time_millis)
         if snapshot.time_millis <= millis:
-            found, low = snapshot, middle + 1
+            latest, low = snapshot, middle + 1
         else:
             high = middle
-    if found is None:
+    if latest is None:
         raise before_history(name, millis, first)
-    return found
+    return latest
 
 
 def _tagged(table: Any, tag: str, server: Any | None) -> Any | None:

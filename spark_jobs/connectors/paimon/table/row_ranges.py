@@ -79,22 +79,22 @@ def range_units(
             its range, or a column of the rows is in no file; names the files.
     """
     ordered = sorted(range(len(located)), key=lambda index: _order(located[index][1]))
-    found: list[Unit] = []
+    units: list[Unit] = []
     end = 0
     for group in _groups(located, ordered):
         entries = [located[index][1] for index in group]
         first = entries[0].file
         if first.first_row_id < end:
-            before = located[found[-1].files[0]][1]
+            before = located[units[-1].files[0]][1]
             _refuse("have overlapping ranges of row ids", [before, *entries])
         end = first.first_row_id + first.row_count
         _require_one_range(entries)
         _require_all_columns(entries, columns)
-        found.append(Unit(group))
+        units.append(Unit(group))
     if next_row_id is not None and end > next_row_id:
-        entries = [located[index][1] for index in found[-1].files]
+        entries = [located[index][1] for index in units[-1].files]
         _refuse(f"have row ids from {next_row_id} on, which new rows will get", entries)
-    return tuple(found)
+    return tuple(units)
 
 
 def _order(entry: Any) -> tuple[int, int, str]:
@@ -127,15 +127,15 @@ def _require_all_columns(entries: Sequence[Any], columns: FileColumns) -> None:
     """Check that each column of the rows is in a file, and that one of them is the newest."""
     if len(entries) == 1 and entries[0].file.write_cols is None:
         return
-    seen: dict[str, Any] = {}
+    entries_by_column: dict[str, Any] = {}
     for entry in entries:
         for name in columns.held(entry):
-            other = seen.get(name)
+            other = entries_by_column.get(name)
             number = entry.file.max_sequence_number
             if other is not None and other.file.max_sequence_number == number:
                 _refuse(f"hold the same rows' {name}, and none is newer", [other, entry])
-            seen[name] = entry
-    missing = [name for name in columns.of_schema(entries[0]) if name not in seen]
+            entries_by_column[name] = entry
+    missing = [name for name in columns.of_schema(entries[0]) if name not in entries_by_column]
     if missing:
         _refuse(f"lack the column {missing[0]} of their rows: the range has no anchor", entries)
 

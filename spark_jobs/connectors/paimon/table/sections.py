@@ -37,15 +37,15 @@ def units(located: Sequence[Located], *, hides_level_0: bool) -> tuple[Unit, ...
     buckets: dict[BucketKey, list[int]] = defaultdict(list)
     for index, (_, entry) in enumerate(located):
         buckets[bucket_key_of(entry)].append(index)
-    found: list[Unit] = []
+    all_units: list[Unit] = []
     for place, indexes in buckets.items():
         hidden = hides_level_0 or place.bucket == POSTPONED
         pending = [n for n in indexes if hidden and not located[n][1].file.level]
         visible = [n for n in indexes if n not in set(pending)]
-        found += [Unit(files) for files in _sections(located, visible)]
+        all_units += [Unit(files) for files in _sections(located, visible)]
         if pending:
-            found.append(Unit(tuple(pending), is_pending=True))
-    return tuple(found)
+            all_units.append(Unit(tuple(pending), is_pending=True))
+    return tuple(all_units)
 
 
 def _sections(located: Sequence[Located], indexes: Sequence[int]) -> Iterator[tuple[int, ...]]:

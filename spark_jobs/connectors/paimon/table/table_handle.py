@@ -79,13 +79,13 @@ class PinnedTable:
         Raises:
             NotSupportedError: the table's options cannot be honoured.
         """
-        found = external_paths(self.options)
-        if found is not None and not self.path.startswith("/"):
+        paths = external_paths(self.options)
+        if paths is not None and not self.path.startswith("/"):
             raise NotSupportedError(
                 f"Option {OPTION} of a table that is in no local folder is not supported.",
                 "Run this statement with Paimon's own engines.",
             )
-        return found
+        return paths
 
     def identity_of(self, entry: Any) -> RowIdentity | None:
         """How a data file tells the ids of its rows; None: the table does not track them."""

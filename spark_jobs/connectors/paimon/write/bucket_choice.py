@@ -64,10 +64,10 @@ def dynamic_buckets(table: PinnedTable, filesystem: pafs.FileSystem) -> DynamicB
         key=tuple(schema.field(name) for name in key),
         partitions={
             partition: PartitionIndex(
-                {bucket: file.path for bucket, file in sorted(found.items())},
-                _open_buckets(table, found),
+                {bucket: file.path for bucket, file in sorted(index_files.items())},
+                _open_buckets(table, index_files),
             )
-            for partition, found in files.items()
+            for partition, index_files in files.items()
         },
         first_open=tuple(range(min(first, _most_buckets(table)))),
     )
@@ -97,9 +97,9 @@ def bucket_indexes(
 
 def _open_buckets(table: PinnedTable, files: dict[int, IndexFile]) -> tuple[int, ...]:
     counts = {bucket: file.entry.index_file.row_count for bucket, file in files.items()}
-    found = [bucket for bucket, count in counts.items() if count < _target_keys(table)]
-    if found:
-        return tuple(sorted(found))
+    open_buckets = [bucket for bucket, count in counts.items() if count < _target_keys(table)]
+    if open_buckets:
+        return tuple(sorted(open_buckets))
     following = max(counts) + 1
     return (following,) if following < _most_buckets(table) else tuple(sorted(counts))
 

@@ -57,11 +57,11 @@ class NewFileLayout:
             DataError: VALUE_NOT_STORABLE, a day that Python does not have.
         """
         try:
-            found = [each.as_py() for each in values]
+            python_values = [each.as_py() for each in values]
         except (ValueError, OverflowError):
             raise beyond_years(key.name for key in self.partitions.keys) from None
-        bucket = found.pop() if self.bucketed else 0
-        return BucketKey(tuple(found), bucket)
+        bucket = python_values.pop() if self.bucketed else 0
+        return BucketKey(tuple(python_values), bucket)
 
     def folder(self, place: BucketKey) -> str:
         """The directory for a bucket's data files, inside the table's directory."""

@@ -138,9 +138,9 @@ class KeyedSink:
         sections = (each for bucket in self._factory.buckets.values() for each in bucket.sections)
         section = next(each for each in sections if each.ordinal == row_id[FILE_FIELD])
         for window in self._factory.reader.rows(section.files, list(columns)):
-            found = np.flatnonzero(window.column(POSITION).to_numpy() == row_id[POSITION_FIELD])
-            if len(found):
-                (row,) = window.select(list(columns)).slice(int(found[0]), 1).to_pylist()
+            matches = np.flatnonzero(window.column(POSITION).to_numpy() == row_id[POSITION_FIELD])
+            if len(matches):
+                (row,) = window.select(list(columns)).slice(int(matches[0]), 1).to_pylist()
                 return dict(row)
         raise InternalError(
             ErrorCode.INTERNAL_ERROR,

@@ -35,9 +35,9 @@ def until_committed(attempt: Callable[[int], T | None]) -> T:
     """
     for number in range(_ATTEMPTS):
         time.sleep(random.uniform(0, min(0.01 * number**2, _LONGEST_PAUSE)))  # noqa: S311
-        found = attempt(number + 1)
-        if found is not None:
-            return found
+        committed = attempt(number + 1)
+        if committed is not None:
+            return committed
     raise CommitError(
         ErrorCode.COMMIT_CONFLICT,
         f"Other writers were faster than this one {_ATTEMPTS} times.",

@@ -129,9 +129,9 @@ def ordered_bins(files: Sequence[BucketFile], sizes: FileSizes) -> Iterator[File
             bins.append(current)
         if file.is_candidate:
             current.add(item)
-    for each in bins:
-        if _is_worth_it(each, sizes):
-            yield each.as_item().files
+    for candidate in bins:
+        if _is_worth_it(candidate, sizes):
+            yield candidate.as_item().files
 
 
 def settled_bins(files: Sequence[BucketFile], sizes: FileSizes) -> Iterator[Files]:

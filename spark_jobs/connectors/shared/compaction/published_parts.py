@@ -14,16 +14,16 @@ def require_each_file_once(parts: Iterable[Sequence[Hashable]]) -> None:
     Raises:
         InternalError: two parts do, or one replaces no file.
     """
-    seen: set[Hashable] = set()
+    seen_names: set[Hashable] = set()
     for part in parts:
         names = set(part)
-        if not names or len(names) != len(part) or names & seen:
+        if not names or len(names) != len(part) or names & seen_names:
             raise InternalError(
                 ErrorCode.INTERNAL_ERROR,
                 "A file was compacted by two tasks, or a task compacted none.",
                 "This is a defect: report it with the statement.",
             )
-        seen |= names
+        seen_names |= names
 
 
 def by_partition(

@@ -54,14 +54,14 @@ class RemovalNotes:
         Raises:
             CatalogError: METADATA_UNREADABLE, also if a note names a file that no removal would.
         """
-        found = {}
+        notes = {}
         for info in self.filesystem.get_file_info(
             pafs.FileSelector(self.folder, allow_not_found=True)
         ):
             if info.base_name.startswith(_NOTE) and info.base_name.endswith(".json"):
                 with self.reading(info.path):
-                    found[info.path] = self._files(info.path)
-        return found
+                    notes[info.path] = self._files(info.path)
+        return notes
 
     def _files(self, path: str) -> dict[str, FileKind]:
         try:

@@ -60,11 +60,13 @@ class PastCommit:
     user: str = ""
 
     def __str__(self) -> str:
-        told = self.properties
-        if told.get(OPERATION_ID):
+        properties = self.properties
+        if properties.get(OPERATION_ID):
             origin = ((DAG_ID, "DAG"), (RUN_ID, "run"), (TASK_ID, "task"))
-            task = ", ".join(f"{word} {told[key]}" for key, word in origin if told.get(key))
-            by = f"operation {told[OPERATION_ID]}{f' of {task}' if task else ''}"
+            task = ", ".join(
+                f"{word} {properties[key]}" for key, word in origin if properties.get(key)
+            )
+            by = f"operation {properties[OPERATION_ID]}{f' of {task}' if task else ''}"
         else:
             by = self.user or "another writer"
         return f"snapshot {self.snapshot_id} ({self.kind}) by {by}"
@@ -76,24 +78,24 @@ def commits_of_run(history: Sequence[PastCommit], undoing: Undoing) -> list[Past
     None if it would change nothing to take them back: of an undo that was undone in another way.
     """
     undone = Undone()
-    found = [
-        each
-        for each in history
-        if undone.counts(each.properties)
-        and is_of_run(each.properties, undoing.dag_id, undoing.run_id)
+    commits = [
+        commit
+        for commit in history
+        if undone.counts(commit.properties)
+        and is_of_run(commit.properties, undoing.dag_id, undoing.run_id)
     ]
-    operations = {each.properties[OPERATION_ID] for each in found}
+    operations = {each.properties[OPERATION_ID] for each in commits}
     is_void = _counting(history, ()) == _counting(history, operations)
-    return [] if is_void else found
+    return [] if is_void else commits
 
 
 def _counting(history: Sequence[PastCommit], operations: Collection[str]) -> set[int]:
     """The ids of the snapshots that count and undo nothing, once ``operations`` are undone."""
     undone = Undone(operations)
     return {
-        each.snapshot_id
-        for each in history
-        if undone.counts(each.properties) and not undone_operations(each.properties)
+        commit.snapshot_id
+        for commit in history
+        if undone.counts(commit.properties) and not undone_operations(commit.properties)
     }
 
 
@@ -141,9 +143,9 @@ class Chains:
         undone = Undone()
         self._counts = {e.snapshot_id: undone.counts(e.properties) for e in history}
         self._took = {
-            each.snapshot_id: _taken_back(history[number + 1 :], each)
-            for number, each in enumerate(history)
-            if undone_operations(each.properties)
+            commit.snapshot_id: _taken_back(history[number + 1 :], commit)
+            for number, commit in enumerate(history)
+            if undone_operations(commit.properties)
         }
 
     def planned(self, commits: Sequence[PastCommit], plan: Callable[[set[int]], P]) -> P:
@@ -174,27 +176,27 @@ class Chains:
 
         Of ``ids``, not what they took back themselves.
         """
-        found = set(ids)
+        followed = set(ids)
         while (
             more := {
                 each
                 for undo, took in self._took.items()
-                if undo not in ids and took & found
+                if undo not in ids and took & followed
                 for each in (undo, *took)
             }
-            - found
+            - followed
         ):
-            found |= more
-        return found
+            followed |= more
+        return followed
 
 
 def _taken_back(before: Sequence[PastCommit], undo: PastCommit) -> frozenset[int]:
     """The ids of the snapshots of the history ``before`` an undo that it took back."""
     undone, operations = Undone(), undone_operations(undo.properties)
     return frozenset(
-        each.snapshot_id
-        for each in before
-        if undone.counts(each.properties) and each.properties.get(OPERATION_ID) in operations
+        commit.snapshot_id
+        for commit in before
+        if undone.counts(commit.properties) and commit.properties.get(OPERATION_ID) in operations
     )
 
 
@@ -236,18 +238,18 @@ def refuse_repeated(
     """
     undone = Undone()
     later: list[PastCommit] = []
-    for each in history:
-        if not undone.counts(each.properties):
+    for commit in history:
+        if not undone.counts(commit.properties):
             continue
-        told = each.properties
-        if each in commits and UNDONE_RUN in told:
-            run = told[UNDONE_DAG], told[UNDONE_RUN]
+        properties = commit.properties
+        if commit in commits and UNDONE_RUN in properties:
+            run = properties[UNDONE_DAG], properties[UNDONE_RUN]
             again = [e for e in later if is_of_run(e.properties, *run)]
             if again:
                 raise in_the_way(
                     name, InTheWayError(again[-1], "has done the work of that run again", run[1])
                 )
-        later.append(each)
+        later.append(commit)
 
 
 def files_expired(name: TableName, path: str) -> CommitError:
@@ -275,12 +277,12 @@ def base_report(
 
     ``oldest`` is the oldest snapshot that is known; ``is_whole``: there was none before.
     """
-    told = [_undone_commit(each) for each in commits]
-    counts = {count: sum(getattr(each, count) for each in told) for count in _COUNTS}
+    undone_commits = [_undone_commit(each) for each in commits]
+    counts = {count: sum(getattr(each, count) for each in undone_commits) for count in _COUNTS}
     return TableUndo(
         table=str(name),
         outcome="planned" if commits else "unchanged",
-        commits=tuple(told[:_NAMED]),
+        commits=tuple(undone_commits[:_NAMED]),
         oldest=None if is_whole or oldest is None else oldest.snapshot_id,
         **counts,
     )
@@ -294,13 +296,13 @@ def recorded_properties(
     Raises:
         NotSupportedError: they are too many to be named.
     """
-    told = [_undone_commit(each) for each in commits]
+    undone_commits = [_undone_commit(each) for each in commits]
     metrics = Metrics(
-        inserted=sum(each.deleted for each in told),
-        updated=sum(each.updated for each in told),
-        deleted=sum(each.inserted for each in told),
+        inserted=sum(each.deleted for each in undone_commits),
+        updated=sum(each.updated for each in undone_commits),
+        deleted=sum(each.inserted for each in undone_commits),
     )
-    operations = {each.operation_id for each in told}
+    operations = {each.operation_id for each in undone_commits}
     undone = undone_properties(undoing.dag_id, undoing.run_id, operations)
     if sum(map(len, undone.values())) > _LONGEST:
         raise unsupported(name, f"it has {len(operations):,} operations in this table")
@@ -313,16 +315,16 @@ def recorded_properties(
 
 
 def _undone_commit(commit: PastCommit) -> UndoneCommit:
-    told = commit.properties
-    index = told.get(MAP_INDEX, "")
+    properties = commit.properties
+    index = properties.get(MAP_INDEX, "")
     return UndoneCommit(
         snapshot_id=commit.snapshot_id,
         committed=commit.committed,
-        operation_id=told.get(OPERATION_ID, ""),
-        statement=told.get(STATEMENT, ""),
-        task_id=told.get(TASK_ID, ""),
+        operation_id=properties.get(OPERATION_ID, ""),
+        statement=properties.get(STATEMENT, ""),
+        task_id=properties.get(TASK_ID, ""),
         map_index=int(index) if index.isdecimal() else -1,
-        **_counts(told),
+        **_counts(properties),
     )
 
 

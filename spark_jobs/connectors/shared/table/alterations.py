@@ -102,10 +102,10 @@ def order_of_names(before: Sequence[str], after: Sequence[str]) -> tuple[str, st
 
 
 def _bounded(parts: Sequence[AlteredPart]) -> AlterTableReport:
-    room, kept = _LONGEST_REPORT, []
-    for each in parts:
-        room -= len(json.dumps(codec.encode(each)))
+    room, reported = _LONGEST_REPORT, []
+    for part in parts:
+        room -= len(json.dumps(codec.encode(part)))
         if room < 0:
             break
-        kept.append(each)
-    return AlterTableReport(tuple(kept), len(parts) - len(kept))
+        reported.append(part)
+    return AlterTableReport(tuple(reported), len(parts) - len(reported))

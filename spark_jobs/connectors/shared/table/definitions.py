@@ -19,11 +19,11 @@ def create_then_compare(
     """
     created = create is not None and create()
     # Compare in both cases: another job may have created the table at the same time.
-    found = differences()
-    if found:
+    differing_parts = differences()
+    if differing_parts:
         raise CatalogError(
             ErrorCode.TABLE_DIFFERS,
-            f"Table {name} exists, but differs: {'; '.join(found)}.",
+            f"Table {name} exists, but differs: {'; '.join(differing_parts)}.",
             "Change the definition to what the table is, or alter the table.",
         )
     return created

@@ -31,11 +31,11 @@ def drop_noted(
             f"{name} is a branch, which DROP TABLE does not drop.",
             "Use DeleteBranchOperator, or the engine that made the branch.",
         )
-    noted, found = note.read(), identity()
-    if noted is not None and found != noted[_TABLE]:
+    noted, current_id = note.read(), identity()
+    if noted is not None and current_id != noted[_TABLE]:
         # An earlier try has dropped it; what has the name now is of somebody else.
         return True
-    if found is None:
+    if current_id is None:
         if spec.if_exists:
             return False
         raise CatalogError(
@@ -43,7 +43,7 @@ def drop_noted(
             f"Table {name} does not exist.",
             "Check the name, or write DROP TABLE IF EXISTS.",
         )
-    note.write({_TABLE: found})
+    note.write({_TABLE: current_id})
     try:
         drop()
     except TimeoutError as error:

@@ -100,7 +100,7 @@ class MovedRows:
             return np.asarray(mapping.filled(missing, positions), np.int64)
         scan = FileScan(self._filesystem, [mapping.field], {}, {name: mapping})
         with reading_file(file.path):
-            found = [table.column(name) for _, table in scan.rows_at(file.path, positions)]
-            if any(each.null_count for each in found):
+            id_columns = [table.column(name) for _, table in scan.rows_at(file.path, positions)]
+            if any(each.null_count for each in id_columns):
                 raise pa.ArrowInvalid("it lacks the ids of some rows")
-        return np.concatenate([each.to_numpy() for each in found])
+        return np.concatenate([each.to_numpy() for each in id_columns])
