@@ -94,6 +94,32 @@ def test_an_undo_that_has_expired_is_known(history: History, is_undone_again: bo
     history.require_right()
 
 
+@pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
+@pytest.mark.parametrize("by", ["us", "others"])
+def test_an_undo_to_which_the_table_comes_back_is_known(history: History, by: str) -> None:
+    ((_, operation_id, _),) = history.state.commits
+    applied = history.lake.connector.metadata.load_table(history.lake.name).snapshot_id
+    assert history.undo(f"run-{operation_id}") is not None
+    undone = history.lake.connector.metadata.load_table(history.lake.name).snapshot_id
+    assert applied is not None
+    assert undone is not None
+
+    if by == "us":
+        history.done(SetCurrentSnapshotSpec(applied))
+    else:
+        history.lake.roll_back(applied)
+        history.require_right()
+    history.done(SetCurrentSnapshotSpec(undone))
+
+    history.state = State({"a": frozenset()}, history.state.others)
+    for _ in range(2):
+        history.others_append()
+    history.lake.expire(1)
+    history.require_right()
+    assert history.apply("a") is not None
+    history.require_right()
+
+
 @pytest.mark.parametrize("lake", ["append"], indirect=True)
 def test_a_killed_publication_that_nobody_can_see_any_more_is_said(history: History) -> None:
     begun = history.begin("a", "lost")

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from spark_jobs.contract.statements import MergeCase
-from spark_jobs.engine.merge import located_plan, physical_plan
+from spark_jobs.engine.merge import located_plan, physical_plan, source_rows
 from spark_jobs.engine.merge.plan_limits import PlanLimits
 from spark_jobs.engine.write.derivation import by_position
 from spark_jobs.errors import ErrorCode
@@ -174,6 +174,23 @@ def test_a_source_that_the_driver_cannot_read_is_joined(
     assert result.error is None, result.error
     assert result.metrics.updated == 5
     assert result.metrics.plan == "join: the driver cannot read the source's rows"
+
+
+def test_a_source_whose_texts_are_larger_than_estimated_is_joined(
+    make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The first rows of a Parquet file are short, and a dictionary has the long ones.
+    monkeypatch.setattr(source_rows, "_MOST_BYTES", 10)
+    harness = make_table("append-cow", ORDERS, partitioned=True)
+
+    result = run(STATEMENTS["update"], harness, PlanLimits(located_share=1000.0))
+
+    assert result.error is None, result.error
+    assert result.metrics.updated == 5
+    assert result.metrics.plan == "join: the driver cannot read the source's rows"
+    forced = run(STATEMENTS["update"], harness, PlanLimits(plan="prepared"))
+    assert forced.error is not None
+    assert forced.error.code == ErrorCode.NOT_SUPPORTED.name
 
 
 def test_one_stage_reads_and_changes_the_files(

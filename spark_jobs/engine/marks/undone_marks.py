@@ -6,7 +6,7 @@ the same mark stays, nobody applies what was taken back again: so this is refuse
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -85,16 +85,23 @@ def note_undone(connector: Connector, table: TableHandle, operation_id: str) -> 
 def forget_left(connector: Connector, table: TableHandle) -> None:
     """Forget the marks of snapshots that ``table``, which was moved to another one, has left.
 
+    Note the undos to which it came back.
+
     Raises: as ``note_undone``.
     """
     history = connector.writes.history(table)
-    orders = {each.snapshot_id: each.order for each in history.entries}
+    entries = list(history.entries)
+    orders = {each.snapshot_id: each.order for each in entries}
     oldest = min(orders.values(), default=0)
+    undos = _undos(entries)
 
     def was_left(snapshot_id: int | None, order: int) -> bool:
         return order > oldest and snapshot_id not in orders
 
     def noticed(mark: NotedMark) -> NotedMark:
+        undone = undos.get(mark.operation)
+        if undone is not None and (mark.order or 0) < undone.order:
+            return replace(mark, undone=undone)
         undone = mark.undone
         return replace(mark, undone=None) if undone and was_left(*undone) else mark
 
@@ -103,6 +110,16 @@ def forget_left(connector: Connector, table: TableHandle) -> None:
         notes.change(noticed)
         # Where it was moved forth, or back to where it was, that is the newest mark.
         Marks(connector, table).settle(notes.name)
+
+
+def _undos(entries: Sequence[HistoryEntry]) -> dict[str, Undone]:
+    """What took each operation back in a history, whose entries are the newest first."""
+    return {
+        operation: Undone(each.snapshot_id, each.order)
+        for each in reversed(entries)
+        if each.counts
+        for operation in undone_operations(each.properties)
+    }
 
 
 def _marks(properties: Mapping[str, str]) -> list[str]:

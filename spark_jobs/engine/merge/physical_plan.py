@@ -17,6 +17,7 @@ from spark_jobs.engine.merge.plan_choice import PlanChoice
 from spark_jobs.engine.merge.prepared_clauses import prepared_clauses
 from spark_jobs.engine.merge.source_rows import source_rows
 from spark_jobs.engine.pruning.dynamic_filters import comparable_keys
+from spark_jobs.errors import NotSupportedError
 
 if TYPE_CHECKING:
     from spark_jobs.engine.analysis.expressions import JoinKey
@@ -38,7 +39,7 @@ def physical_plan(
     Files of the plan go to ``folder``, which is relative to the workspace ``storage``.
 
     Raises:
-        PySparkException, Py4JError: a forced plan cannot read the source.
+        PySparkException, Py4JError, NotSupportedError: a forced plan cannot read the source.
     """
     source, keys = general.source, comparable_keys(general.merge)
     if choice.plan == "join" or source is None:
@@ -46,17 +47,17 @@ def physical_plan(
     if choice.plan == "prepared":
         try:
             keyed_rows, prepared = prepared_clauses(general, source, keys)
-        except (PySparkException, Py4JError):
+        except (PySparkException, Py4JError, NotSupportedError):
             # Perhaps on a row whose match does not exist, or takes no effect.
             choice = PlanChoice("located", "a clause fails on a row of the source")
         else:
             return LocatedPlan(general, keyed_rows, keys, storage, folder, prepared), choice
     try:
         keyed_rows = _rows(general, source, keys)
-    except (PySparkException, Py4JError):
+    except (PySparkException, Py4JError, NotSupportedError):
         if is_forced:
             raise
-        # Perhaps they are larger than spark.driver.maxResultSize.
+        # Perhaps they are larger than spark.driver.maxResultSize, or than was estimated.
         return general, PlanChoice("join", "the driver cannot read the source's rows")
     return LocatedPlan(general, keyed_rows, keys, storage, folder), choice
 

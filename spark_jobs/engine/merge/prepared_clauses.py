@@ -18,7 +18,7 @@ from pyspark.sql.types import StructField, StructType
 from spark_jobs.arrow_types import arrow_type
 from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
 from spark_jobs.engine.merge.cases import SOURCE_PRESENT
-from spark_jobs.engine.merge.source_rows import SourceRows, source_rows
+from spark_jobs.engine.merge.source_rows import SourceRows, require_small, source_rows
 from spark_jobs.engine.pruning.dynamic_filters import key_value
 from spark_jobs.engine.runtime.names import column_of
 from spark_jobs.engine.runtime.older_spark import collected_as_arrow
@@ -106,6 +106,7 @@ def prepared_clauses(
 
     Raises:
         PySparkException, Py4JError: an expression failed on a row.
+        NotSupportedError: as ``require_small``.
     """
     merge = general.merge
     of_inserts = merge.only("not_matched")
@@ -121,6 +122,7 @@ def prepared_clauses(
     parts = [*map(key_value, keys), *(column_of(merge.source_alias, name) for name in columns)]
     frame = _evaluated(general, source, parts)
     values = collected_as_arrow(general.moment.fixed(frame))
+    require_small(values.columns)
     kinds = [arrow_type(field.dataType) for field in frame.schema]
     arrays = [values.column(index).cast(kind) for index, kind in enumerate(kinds)]
     of_keys = [_array(each) for each in arrays[: len(keys)]]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.types import ArrayType, MapType, StructField, StructType
@@ -16,6 +17,10 @@ from spark_jobs.engine.pruning.dynamic_filters import key_value
 from spark_jobs.engine.runtime.older_spark import collected_as_arrow
 from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.engine.source.materialized import MaterializedSource
+from spark_jobs.errors import NotSupportedError
+
+# What texts of one Arrow array may have.
+_MOST_BYTES: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,10 @@ def source_rows(
     alias: str,
     moment: StatementTime,
 ) -> SourceRows:
-    """The rows of ``source``, read from its files or, if need be, by Spark."""
+    """The rows of ``source``, read from its files or, if need be, by Spark.
+
+    Raises: as ``require_small``.
+    """
     of_frame = source.frame.schema
     schema = StructType([StructField(name, of_frame[name].dataType) for name in columns])
     names = [f"c{index}" for index in range(len(columns) + len(keys))]
@@ -62,9 +70,23 @@ def source_rows(
         named_parts = map(named, parts, names)
         frame = source.frame.alias(alias).selectExpr(*named_parts)
         values = collected_as_arrow(moment.fixed(frame)).columns
+    require_small(values)
     table = pa.table(values, names=names).cast(exact)
     of_keys = [_array(table[name]) for name in names[len(columns) :]]
     return SourceRows(schema, table.select(names[: len(columns)]), of_keys)
+
+
+def require_small(columns: Iterable[pa.ChunkedArray]) -> None:
+    """Check that each of ``columns`` fits into one array.
+
+    Raises:
+        NotSupportedError: it does not.
+    """
+    if any(column.nbytes > _MOST_BYTES for column in columns):
+        raise NotSupportedError(
+            "A column of the source has more than 2 GiB, too much to be looked up.",
+            "Leave the choice of the plan to the engine.",
+        )
 
 
 def _stored(
