@@ -188,7 +188,8 @@ def test_a_source_whose_texts_are_larger_than_estimated_is_joined(
     assert result.error is None, result.error
     assert result.metrics.updated == 5
     assert result.metrics.plan == "join: the driver cannot read the source's rows"
-    forced = run(STATEMENTS["update"], harness, PlanLimits(plan="prepared"))
+    other = make_table("append-cow", ORDERS, partitioned=True)
+    forced = run(STATEMENTS["update"], other, PlanLimits(plan="prepared"))
     assert forced.error is not None
     assert forced.error.code == ErrorCode.NOT_SUPPORTED.name
 
