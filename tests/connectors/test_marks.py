@@ -94,6 +94,30 @@ def test_an_undo_that_has_expired_is_known(history: History, is_undone_again: bo
     history.require_right()
 
 
+@pytest.mark.parametrize("lake", ["append", "iceberg"], indirect=True)
+@pytest.mark.parametrize("by", ["us", "others"])
+def test_a_mark_does_not_count_between_an_undo_and_the_undo_of_it(
+    history: History, by: str
+) -> None:
+    ((_, operation_id, _),) = history.state.commits
+    undo = history.undo(f"run-{operation_id}")
+    history.others_append()
+    between = history.lake.connector.metadata.load_table(history.lake.name).snapshot_id
+    assert between is not None
+    assert history.undo(f"care-{undo}") is not None
+    history.lake.expire(2)
+
+    if by == "us":
+        history.done(RollbackSpec(between, force=True))
+    else:
+        history.lake.roll_back(between)
+
+    history.state = State({"a": frozenset()}, history.state.others)
+    history.require_right()
+    assert history.apply("a") is not None
+    history.require_right()
+
+
 @pytest.mark.parametrize("lake", ["iceberg"], indirect=True)
 @pytest.mark.parametrize("by", ["us", "others"])
 def test_an_undo_to_which_the_table_comes_back_is_known(history: History, by: str) -> None:

@@ -26,11 +26,20 @@ if TYPE_CHECKING:
 _MOST: Final = 10
 
 
-class Undone(NamedTuple):
-    """The snapshot of an undo, and its order."""
+class Snapshot(NamedTuple):
+    """A snapshot of the table, and its order."""
 
     snapshot_id: int
     order: int
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The undo ``operation``, in the snapshot ``at``; ``back``: that of the undo of it, if any."""
+
+    operation: str
+    at: Snapshot
+    back: Snapshot | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +100,9 @@ class Noted:
             return self.with_mark(noted)
         at = operations.index(noted.operation)
         before = (each for each in self.marks[:at] if each.is_known)
+        undone = self.marks[at].undone
+        if undone is not None and undone.back is not None:
+            noted = replace(noted, undone=undone)
         return replace(self, marks=(*before, noted, *self.marks[at + 1 :]), has_begun=True)
 
     def without(self, is_gone: Callable[[NotedMark], bool]) -> Noted:
@@ -154,7 +166,10 @@ class MarkNotes:
 
     def _write(self, noted: Noted) -> None:
         marks = [
-            [each.operation, each.base, each.snapshot_id, each.order, dict(each.mark), each.undone]
+            [
+                *(each.operation, each.base, each.snapshot_id, each.order, dict(each.mark)),
+                [each.undone.operation, each.undone.at, each.undone.back] if each.undone else None,
+            ]
             for each in noted.marks
         ]
         document = {
@@ -189,13 +204,17 @@ def _parsed(document: Any) -> Noted:
         for who, base, at, order, mark, *more in document["marks"]
     )
     numbers: list[Any] = [each for mark in marks for each in (mark.base, mark.order or 0)]
-    numbers += [number for mark in marks for number in mark.undone or ()]
+    undone = [mark.undone for mark in marks if mark.undone is not None]
+    numbers += [number for each in undone for number in (*each.at, *(each.back or ()))]
     if not all(isinstance(each, int) for each in numbers):
         raise ValueError("the order of a snapshot is not a number")
     flags = (bool(document[each]) for each in ("has_begun", "was_made_anew", "is_cut"))
     return Noted(str(document["identity"]), marks, *flags)
 
 
-def _undone(told: list[int] | None = None) -> Undone | None:
+def _undone(told: list[Any] | None = None) -> Undone | None:
     """What took a mark back; earlier releases did not note it."""
-    return None if told is None else Undone(*told)
+    if told is None:
+        return None
+    operation, at, back = told
+    return Undone(str(operation), Snapshot(*at), Snapshot(*back) if back else None)

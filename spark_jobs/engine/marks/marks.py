@@ -7,7 +7,7 @@ way, what one mark stands for is applied once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from spark_jobs.contract.access_rights import writing_workspace
 from spark_jobs.contract.marks import recorded_mark
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.contract.undone import undone_operations
-from spark_jobs.engine.marks.mark_notes import MarkNotes, Noted, NotedMark, Undone
+from spark_jobs.engine.marks.mark_notes import MarkNotes, Noted, NotedMark, Snapshot
 from spark_jobs.errors import CommitError, ErrorCode, InternalError
 from spark_jobs.spi.marks import HistoryEntry, TableHistory
 from spark_jobs.spi.tables import TableHandle
@@ -73,13 +73,12 @@ class Marks:
         mark, oldest, undone = _recorded(history, name)
         if mark is not None or oldest is None or oldest.is_first:
             return mark
-        first, left = oldest.order, history.left
         noted = self._notes(name, history.identity).read()
         counting = noted.without(
             lambda each: (
                 each.operation in undone
-                or each.snapshot_id in left
-                or _was_undone(each.undone, first, left)
+                or each.snapshot_id in history.left
+                or _was_undone(each, oldest, undone, history.left)
             )
         )
         return self._before(oldest, counting)
@@ -166,9 +165,22 @@ class Marks:
         )
 
 
-def _was_undone(undone: Undone | None, first: int, left: frozenset[int]) -> bool:
-    """Whether an undo is among the expired snapshots, those before the order ``first``."""
-    return undone is not None and undone.order < first and undone.snapshot_id not in left
+def _was_undone(mark: NotedMark, oldest: HistoryEntry, undone: Set[str], left: Set[int]) -> bool:
+    """Whether what took a mark back is among the snapshots before ``oldest``, which have expired.
+
+    ``undone``: the operations that snapshots since then took back. ``left``: as in
+    ``TableHistory``.
+    """
+
+    def has_expired(snapshot: Snapshot | None) -> bool:
+        if snapshot is None or snapshot.snapshot_id in left:
+            return False
+        return snapshot.order < oldest.order
+
+    undo = mark.undone
+    if undo is None or not has_expired(undo.at):
+        return False
+    return undo.operation not in undone and not has_expired(undo.back)
 
 
 def _recorded(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.contract.marks import PREFIX
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.contract.undone import is_of_run, undone_operations
-from spark_jobs.engine.marks.mark_notes import NotedMark, Undone, all_notes
+from spark_jobs.engine.marks.mark_notes import NotedMark, Snapshot, Undone, all_notes
 from spark_jobs.engine.marks.marks import Marks
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.marks import HistoryEntry
@@ -67,13 +67,13 @@ def note_undone(connector: Connector, table: TableHandle, operation_id: str) -> 
         return
     made = makers[operation_id]
     operations = undone_operations(made.properties)
-    undos = {makers[each].snapshot_id for each in operations if each in makers}
+    at = Snapshot(made.snapshot_id, made.order)
 
     def noticed(mark: NotedMark) -> NotedMark:
         if mark.operation in operations:
-            return replace(mark, undone=Undone(made.snapshot_id, made.order))
-        if mark.undone is not None and mark.undone.snapshot_id in undos:
-            return replace(mark, undone=None)
+            return replace(mark, undone=Undone(operation_id, at))
+        if mark.undone is not None and mark.undone.operation in operations:
+            return replace(mark, undone=replace(mark.undone, back=at))
         return mark
 
     for notes in noted:
@@ -100,10 +100,14 @@ def forget_left(connector: Connector, table: TableHandle) -> None:
 
     def noticed(mark: NotedMark) -> NotedMark:
         undone = undos.get(mark.operation)
-        if undone is not None and (mark.order or 0) < undone.order:
+        if undone is not None and (mark.order or 0) < undone.at.order:
             return replace(mark, undone=undone)
         undone = mark.undone
-        return replace(mark, undone=None) if undone and was_left(*undone) else mark
+        if undone is not None and was_left(*undone.at):
+            return replace(mark, undone=None)
+        if undone is not None and undone.back is not None and was_left(*undone.back):
+            return replace(mark, undone=replace(undone, back=None))
+        return mark
 
     for notes in all_notes(connector.storage, str(table.name), history.identity):
         notes.remove(lambda each: each.order is not None and was_left(each.snapshot_id, each.order))
@@ -115,7 +119,9 @@ def forget_left(connector: Connector, table: TableHandle) -> None:
 def _undos(entries: Sequence[HistoryEntry]) -> dict[str, Undone]:
     """What took each operation back in a history, whose entries are the newest first."""
     return {
-        operation: Undone(each.snapshot_id, each.order)
+        operation: Undone(
+            each.properties.get(OPERATION_ID, ""), Snapshot(each.snapshot_id, each.order)
+        )
         for each in reversed(entries)
         if each.counts
         for operation in undone_operations(each.properties)
