@@ -6,11 +6,15 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
 import pytest
 
+from spark_jobs.contract.guards import Guards
+from spark_jobs.contract.row_checks import RowCheck
+from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.merge.plan_limits import Plan, PlanLimits
 from spark_jobs.engine.merge.unmatched_rows import UnmatchedRows
 from tests.conformance.behaviour import (
@@ -21,8 +25,10 @@ from tests.conformance.behaviour import (
     not_matched,
     update,
 )
+from tests.conformance.changing import files_of
+from tests.conformance.check import request_of
 from tests.conformance.conftest import MakeTable
-from tests.conformance.tables import EMPTY, NESTED, VALUES, SeedTable
+from tests.conformance.tables import EMPTY, NESTED, ORDERS, VALUES, SeedTable
 from tests.engine.outcomes import outcome, run
 
 pytestmark = pytest.mark.slow
@@ -177,6 +183,28 @@ def test_a_copy_is_checked_as_any_new_row(kind: str, make_table: MakeTable) -> N
     assert (status, error[0]) == ("failed", "NOT_NULL_VIOLATION")
     assert "clause 2" in error[1]
     assert tally == Counter(copied=1)
+
+
+@pytest.mark.parametrize("kind", ["append-dv", "iceberg-cow"])
+def test_a_check_of_rows_reads_copied_ones(kind: str, make_table: MakeTable) -> None:
+    harness = make_table(kind, ORDERS, partitioned=False)
+    source = _SOURCE.format(req="'y'").replace("(NULL, 7", "(8L, 7")
+    clauses = (matched(update(v="s.v")), not_matched(insert_all()))
+    check = RowCheck("new", "SELECT new.id FROM changes WHERE operation = 'insert'")
+    request = replace(
+        request_of(Behaviour("", source, clauses), harness), guards=Guards(checks=(check,))
+    )
+    before = files_of(harness.warehouse)
+
+    limits = PlanLimits(plan="prepared")
+    with _counted() as tally:
+        result = Job(request, harness.spark, harness.open(), limits=limits).run()
+
+    assert result.error is not None
+    assert result.error.code == "GUARD_FAILED"
+    assert "check new: expected no rows, found 2 rows" in result.error.message
+    assert tally == Counter(copied=1)
+    assert files_of(harness.warehouse) == before
 
 
 def test_the_first_rows_of_a_table_are_copied(make_table: MakeTable) -> None:
