@@ -6,6 +6,7 @@ Independent of the table format: the connector applies a file's changes and writ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +16,12 @@ from spark_jobs.datafiles.conform import conform
 from spark_jobs.datafiles.file_changes import ColumnChange, FileChanges
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.datafiles.runs import runs_of_equal
-from spark_jobs.errors import ErrorCode, InternalError
+from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError
 from spark_jobs.spi import rows
+
+# The most bytes of a column's new values in a file: Arrow puts them into one array, and texts of one
+# have at most 2 GiB.
+_MOST_BYTES: Final = 2**31 - 1
 
 
 class RowPositionSink:
@@ -46,6 +51,7 @@ class RowPositionSink:
 
         Raises:
             InternalError: the rows are not in the order of the layout.
+            NotSupportedError: the changes of a file do not fit into memory.
         """
         operations = batch.column(rows.OPERATION).to_numpy()
         change_count = int(np.count_nonzero(operations != rows.INSERT))
@@ -58,7 +64,7 @@ class RowPositionSink:
             self._insert(batch.slice(change_count))
 
     def finish(self) -> None:
-        """Hand over the changes of the last file."""
+        """Hand over the changes of the last file; raises as ``take``."""
         if self._file is None:
             return
         ordinal, changes = self._file, self._collect_changes()
@@ -86,11 +92,21 @@ class RowPositionSink:
             assigning = [i for i, names in enumerate(self._assigned_columns) if name in names]
             changed = np.flatnonzero(updated & np.isin(cases, assigning))
             if len(changed):
+                self._require_small(name, table.column(name))
                 values = pa.concat_arrays(table.column(name).take(pa.array(changed)).chunks)
                 # Convert to the table's type first: a file's type may be finer, or allow NULL.
                 columns[name] = ColumnChange(changed, conform(values, self._schema.field(name)))
         positions = pc.struct_field(row_ids, POSITION_FIELD).to_numpy()
         return FileChanges(positions, ~updated, columns)
+
+    def _require_small(self, name: str, values: pa.ChunkedArray) -> None:
+        if not pa.types.is_primitive(values.type) and values.nbytes > _MOST_BYTES:
+            raise NotSupportedError(
+                f"The new values of column {name} in one data file have more than "
+                f"{_MOST_BYTES} bytes.",
+                "Change fewer rows at once, in several statements.",
+                name=name,
+            )
 
 
 def _out_of_order(problem: str) -> InternalError:

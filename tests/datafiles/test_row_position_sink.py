@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from spark_jobs.datafiles import row_position_sink
 from spark_jobs.datafiles.file_changes import FileChanges
 from spark_jobs.datafiles.row_position_sink import RowPositionSink
-from spark_jobs.errors import DataError, InternalError
+from spark_jobs.errors import DataError, InternalError, NotSupportedError
 from spark_jobs.spi import rows
 
 SCHEMA = pa.schema([pa.field("id", pa.int32(), nullable=False), pa.field("name", pa.string())])
@@ -99,6 +100,15 @@ def test_new_rows_come_after_the_changes_of_the_last_file() -> None:
 def test_a_null_in_a_required_column_names_it() -> None:
     with pytest.raises(DataError, match="Column id must not be NULL"):
         Taken().take(batch_of((rows.UPDATE, 1, 0, 0, None, "A")))
+
+
+def test_changes_beyond_what_an_array_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_position_sink, "_MOST_BYTES", 10_000)
+    long = [(rows.UPDATE, 0, 0, position, None, "x" * 4_000) for position in range(3)]
+    Taken().take(batch_of(*long[:2]))
+
+    with pytest.raises(NotSupportedError, match="column name in one data file"):
+        Taken().take(*(batch_of(each) for each in long))
 
 
 def test_new_rows_before_changes_are_a_defect() -> None:
