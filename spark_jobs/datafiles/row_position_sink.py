@@ -19,8 +19,8 @@ from spark_jobs.datafiles.runs import runs_of_equal
 from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError
 from spark_jobs.spi import rows
 
-# The most bytes of a column's new values in a file: Arrow puts them into one array, and texts of one
-# have at most 2 GiB.
+# The most bytes of a column's new values in a file: Arrow puts them into one array, and one of
+# texts has at most 2 GiB.
 _MOST_BYTES: Final = 2**31 - 1
 
 
