@@ -56,23 +56,15 @@ def test_rows_per_batch(spark: SparkSession, column: str, asked: str | None, lar
 
 
 @pytest.mark.parametrize(
-    ("row_bytes", "alike", "largest"),
-    [
-        (0, False, 125),
-        (0, True, 125),
-        (10, False, 2_000),
-        (999, True, 500),
-        (1_001, True, 2_400),
-        (1_001, False, 2_400),
-    ],
+    ("row_bytes", "largest"), [(0, 125), (10, 2_000), (999, 2_000), (1_001, 2_400)]
 )
 def test_rows_with_texts_by_the_size_that_is_known(
-    spark: SparkSession, row_bytes: float, alike: bool, largest: int
+    spark: SparkSession, row_bytes: float, largest: int
 ) -> None:
     """Spark measures batches of rows that are large; those of which nothing is known are small."""
     frame = spark.range(0, 2_400, 1, 1).selectExpr("struct(id, CAST(id AS STRING) AS v) AS v")
 
-    with arrow_batches(frame, row_bytes, alike=alike):
+    with arrow_batches(frame, row_bytes):
         measured = spark.conf.get("spark.sql.execution.arrow.maxBytesPerBatch", "64MB") == "64MB"
         rows = map_in_arrow(frame, _sizes, "rows long").collect()
 
