@@ -26,7 +26,7 @@ import tomllib
 import uuid
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import IO
@@ -111,7 +111,7 @@ def load(run: str, names: list[str]) -> list[Suite]:
     wanted = ("quick",) if run == "quick" else ("quick", "full")
     times = WHOLE_LISTS if run == "all" else 1
     ignored = {name: ignored_files(row["folder"], run, names) for name, row in table.items()}
-    return [
+    suites = [
         Suite(
             name,
             row["folder"],
@@ -126,6 +126,26 @@ def load(run: str, names: list[str]) -> list[Suite]:
         if (name in names if names else row["run"] in wanted)
         and len(ignored[name]) < len(test_files(row["folder"]))
         for environment in row["environments"][: 1 if run == "quick" else None]
+    ]
+    if run != "turn":
+        return suites
+    return [part for suite in suites for part in parts(suite, table[suite.name].get("parts", 1))]
+
+
+def parts(suite: Suite, number: int) -> list[Suite]:
+    """The suite, its files dealt out to so many processes: one left alone uses one core of two."""
+    files = sorted(set(test_files(suite.folder)) - set(suite.ignored))
+    dealt = [set(files[n::number]) for n in range(min(number, len(files)))]
+    if len(dealt) < 2:
+        return [suite]
+    return [
+        replace(
+            suite,
+            name=f"{suite.name}-{n}",
+            process=f"{suite.name}-{n}",
+            ignored=(*suite.ignored, *(path for path in files if path not in part)),
+        )
+        for n, part in enumerate(dealt, 1)
     ]
 
 

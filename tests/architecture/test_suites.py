@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -32,7 +33,7 @@ def test_every_test_file_belongs_to_exactly_one_suite() -> None:
 def test_every_suite_says_where_and_when_it_runs() -> None:
     for name, row in SUITES.items():
         required = {"folder", "environments", "sessions", "run", "minutes"}
-        assert required <= set(row) <= required | {"process"}, name
+        assert required <= set(row) <= required | {"process", "parts"}, name
         assert set(row["environments"]) <= {"airflow", "spark"}, name
         assert row["environments"], name
         assert row["run"] in {"quick", "full"}, name
@@ -51,6 +52,25 @@ def test_files_of_turns_and_shares_are_there_and_in_one_each() -> None:
 
     assert [path for path in files if not (ROOT / path).is_file()] == []
     assert sorted(files) == sorted(set(files))
+
+
+@pytest.mark.parametrize("number", range(len(TURNS)))
+def test_a_turn_runs_each_of_its_files_once_in_an_environment(number: int) -> None:
+    run = "import json, suites; print(json.dumps([[path, part.environment] for part in "
+    run += "suites.load('turn', []) for path in suites.test_files(part.folder) "
+    run += "if path not in part.ignored]))"
+    variables = os.environ | {"MERGE_TESTS_TURN": str(number)}
+    printed = subprocess.check_output([sys.executable, "-c", run], cwd=ROOT / ".ci", env=variables)
+
+    environments = {f"{row['folder']}/": row["environments"] for row in SUITES.values()}
+    expected = [
+        [path, environment]
+        for path in TURNS[number]["files"]
+        for folder, found in environments.items()
+        if path.startswith(folder)
+        for environment in found
+    ]
+    assert sorted(json.loads(printed)) == sorted(expected)
 
 
 def test_every_turn_meets_every_share() -> None:
