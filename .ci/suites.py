@@ -7,8 +7,7 @@ share it, and its Spark session. At most three run at a time. All that a process
 mark in the environment, so that a hang or a crash ends that process only and leaves nothing behind.
 A suite without a single test that ran is a failure. No test is run a second time because it failed.
 Long lists of tests are taken by turns (tests/support/turns.py), and so are the files that `full`
-leaves out of suites that are not named (tests/turns.toml, which halves other files, too):
-MERGE_TESTS_TURN says which part runs; without it the first one does.
+leaves out (tests/turns.toml, which halves other files, too): MERGE_TESTS_TURN says which part runs.
 The exit code is 0 only if every suite passed. Standard library only.
 """
 
@@ -41,9 +40,7 @@ _SELECTION = {
     "turn": ["-m", "not extended"],
     "all": [],
 }
-# So many times as long may a suite take with everything that `make test` leaves out.
-WHOLE_LISTS = 6
-_SLOWEST = 25
+WHOLE_LISTS = 6  # times as long may a suite take with everything that `make test` leaves out
 # Whether each of the processes that run at a time prefers suites with Spark sessions.
 LANES = (True, True, False)
 # Settings of the user's shell that would change what the tests run against.
@@ -127,26 +124,20 @@ def load(run: str, names: list[str]) -> list[Suite]:
         and len(ignored[name]) < len(test_files(row["folder"]))
         for environment in row["environments"][: 1 if run == "quick" else None]
     ]
-    if run != "turn":
-        return suites
-    return [part for suite in suites for part in parts(suite, table[suite.name].get("parts", 1))]
+    numbers = {name: row.get("parts", 1) if run == "turn" else 1 for name, row in table.items()}
+    return [part for suite in suites for part in parts(suite, numbers[suite.name])]
 
 
 def parts(suite: Suite, number: int) -> list[Suite]:
-    """The suite, its files dealt out to so many processes: one left alone uses one core of two."""
+    """The suite in so many processes, which share its files; one alone uses one core of two."""
     files = sorted(set(test_files(suite.folder)) - set(suite.ignored))
-    dealt = [set(files[n::number]) for n in range(min(number, len(files)))]
-    if len(dealt) < 2:
+    if not 1 < number <= len(files):
         return [suite]
-    return [
-        replace(
-            suite,
-            name=f"{suite.name}-{n}",
-            process=f"{suite.name}-{n}",
-            ignored=(*suite.ignored, *(path for path in files if path not in part)),
-        )
-        for n, part in enumerate(dealt, 1)
-    ]
+    found = []
+    for n in range(number):
+        name, others = f"{suite.name}-{n + 1}", {*files} - {*files[n::number]}
+        found.append(replace(suite, name=name, process=name, ignored=(*suite.ignored, *others)))
+    return found
 
 
 def test_files(folder: str) -> list[str]:
@@ -260,8 +251,7 @@ def run_process(
     report.unlink(missing_ok=True)
     python = str(ENVIRONMENTS[first.environment] / "bin" / "python")
     files = [f"--junit-xml={report}", "-o", f"cache_dir={work / 'cache'}"]
-    started = time.monotonic()
-    mark = f"MERGE_TEST_RUN={uuid.uuid4().hex}"
+    started, mark = time.monotonic(), f"MERGE_TEST_RUN={uuid.uuid4().hex}"
     running = subprocess.Popen(
         [python, "-m", "pytest", *folders, *left_out, *files, *selection],
         cwd=ROOT,
@@ -271,9 +261,8 @@ def run_process(
         stderr=log and subprocess.STDOUT,
         start_new_session=True,
     )
-    minutes = sum(suite.minutes for suite in process.suites)
     try:
-        code: int | None = running.wait(timeout=minutes * 60)
+        code: int | None = running.wait(60 * sum(suite.minutes for suite in process.suites))
     except subprocess.TimeoutExpired:
         code = None
     finally:
@@ -371,8 +360,7 @@ def summary(outcomes: list[Outcome]) -> str:
     lines.append(f"{'total':<28}{sum(o.seconds for o in outcomes):>8.1f}")
     skipped = [(o.suite.label, *skip) for o in outcomes for skip in o.skipped]
     lines += ["", f"skipped tests: {len(skipped) or 'none'}"]
-    lines += [f"  {label} {name}: {reason}" for label, name, reason in skipped]
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"  {label} {name}: {reason}" for label, name, reason in skipped)])
 
 
 def slowest(suites: list[Suite]) -> str:
@@ -384,7 +372,7 @@ def slowest(suites: list[Suite]) -> str:
         if report.exists()
         for case in ElementTree.parse(report).iter("testcase")
     ]
-    lines = [f"{seconds:>8.1f}  {name}" for seconds, name in sorted(cases, reverse=True)[:_SLOWEST]]
+    lines = [f"{seconds:>8.1f}  {name}" for seconds, name in sorted(cases, reverse=True)[:25]]
     return "\n".join(["", f"the {len(lines)} slowest tests:", *lines])
 
 

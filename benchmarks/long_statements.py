@@ -134,6 +134,14 @@ def _large() -> Iterator[Work]:
     )
 
 
+@dataclass(frozen=True)
+class Timed:
+    """The seconds of a run, and when it ``ended``, in seconds of the epoch."""
+
+    seconds: float
+    ended: float
+
+
 def _rows(target: TableName) -> tuple[pa.Table, tuple[str, ...]]:
     """The rows of a table, and its partition columns."""
     ids = list(range(1_000 if target == _WIDE else _ROWS))
@@ -168,32 +176,32 @@ def _view(spark: SparkSession, target: TableName) -> None:
     found.createOrReplaceTempView(target.table)
 
 
-def _plain(spark: SparkSession, work: Work) -> float:
+def _plain(spark: SparkSession, work: Work) -> Timed:
     out = ROOT / f"plain-{uuid.uuid4().hex}"
     started = time.perf_counter()
     if work.target == _PARTS:
         _view(spark, work.target)
     spark.sql(work.plain).write.parquet(str(out))
-    seconds = time.perf_counter() - started
+    result = Timed(time.perf_counter() - started, time.time())
     shutil.rmtree(out)
-    return seconds
+    return result
 
 
-def _ours(spark: SparkSession, work: Work) -> float:
+def _ours(spark: SparkSession, work: Work) -> Timed:
     parsed = parse_statement(work.statement)
     copy = copy_of(_master(work.target))
     seconds, _ = timed(spark, copy, work.target, parsed.statement, *parsed.sources)
+    result = Timed(seconds, time.time())
     shutil.rmtree(copy)
-    return seconds
+    return result
 
 
-def _measured(spark: SparkSession, run: Callable[[], float]) -> tuple[float, float]:
+def _measured(spark: SparkSession, run: Callable[[], Timed]) -> tuple[float, float]:
     """The seconds of a run, and those before Spark's first job, which reads the first row."""
     jobs = _jobs(spark)
-    seconds = run()
-    ended = time.time()
+    run_time = run()
     first = min(began for number, began in _jobs(spark).items() if number not in jobs)
-    return seconds, first - (ended - seconds)
+    return run_time.seconds, first - (run_time.ended - run_time.seconds)
 
 
 def _jobs(spark: SparkSession) -> dict[int, float]:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError
+from spark_jobs.spi.rows import MOST_ARRAY_BYTES
 
 Positions = npt.NDArray[np.int64]
 
@@ -116,17 +117,36 @@ def kept_rows(gone: Positions, row_count: int) -> pa.BooleanArray:
     return pa.array(keep)
 
 
-def replace_rows(column: pa.ChunkedArray, rows: Positions, values: pa.Array) -> pa.Array:
-    """``column`` with ``values[i]`` in row ``rows[i]``; same type, rows ascending."""
-    whole = column.combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):
-        whole = pa.concat_arrays(whole.chunks)
-    if not (pa.types.is_nested(column.type) or pa.types.is_boolean(column.type)):
-        mask = np.zeros(len(whole), dtype=np.bool_)
+def replace_rows(column: pa.ChunkedArray, rows: Positions, values: pa.Array) -> pa.ChunkedArray:
+    """``column`` with ``values[i]`` in row ``rows[i]``; same type, rows ascending.
+
+    Its chunks are those of ``column``, or parts of them where the new values make them too large.
+    """
+    chunks, start, first = [], 0, 0
+    for chunk in column.chunks:
+        end = start + len(chunk)
+        last = int(np.searchsorted(rows, end))
+        chunks += _replaced(chunk, rows[first:last] - start, values[first:last])
+        start, first = end, last
+    return pa.chunked_array(chunks, column.type)
+
+
+def _replaced(chunk: pa.Array, rows: Positions, values: pa.Array) -> list[pa.Array]:
+    if not len(rows):
+        return [chunk]
+    if chunk.nbytes + values.nbytes > MOST_ARRAY_BYTES and len(chunk) > 1:
+        half = len(chunk) // 2
+        low = int(np.searchsorted(rows, half))
+        return [
+            *_replaced(chunk[:half], rows[:low], values[:low]),
+            *_replaced(chunk[half:], rows[low:] - half, values[low:]),
+        ]
+    if not (pa.types.is_nested(chunk.type) or pa.types.is_boolean(chunk.type)):
+        mask = np.zeros(len(chunk), dtype=np.bool_)
         mask[rows] = True
-        return pc.replace_with_mask(whole, pa.array(mask), values)
+        return [pc.replace_with_mask(chunk, pa.array(mask), values)]
     # replace_with_mask has no kernel for nested types, and reads the wrong bits of a sliced boolean
     # array (pyarrow 19).
-    origin = np.arange(len(whole), dtype=np.int64)
-    origin[rows] = len(whole) + np.arange(len(rows), dtype=np.int64)
-    return pa.concat_arrays([whole, values]).take(pa.array(origin))
+    origin = np.arange(len(chunk), dtype=np.int64)
+    origin[rows] = len(chunk) + np.arange(len(rows), dtype=np.int64)
+    return [pa.concat_arrays([chunk, values]).take(pa.array(origin))]

@@ -6,7 +6,6 @@ Independent of the table format: the connector applies a file's changes and writ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +17,6 @@ from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.datafiles.runs import runs_of_equal
 from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError
 from spark_jobs.spi import rows
-
-# The most bytes of a column's new values in a file: Arrow puts them into one array, and one of
-# texts has at most 2 GiB.
-_MOST_BYTES: Final = 2**31 - 1
 
 
 class RowPositionSink:
@@ -100,10 +95,10 @@ class RowPositionSink:
         return FileChanges(positions, ~updated, columns)
 
     def _require_small(self, name: str, values: pa.ChunkedArray) -> None:
-        if not pa.types.is_primitive(values.type) and values.nbytes > _MOST_BYTES:
+        if not pa.types.is_primitive(values.type) and values.nbytes > rows.MOST_ARRAY_BYTES:
             raise NotSupportedError(
                 f"The new values of column {name} in one data file have more than "
-                f"{_MOST_BYTES} bytes.",
+                f"{rows.MOST_ARRAY_BYTES} bytes.",
                 "Change fewer rows at once, in several statements.",
                 name=name,
             )

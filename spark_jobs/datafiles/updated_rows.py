@@ -68,16 +68,16 @@ def _old_rows(
 
 def _column(
     path: str, field: pa.Field, old: pa.Table, changes: FileChanges, numbers: Positions
-) -> pa.Array:
+) -> pa.ChunkedArray:
     """One column of the updated rows ``numbers``, which are indices into all changed rows."""
     change = changes.columns.get(field.name)
     if change is not None:
         first, last = np.searchsorted(change.rows, [numbers[0], numbers[-1] + 1])
         new, rows = change.values[first:last], np.searchsorted(numbers, change.rows[first:last])
         if field.name not in old.column_names:
-            return new
+            return pa.chunked_array([new])
         values = replace_rows(old.column(field.name), rows, new)
     else:
-        values = pa.concat_arrays(old.column(field.name).chunks)
-    require_no_null(field, pa.chunked_array([values]), path)
+        values = old.column(field.name)
+    require_no_null(field, values, path)
     return values

@@ -38,3 +38,6 @@ UPDATE: Final = 3
 NO_OPERATION: Final = -1
 
 NO_CASE: Final = -1
+
+# The most bytes that the texts of one Arrow array may have.
+MOST_ARRAY_BYTES: Final = 2**31 - 1

@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spark_jobs.datafiles import row_position_sink
 from spark_jobs.datafiles.file_changes import FileChanges
 from spark_jobs.datafiles.row_position_sink import RowPositionSink
 from spark_jobs.errors import DataError, InternalError, NotSupportedError
@@ -103,7 +102,7 @@ def test_a_null_in_a_required_column_names_it() -> None:
 
 
 def test_changes_beyond_what_an_array_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_position_sink, "_MOST_BYTES", 10_000)
+    monkeypatch.setattr(rows, "MOST_ARRAY_BYTES", 10_000)
     long = [(rows.UPDATE, 0, 0, position, None, "x" * 4_000) for position in range(3)]
     Taken().take(batch_of(*long[:2]))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -45,17 +46,35 @@ def _pack(places: demo.Places, text: str) -> None:
 
 
 def test_a_task_becomes_one_line_with_its_state() -> None:
-    [message] = demo.progress(TASK.splitlines())
+    [run] = demo.progress(TASK.splitlines())
 
-    assert message.split()[:2] == ["load", "success"]
+    assert str(run).split()[:2] == ["load", "success"]
 
 
 def test_a_task_that_reports_no_state_is_shown_as_failed() -> None:
     lines = [line for line in TASK.splitlines() if "new_state" not in line]
 
-    [message] = demo.progress(lines)
+    [run] = demo.progress(lines)
 
-    assert message.split()[:2] == ["load", "failed"]
+    assert str(run).split()[:2] == ["load", "failed"]
+
+
+def test_a_task_is_shown_with_its_first_snapshot() -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+    runs = [
+        demo.TaskRun("check", "success", start, 1.0),
+        demo.TaskRun("load", "success", start + 2, 20.0),
+        demo.TaskRun("merge", "success", start + 30, 30.0),
+    ]
+    # The table may have older snapshots.
+    moments = {"load": (-60, 16), "merge one": (41,), "merge two": (47,)}
+    timeline = [
+        {"operation": name, "time": datetime.fromtimestamp(start + each, UTC).isoformat()}
+        for name, found in moments.items()
+        for each in found
+    ]
+
+    assert demo.first_snapshots(runs, timeline) == "load 14 s, merge 11 s"
 
 
 def test_the_last_error_is_shown_without_causes_and_frames() -> None:

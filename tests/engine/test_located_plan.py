@@ -180,7 +180,7 @@ def test_a_source_whose_texts_are_larger_than_estimated_is_joined(
     make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The first rows of a Parquet file are short, and a dictionary has the long ones.
-    monkeypatch.setattr(source_rows, "_MOST_BYTES", 10)
+    monkeypatch.setattr(source_rows, "MOST_ARRAY_BYTES", 10)
     harness = make_table("append-cow", ORDERS, partitioned=True)
 
     result = run(STATEMENTS["update"], harness, PlanLimits(located_share=1000.0))

@@ -261,7 +261,7 @@ class _Splicer:
         codec = self._codecs[field.name]
         changed = self._changed(field.name, values, keep, local)
         require_no_null(field, changed, self._path)
-        stored = pa.chunked_array([codec.stored(pa.concat_arrays(changed.chunks))])
+        stored = pa.chunked_array([codec.stored(chunk) for chunk in changed.chunks])
         return codec.encode(stored, any(map(footers.is_all_dictionary, metas))), stored
 
     def _changed(
@@ -275,7 +275,7 @@ class _Splicer:
         if name in local.columns:
             changed_rows, places = local.columns[name]
             new_values = self._values[name][places]
-            values = pa.chunked_array([replace_rows(values, changed_rows, new_values)])
+            values = replace_rows(values, changed_rows, new_values)
         return values if keep is None else values.filter(keep)
 
 

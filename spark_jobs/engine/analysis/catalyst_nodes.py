@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
@@ -49,6 +50,12 @@ class Operand:
     name: str = ""
     char_length: int | None = None
     text: str | None = None
+
+
+@lru_cache(1)
+def sql_parser(spark: SparkSession) -> Any:
+    """The parser of a session, looked up once: each of many expressions asks it."""
+    return spark._jsparkSession.sessionState().sqlParser()
 
 
 def char_length(declared: str) -> int | None:
@@ -125,17 +132,16 @@ def tree_pattern(spark: SparkSession, name: str) -> Any:
     return java_constant(spark, _PATTERNS, name)
 
 
-def unresolved_names(node: Any) -> Iterator[Any]:
-    """The names in an expression without lambdas that was only parsed.
+def unresolved_names(leaves: Any) -> Iterator[Any]:
+    """The names among the leaves of an expression without lambdas that was only parsed.
 
-    Names are leaves. One call tells which leaves look like names, so constants are not visited.
+    One call tells which leaves look like names, so constants are not visited.
     """
-    leaves = node.collectLeaves()
-    texts = str(leaves.mkString(_BETWEEN)).split(_BETWEEN)
-    if len(texts) != leaves.size():
+    written = texts(leaves)
+    if len(written) != leaves.size():
         found = items(leaves)  # a constant contains the separator
     else:
-        found = (leaves.apply(i) for i, each in enumerate(texts) if each.startswith(_UNRESOLVED))
+        found = (leaves.apply(i) for i, each in enumerate(written) if each.startswith(_UNRESOLVED))
     return (each for each in found if class_name(each) == "UnresolvedAttribute")
 
 
@@ -150,13 +156,12 @@ def and_connected(node: Any) -> Iterator[Any]:
 
 def ids(attributes: Any) -> tuple[int, ...]:
     """The ids of a set of attributes."""
-    return tuple(key for key, _ in ids_and_names(attributes.toSeq()))
+    return tuple(key for key, _ in ids_and_names(attributes))
 
 
 def ids_and_names(attributes: Any) -> list[tuple[int, str]]:
-    """The id and name of each of a sequence of attributes, all in one call."""
-    texts = str(attributes.mkString(_BETWEEN))
-    return [_id_and_name(text) for text in texts.split(_BETWEEN) if text]
+    """The id and name of each of several attributes."""
+    return [_id_and_name(text) for text in texts(attributes)]
 
 
 def _id_and_name(text: str) -> tuple[int, str]:
@@ -164,6 +169,12 @@ def _id_and_name(text: str) -> tuple[int, str]:
     if parts is None:
         raise ValueError(f"not an attribute of Spark: {text}")
     return int(parts["id"]), parts["name"]
+
+
+def texts(parts: Any) -> tuple[str, ...]:
+    """How Spark writes each of a Scala collection, all in one call; none of them is empty."""
+    whole = str(parts.mkString(_BETWEEN))
+    return tuple(whole.split(_BETWEEN)) if whole else ()
 
 
 def items(sequence: Any) -> Iterator[Any]:

@@ -18,6 +18,8 @@ from spark_jobs.engine.analysis.catalyst_nodes import (
     class_name,
     contains,
     items,
+    sql_parser,
+    texts,
     unresolved_names,
 )
 from spark_jobs.engine.analysis.expressions import LONG_TERM
@@ -27,12 +29,17 @@ _EQUALS = re.compile(r"==?")
 _NAMED = ("Alias", "MultiAlias", "UnresolvedAlias")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NameReference:
-    """A name in an expression's text: its parts and the index of its first character."""
+    """A name in an expression's text: its parts, and its ``node`` in Catalyst's tree."""
 
     parts: tuple[str, ...]
-    start: int
+    node: Any
+
+    @cached_property
+    def start(self) -> int:
+        """The index of its first character."""
+        return int(self.node.origin().startIndex().get())
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,7 @@ class ParsedExpression:
         """The names in it, except variables of lambdas."""
         if contains(self.spark, self.root, LAMBDA_FUNCTION):
             return tuple(_free_names(self.root, frozenset()))
-        return tuple(map(_reference, unresolved_names(self.root)))
+        return tuple(map(_reference, unresolved_names(self._leaves)))
 
     @cached_property
     def has_subquery(self) -> bool:
@@ -66,7 +73,11 @@ class ParsedExpression:
     @cached_property
     def has_many_parts(self) -> bool:
         """Whether it has more than ``LONG_TERM`` constants and columns."""
-        return bool(self.root.collectLeaves().size() > LONG_TERM)
+        return bool(self._leaves.size() > LONG_TERM)
+
+    @cached_property
+    def _leaves(self) -> Any:
+        return self.root.collectLeaves()
 
     @cached_property
     def is_long(self) -> bool:
@@ -85,8 +96,7 @@ def parse_expression(spark: SparkSession, text: str) -> ParsedExpression:
     Raises:
         ParseException: the text is not an expression.
     """
-    parser = spark._jsparkSession.sessionState().sqlParser()
-    return ParsedExpression(spark, text, parser.parseExpression(text))
+    return ParsedExpression(spark, text, sql_parser(spark).parseExpression(text))
 
 
 def conjuncts(condition: ParsedExpression) -> Iterator[Conjunct]:
@@ -175,5 +185,4 @@ def _free_names(node: Any, bound: frozenset[str]) -> Iterator[NameReference]:
 
 
 def _reference(node: Any) -> NameReference:
-    parts = tuple(items(node.nameParts()))
-    return NameReference(parts, int(node.origin().startIndex().get()))
+    return NameReference(texts(node.nameParts()), node)

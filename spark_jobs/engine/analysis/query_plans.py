@@ -17,6 +17,7 @@ from spark_jobs.engine.analysis.catalyst_nodes import (
     class_name,
     contains,
     items,
+    sql_parser,
     tree_pattern,
 )
 from spark_jobs.engine.analysis.function_names import called_functions
@@ -71,8 +72,7 @@ def parsed_query(spark: SparkSession, text: str) -> ParsedText:
     Raises:
         ParseException: the text is no statement.
     """
-    parser = spark._jsparkSession.sessionState().sqlParser()
-    return _Reading(spark, text).of(parser.parsePlan(text))
+    return _Reading(spark, text).of(sql_parser(spark).parsePlan(text))
 
 
 def parsed_expression(spark: SparkSession, text: str) -> ParsedText:
@@ -81,7 +81,7 @@ def parsed_expression(spark: SparkSession, text: str) -> ParsedText:
     Raises:
         ParseException: the text is no expression.
     """
-    root = spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
+    root = sql_parser(spark).parseExpression(text)
     reading = _Reading(spark, text)
     if contains(spark, root, PLAN_EXPRESSION):
         nothing = java_class(spark, f"{_LOGICAL}.OneRowRelation")()

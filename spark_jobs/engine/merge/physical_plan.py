@@ -47,7 +47,9 @@ def physical_plan(
     if choice.plan == "prepared":
         try:
             keyed_rows, prepared = prepared_clauses(general, source, keys)
-        except (PySparkException, Py4JError, NotSupportedError):
+        except NotSupportedError:
+            choice = PlanChoice("located", "a column of the source is too large to be looked up")
+        except (PySparkException, Py4JError):
             # Perhaps on a row whose match does not exist, or takes no effect.
             choice = PlanChoice("located", "a clause fails on a row of the source")
         else:

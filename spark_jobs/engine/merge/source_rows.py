@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.types import ArrayType, MapType, StructField, StructType
@@ -18,9 +17,7 @@ from spark_jobs.engine.runtime.older_spark import collected_as_arrow
 from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.engine.source.materialized import MaterializedSource
 from spark_jobs.errors import NotSupportedError
-
-# What texts of one Arrow array may have.
-_MOST_BYTES: Final = 2**31 - 1
+from spark_jobs.spi.rows import MOST_ARRAY_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +79,7 @@ def require_small(columns: Iterable[pa.ChunkedArray]) -> None:
     Raises:
         NotSupportedError: it does not.
     """
-    if any(column.nbytes > _MOST_BYTES for column in columns):
+    if any(column.nbytes > MOST_ARRAY_BYTES for column in columns):
         raise NotSupportedError(
             "A column of the source has more than 2 GiB, too much to be looked up.",
             "Leave the choice of the plan to the engine.",
