@@ -10,12 +10,10 @@ from spark_jobs.contract.phase_line import told_phase
 from spark_jobs.engine.runtime.progress import Progress, tell_phases
 
 
-def test_the_phase_that_begins(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_phase_that_begins(caplog: pytest.LogCaptureFixture) -> None:
     # As in a job; both are as before afterwards.
-    monkeypatch.setattr(logging.getLogger("airflow_provider_merge.job"), "level", logging.INFO)
-    monkeypatch.setattr(logging.getLogger("airflow_provider_merge.job.phases"), "level", 0)
+    caplog.set_level(logging.INFO, "airflow_provider_merge.job")
+    caplog.set_level(logging.NOTSET, "airflow_provider_merge.job.phases")
     progress = Progress()
 
     with progress.phase("plan"):

@@ -108,11 +108,8 @@ def seen(lake: Lake) -> Iterator[Seen]:
 
 
 @pytest.fixture
-def lines(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[], list[str]]:
-    log = logging.getLogger("airflow_provider_merge.job")
-    monkeypatch.setattr(log, "level", logging.INFO)
+def lines(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    caplog.set_level(logging.INFO, "airflow_provider_merge.job")
     return lambda: [each for each in caplog.messages if each.startswith("progress: ")]
 
 
