@@ -228,8 +228,9 @@ def first_snapshots(runs: Sequence[TaskRun], timeline: Sequence[Mapping[str, Any
             for entry in timeline
             if entry["operation"].split(" ")[0] == each.name
         ]
-        if moments := [moment for moment in moments if moment >= int(each.started)]:
-            texts.append(f"{each.name} {max(min(moments) - each.started, 0):.0f} s")
+        own = [moment for moment in moments if moment >= int(each.started)]
+        if own:
+            texts.append(f"{each.name} {max(min(own) - each.started, 0):.0f} s")
     return ", ".join(texts)
 
 

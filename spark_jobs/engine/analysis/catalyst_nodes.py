@@ -161,7 +161,7 @@ def ids(attributes: Any) -> tuple[int, ...]:
 
 def ids_and_names(attributes: Any) -> list[tuple[int, str]]:
     """The id and name of each of several attributes."""
-    return [_id_and_name(text) for text in texts(attributes)]
+    return [_id_and_name(text) for text in texts(attributes) if text]
 
 
 def _id_and_name(text: str) -> tuple[int, str]:
@@ -171,10 +171,9 @@ def _id_and_name(text: str) -> tuple[int, str]:
     return int(parts["id"]), parts["name"]
 
 
-def texts(parts: Any) -> tuple[str, ...]:
-    """How Spark writes each of a Scala collection, all in one call; none of them is empty."""
-    whole = str(parts.mkString(_BETWEEN))
-    return tuple(whole.split(_BETWEEN)) if whole else ()
+def texts(parts: Any) -> list[str]:
+    """How Spark writes each of a Scala collection, in one call; an empty text if it is empty."""
+    return str(parts.mkString(_BETWEEN)).split(_BETWEEN)
 
 
 def items(sequence: Any) -> Iterator[Any]:

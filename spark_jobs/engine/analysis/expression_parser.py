@@ -185,4 +185,4 @@ def _free_names(node: Any, bound: frozenset[str]) -> Iterator[NameReference]:
 
 
 def _reference(node: Any) -> NameReference:
-    return NameReference(texts(node.nameParts()), node)
+    return NameReference(tuple(texts(node.nameParts())), node)
