@@ -287,7 +287,7 @@ def run(places: Places, keep: bool) -> int:
     print(
         "Java had the archive of Spark's classes that an earlier job left."
         if has_classes
-        else "No archive of Spark's classes was there yet: the first job has one made for later ones."
+        else "No archive of Spark's classes was there yet: the first job has one made."
     )
     status = check(places, started_over=not keep)
     verdict = "FAILED: the table differs" if status else "Done"
