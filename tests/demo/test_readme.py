@@ -78,6 +78,14 @@ def test_the_index_has_every_page() -> None:
     assert {*(ROOT / "docs").rglob("*.md")} - linked == {index}
 
 
+def test_the_index_has_every_command() -> None:
+    program = (ROOT / "airflow_provider_merge" / "__main__.py").read_text()
+    commands = re.findall(r'add_parser\(\s*"([a-z-]+)"', program)
+    rows = re.findall(r"^\| \[`([a-z-]+)`\]", (ROOT / "docs" / "README.md").read_text(), re.MULTILINE)
+
+    assert sorted(rows) == sorted(commands) != []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_make_target_exists(page: Path) -> None:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
