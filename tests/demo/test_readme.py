@@ -81,7 +81,8 @@ def test_the_index_has_every_page() -> None:
 def test_the_index_has_every_command() -> None:
     program = (ROOT / "airflow_provider_merge" / "__main__.py").read_text()
     commands = re.findall(r'add_parser\(\s*"([a-z-]+)"', program)
-    rows = re.findall(r"^\| \[`([a-z-]+)`\]", (ROOT / "docs" / "README.md").read_text(), re.MULTILINE)
+    index = (ROOT / "docs" / "README.md").read_text()
+    rows = re.findall(r"^\| \[`([a-z-]+)`\]", index, re.MULTILINE)
 
     assert sorted(rows) == sorted(commands) != []
 
