@@ -7,7 +7,7 @@ share it, and its Spark session. At most three run at a time. All that a process
 mark in the environment, so that a hang or a crash ends that process only and leaves nothing behind.
 A suite without a single test that ran is a failure. No test is run a second time because it failed.
 Long lists of tests are taken by turns (tests/support/turns.py), and so are the files that `full`
-leaves out (tests/turns.toml, which halves other files, too): MERGE_TESTS_TURN says which part runs.
+leaves out (tests/turns.toml, with shares of other files): MERGE_TESTS_TURN says which part runs.
 The exit code is 0 only if every suite passed. Standard library only.
 """
 
