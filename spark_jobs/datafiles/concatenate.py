@@ -29,6 +29,7 @@ from spark_jobs.datafiles.file_formats import is_parquet
 from spark_jobs.datafiles.parquet.copyable import LEAST_BYTES, LEAST_ROWS, CopyableFile
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.group_writer import GroupWriter
+from spark_jobs.datafiles.parquet.whole_group import read_group
 from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.datafiles.recorded_columns import require_recorded
 from spark_jobs.datafiles.rolling_writer import NewFiles
@@ -173,8 +174,7 @@ class _Input:
         leaves = stored.leaves({each.name for each in recorded_columns(others)})
         rows = pa.table({"": pa.nulls(group.row_count)})
         if leaves:
-            reader = file.reader
-            rows = reader.read_row_group(number, column_indices=leaves, use_threads=False)
+            rows = read_group(file, number, leaves)
         if rows.num_rows != group.row_count:
             raise pa.ArrowInvalid(f"its columns have {rows.num_rows} and {group.row_count} rows")
         positions = np.arange(self._rows, self._rows + group.row_count)

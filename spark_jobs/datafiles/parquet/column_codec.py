@@ -28,6 +28,7 @@ from spark_jobs.datafiles.parquet.footer import (
 )
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.parquet.thrift import Struct, Value
+from spark_jobs.datafiles.parquet.whole_group import read_group
 
 # The fields of a leaf that define its logical type.
 _LOGICAL = (
@@ -173,7 +174,7 @@ def read_pages(data: pa.Buffer, footer: Struct, **options: object) -> pa.Chunked
     """The only column of a file whose bytes are ``data``, as ``footer`` describes it."""
     metadata = footers.as_pyarrow(footer)
     with pq.ParquetFile(pa.BufferReader(data), metadata=metadata, **options) as file:
-        return file.read_row_group(0, use_threads=False).column(0)
+        return read_group(file, 0).column(0)
 
 
 def _chunks(data: pa.Buffer) -> Iterator[EncodedChunk]:

@@ -35,6 +35,7 @@ from spark_jobs.datafiles.parquet.options import (
 )
 from spark_jobs.datafiles.parquet.splice import splice
 from spark_jobs.datafiles.parquet.table_types import as_the_table
+from spark_jobs.datafiles.parquet.whole_group import read_group
 from spark_jobs.datafiles.parquet.writer import ParquetFileWriter, WrittenFile
 from spark_jobs.datafiles.recorded_columns import require_recorded
 
@@ -107,7 +108,7 @@ def rewrite_whole(
         schema = file.schema_arrow if mappings is None else pa.schema(m.field for m in mappings)
         writer = ParquetFileWriter(filesystem, target, schema, compression, options)
         numbers = range(file.num_row_groups)
-        groups = (file.read_row_group(number, use_threads=False) for number in numbers)
+        groups = (read_group(file, number) for number in numbers)
         return _write(writer, groups, source, changes, mappings)
 
 

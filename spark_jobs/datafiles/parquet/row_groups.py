@@ -14,6 +14,7 @@ from spark_jobs.datafiles.parquet import int96
 from spark_jobs.datafiles.parquet.footer import NotSpliceableError, read_footer
 from spark_jobs.datafiles.parquet.options import low_cardinality_columns
 from spark_jobs.datafiles.parquet.stored_values import as_stored, logical
+from spark_jobs.datafiles.parquet.whole_group import read_group
 from spark_jobs.datafiles.recorded_columns import require_recorded
 from spark_jobs.spi.tables import ColumnRange
 
@@ -102,9 +103,7 @@ class RowGroup:
         return gathered(steps, most)
 
     def _read(self, leaves: Sequence[int]) -> pa.Table:
-        # By index: in a column name, pyarrow takes dots for paths to nested fields.
-        reader = self._file.reader
-        return reader.read_row_group(self._number, column_indices=leaves, use_threads=False)
+        return read_group(self._file, self._number, leaves)
 
     def _size_of(self, leaf: int) -> int:
         """About the bytes of a leaf in Arrow form."""
