@@ -14,6 +14,7 @@ import pytest
 
 from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.row_checks import RowCheck
+from spark_jobs.contract.statements import ColumnSpec
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.merge.plan_limits import Plan, PlanLimits
 from spark_jobs.engine.merge.unmatched_rows import UnmatchedRows
@@ -29,7 +30,7 @@ from tests.conformance.changing import files_of
 from tests.conformance.check import request_of
 from tests.conformance.conftest import MakeTable
 from tests.conformance.tables import EMPTY, NESTED, ORDERS, VALUES, SeedTable
-from tests.engine.outcomes import outcome, run
+from tests.engine.outcomes import outcome
 
 pytestmark = pytest.mark.slow
 
@@ -113,14 +114,22 @@ def _told(function: Any, tally: Counter[str], name: str) -> Any:
 
 
 def _same(
-    behaviour: Behaviour, kind: str, make_table: MakeTable, plan: Plan, *, partitioned: bool = False
+    behaviour: Behaviour,
+    kind: str,
+    make_table: MakeTable,
+    plan: Plan,
+    *,
+    partitioned: bool = False,
+    **options: Any,
 ) -> tuple[Any, Counter[str]]:
     """The outcome under ``plan``, which is that of a join, and how new rows were stored."""
     found = []
     for each in ("join", plan):
         harness = make_table(kind, behaviour.table, partitioned=partitioned)
+        request = request_of(behaviour, harness, **options)
+        limits = PlanLimits(plan=each)
         with _counted() as tally:
-            result = run(behaviour, harness, PlanLimits(plan=each))
+            result = Job(request, harness.spark, harness.open(), limits=limits).run()
         found.append(outcome(result, harness))
         shutil.rmtree(harness.warehouse)
     assert found[0] == found[1]
@@ -140,6 +149,48 @@ def test_values_of_every_type_are_copied(kind: str, table: str, make_table: Make
     (status, *_), tally = _same(behaviour, kind, make_table, "prepared")
 
     assert status == "committed"
+    assert tally == Counter(copied=1)
+
+
+# Fields that may not be NULL, behind structs that may: no row may get those of another.
+_DEEP = SeedTable(
+    "deep_inserts",
+    (
+        ColumnSpec("id", "BIGINT"),
+        ColumnSpec("must", "STRUCT<n: INT NOT NULL, q: STRUCT<r: BIGINT NOT NULL, t: STRING>>"),
+        ColumnSpec("times", "MAP<STRING, TIMESTAMP>"),
+        ColumnSpec("items", "ARRAY<STRUCT<k: INT, v: DECIMAL(5, 2)>>"),
+        ColumnSpec("p", "STRING"),
+    ),
+)
+_DEEP_SOURCE = """(
+    SELECT
+        id,
+        IF(id % 5 = 0, NULL, named_struct(
+            'n', CAST(id AS INT),
+            'q', IF(id % 7 = 0, NULL, named_struct('r', id, 't', IF(id % 3 = 0, NULL, 'x')))
+        )) AS must,
+        IF(id % 6 = 0, NULL, from_json(
+            concat('{"a', id, '": "2024-07-01T00:00:00Z", "b": null}'), 'MAP<STRING, TIMESTAMP>'
+        )) AS times,
+        from_json(
+            IF(id % 4 = 0, '[]', concat('[{"k": ', id, ', "v": 1.5}, null]')),
+            'ARRAY<STRUCT<k: INT, v: DECIMAL(5, 2)>>'
+        ) AS items,
+        IF(id % 2 = 0, NULL, 'p') AS p
+    FROM range(1, 17001)
+)"""
+
+
+@pytest.mark.by_turns(2)
+@pytest.mark.parametrize("kind", ["append-dv", "iceberg-cow"])
+def test_every_task_stores_its_own_rows(kind: str, make_table: MakeTable) -> None:
+    behaviour = Behaviour("", _DEEP_SOURCE, (not_matched(insert_all()),), table=_DEEP)
+    options: dict[str, Any] = {"session_time_zone": "America/St_Johns", "target_file_size": 2**20}
+
+    (status, _, counts, _), tally = _same(behaviour, kind, make_table, "prepared", **options)
+
+    assert (status, counts) == ("committed", (0, 17_000, 0, 0))
     assert tally == Counter(copied=1)
 
 
@@ -171,6 +222,18 @@ def test_spark_evaluates_what_is_no_copy(
 
     assert status == "committed"
     assert tally == Counter({expected: 1})
+
+
+def test_a_column_is_copied_wherever_a_clause_says(make_table: MakeTable) -> None:
+    source = _SOURCE.format(req="'y'").replace("(NULL, 7", "(8L, 7")
+    swapped = insert(p="s.v", req="s.req", v="s.v", n="s.k", k="s.n", id="s.id")
+
+    (status, _, counts, _), tally = _same(
+        Behaviour("", source, (not_matched(swapped),)), "append-cow", make_table, "prepared"
+    )
+
+    assert (status, counts) == ("committed", (0, 2, 0, 0))
+    assert tally == Counter(copied=1)
 
 
 @pytest.mark.parametrize("kind", ["append-dv", "iceberg-cow"])
