@@ -25,6 +25,8 @@ def read_group(file: pq.ParquetFile, number: int, leaves: Sequence[int] | None =
     try:
         return reader.read_row_group(number, column_indices=leaves, use_threads=False)
     except pa.ArrowNotImplementedError:
+        # No footer tells how large a column is once it is decoded. A type that pyarrow does not
+        # have fails here once more.
         steps = reader.iter_batches(
             _STEP_ROWS, row_groups=[number], column_indices=leaves, use_threads=False
         )
