@@ -18,6 +18,7 @@ from spark_jobs.engine.analysis.catalyst_nodes import (
     contains,
     items,
     sql_parser,
+    texts,
     tree_pattern,
 )
 from spark_jobs.engine.analysis.function_names import called_functions
@@ -35,8 +36,6 @@ _COMPUTED: Final = "IDENTIFIER"
 _PIPE: Final = "|>"
 _COMPUTED_NODE: Final = "ExpressionWithUnresolvedIdentifier"
 _COMPUTED_PLAN: Final = "PlanWithUnresolvedIdentifier"
-# A part of a name has it only in backticks, and no function of Spark's own has it.
-_BETWEEN: Final = "\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,7 @@ class _Reading:
         kind = class_name(plan)
         self._nodes.add(kind)
         if kind == "UnresolvedRelation":
-            parts = str(plan.multipartIdentifier().mkString(_BETWEEN)).split(_BETWEEN)
+            parts = texts(plan.multipartIdentifier())
             names = str(plan.options().keySet().toString()).strip("[]").split(", ")
             self._relations.append(Relation(tuple(parts), tuple(filter(None, names))))
         elif kind == "UnresolvedTableValuedFunction":

@@ -25,6 +25,7 @@ from spark_jobs.contract.text_limits import (
     expressions,
     not_a_query,
 )
+from spark_jobs.engine.analysis.catalyst_nodes import sql_parser, texts
 from spark_jobs.engine.analysis.query_plans import (
     ParsedText,
     Relation,
@@ -64,7 +65,6 @@ _READS: Final = frozenset(
 # SELECT TRANSFORM … USING, MAP and REDUCE; names that are computed.
 _RUNS: Final = frozenset(("ScriptTransformation", "PlanWithUnresolvedIdentifier"))
 _REGISTRY: Final = "org.apache.spark.sql.catalyst.analysis.{}"
-_BETWEEN: Final = "\0"
 
 
 def require_plain_texts(spark: SparkSession | None, request: JobRequest) -> None:
@@ -194,7 +194,7 @@ def _may_be_known(spark: SparkSession, name: str) -> bool:
     """Whether a function is registered; of an unknown one, Spark says best what it takes."""
     state = spark._jsparkSession.sessionState()
     try:
-        identifier = state.sqlParser().parseFunctionIdentifier(name)
+        identifier = sql_parser(spark).parseFunctionIdentifier(name)
         return bool(identifier.database().isDefined() or state.catalog().functionExists(identifier))
     except PySparkException:
         return True
@@ -211,5 +211,5 @@ def _functions_of(_: str) -> frozenset[str]:
     names: Iterable[str] = ()
     for name in ("FunctionRegistry", "TableFunctionRegistry"):
         builtin = scala_object(spark, _REGISTRY.format(name)).builtin()
-        names = (*names, *str(builtin.listFunction().mkString(_BETWEEN)).split(_BETWEEN))
+        names = (*names, *texts(builtin.listFunction()))
     return frozenset(names)
