@@ -26,7 +26,13 @@ from airflow_provider_merge.operators._shared.names import check_names, require_
 from airflow_provider_merge.operators._shared.schema_evolution import EvolvingOperator
 from airflow_provider_merge.operators._shared.source_parameters import to_sources
 from airflow_provider_merge.operators._shared.values import identifier
-from airflow_provider_merge.operators.clauses import EXAMPLE, Clause, clause, clauses, require_action
+from airflow_provider_merge.operators.clauses import (
+    EXAMPLE,
+    Clause,
+    clause,
+    clauses,
+    require_action,
+)
 from airflow_provider_merge.templates import chosen_later, is_template, with_placeholders
 from spark_jobs.contract import codec
 from spark_jobs.contract.cdc import CdcSource

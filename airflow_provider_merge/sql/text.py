@@ -30,7 +30,7 @@ _INFIX = (
     *("AND", "OR", "THEN", "ELSE", "END", "IN", "IS", "BETWEEN", "DIV", "AS"),
     *("LIKE", "ILIKE", "RLIKE", "REGEXP"),
 )
-# Behind a whole operand these need another one. With nothing behind it, Spark takes it for an alias.
+# Behind an operand these need another one; where none follows, Spark takes them for an alias.
 _NEEDS_OPERAND: Final = (
     *("AND", "OR", "NOT", "IN", "IS", "BETWEEN", "DIV", "LIKE", "ILIKE", "RLIKE", "REGEXP"),
 )

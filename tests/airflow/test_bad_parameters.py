@@ -61,7 +61,10 @@ WRONG = {
         r"when\[0\]: the function delete is not called Remedy: Put \(\) behind it",
     ),
     "clause no dict": ({"when": ["delete"]}, r"when\[0\]: expected an object"),
-    "when no list": ({"when": when_matched().delete()}, r"when: expected a list of .* Write \[when_"),
+    "when no list": (
+        {"when": when_matched().delete()},
+        r"when: expected a list of .* Write \[when_",
+    ),
     "empty on": ({"on": ""}, "on: is empty"),
     "on no text": ({"on": True}, "on: expected text"),
     "alias no name": ({"target_alias": "t, x"}, "target_alias: 't, x' is not an identifier"),

@@ -18,7 +18,7 @@ from spark_jobs.spi.tables import TableHandle
 class AnalyzedCase:
     """One WHEN clause; ``number`` counts from 0, ``values`` maps columns to assigned expressions.
 
-    ``label`` names it in errors: ``clause 1``, or ``UPDATE``.
+    ``label`` names it in errors: ``clause 1 (WHEN MATCHED)``, or ``UPDATE``.
     """
 
     number: int

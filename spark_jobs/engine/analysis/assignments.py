@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
 from pyspark.sql.types import DataType, StructType
 
-from spark_jobs.contract.identifiers import quote, unquoted
+from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.statements import (
     Action,
     DeleteAction,
@@ -23,7 +22,7 @@ from spark_jobs.engine.analysis.missing_fields import completed
 from spark_jobs.engine.analysis.nested import Assigned, assign, composed, field_path
 from spark_jobs.engine.analysis.opaque_columns import refuse_all_columns, refuse_opaque
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, require_storable
-from spark_jobs.engine.runtime.names import find_name
+from spark_jobs.engine.runtime.names import find_name, split_name
 from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi.tables import Column, TableHandle
 
@@ -229,12 +228,6 @@ def values_of(action: Action) -> Iterator[str]:
         yield from (each.value for each in action.assignments if not _is_default(each.value))
     elif isinstance(action, InsertAction):
         yield from (each for each in action.values if not _is_default(each))
-
-
-def split_name(text: str) -> list[str]:
-    """The parts of a dotted name; backticks keep a dot inside a part."""
-    parts = re.findall(r"(?:`(?:[^`]|``)*`|[^.`])+", text)
-    return [unquoted(part.strip()) for part in parts]
 
 
 def _is_default(text: str) -> bool:

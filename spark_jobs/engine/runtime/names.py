@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.identifiers import quote, unquoted
 
 
 def column_of(alias: str, column: str) -> str:
@@ -23,3 +24,9 @@ def find_name(name: str, names: Iterable[str]) -> str | None:
     """The first of ``names`` that equals ``name``, ignoring case; None if there is none."""
     lowered = name.lower()
     return next((each for each in names if each.lower() == lowered), None)
+
+
+def split_name(text: str) -> list[str]:
+    """The parts of a dotted name; backticks keep a dot inside a part."""
+    parts = re.findall(r"(?:`(?:[^`]|``)*`|[^.`])+", text)
+    return [unquoted(part.strip()) for part in parts]
