@@ -19,6 +19,8 @@ def require_format(name: str) -> None:
         RequestError: REQUEST_INVALID.
     """
     lower = name.lower()
-    meant = [] if lower in _FORMATS else get_close_matches(lower, _FORMATS, 1, _ALIKE)
+    meant = get_close_matches(lower, _FORMATS, 1, _ALIKE)
+    meant += [each for each in _FORMATS if sorted(each) == sorted(lower)]
     problem = f"Spark has no format {name!r}"
-    require(not meant, "format", problem, f"Did you mean {''.join(meant)}?")
+    remedy = f"Did you mean {''.join(meant[:1])}? Formats of files: {', '.join(_FORMATS)}."
+    require(lower in _FORMATS or not meant, "format", problem, remedy)

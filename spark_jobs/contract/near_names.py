@@ -63,5 +63,13 @@ def no_column(
         of_side = f" of {label}" if len(sides) > 1 else ""
         more = ", ..." if len(columns) > _SHOWN else ""
         remedy += f" Columns{of_side}: {', '.join(list(columns)[:_SHOWN])}{more}."
+        remedy += header_remedy(columns)
     problem = f"{name} is not a column of {' or '.join(label for label, _ in sides)}"
     return problem, remedy.strip()
+
+
+def header_remedy(columns: Collection[str]) -> str:
+    """What to do about columns that only a CSV file without a header has, behind other remedies."""
+    if "_c0" not in columns:
+        return ""
+    return " If the first line of a CSV file has the names, write options={'header': True}."

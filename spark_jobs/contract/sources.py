@@ -21,6 +21,7 @@ from spark_jobs.contract.file_formats import require_format
 from spark_jobs.contract.new_files import NewFiles
 from spark_jobs.contract.outside_sources import JdbcSource, PythonSource, SparkSource
 from spark_jobs.contract.scd2 import Scd2Source
+from spark_jobs.contract.spark_types import require_known_types
 from spark_jobs.contract.table_name import TableName
 from spark_jobs.contract.table_versions import TableVersion
 
@@ -52,6 +53,7 @@ class FileSource:
 
     def __post_init__(self) -> None:
         require_format(self.format)
+        require_known_types(self.schema or "")
         check_on_bad_rows(self.on_bad_rows, self.format, self.options)
         check_quarantine(self.on_bad_rows, self.quarantine, self.path)
         check_max_bad_rows(self.on_bad_rows, self.max_bad_rows)

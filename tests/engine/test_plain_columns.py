@@ -10,7 +10,6 @@ from spark_jobs.engine.analysis.expressions import Side
 from spark_jobs.errors import AnalysisError, ErrorCode
 from tests.support.statement_cost import counted
 
-
 _SEEN = "NOT MATCHED sees only the source, NOT MATCHED BY SOURCE only the target."
 UNKNOWN = [
     (
@@ -23,8 +22,10 @@ UNKNOWN = [
         "north",
         "both",
         "north is not a column of t or s",
-        "A text needs quotes of its own: \"'north'\". Columns of t: id, a.b, day. "
-        "Columns of s: ID, v, info, t.",
+        (
+            "A text needs quotes of its own: \"'north'\". Columns of t: id, a.b, day. "
+            "Columns of s: ID, v, info, t."
+        ),
     ),
     (
         "upper(inf)",
@@ -124,3 +125,11 @@ def test_spark_is_not_asked(spark: SparkSession, analyzer: ExpressionAnalyzer) -
 
     assert [each.type.simpleString() for each in found] == ["int", "struct<x:int>", "string"]
     assert cost.calls == 0
+
+
+def test_columns_of_a_file_whose_header_is_not_told(spark: SparkSession) -> None:
+    source = Side("s", spark.createDataFrame([], "_c0 STRING, _c1 STRING"))
+    analyzer = ExpressionAnalyzer(spark, Side("t", spark.createDataFrame([], "id INT")), source)
+    with pytest.raises(AnalysisError) as raised:
+        analyzer.analyze("t.id = s.id", "both", "ON")
+    assert raised.value.remedy.endswith("options={'header': True}.")

@@ -9,6 +9,7 @@ from typing import cast
 from pyspark.sql.types import DataType, StructType
 
 from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.near_names import header_remedy
 from spark_jobs.contract.statements import (
     Action,
     DeleteAction,
@@ -201,7 +202,8 @@ class AssignmentAnalyzer:
             ErrorCode.COLUMN_NOT_FOUND,
             f"{where}: * needs a source column {name}, but the source has only: "
             f"{', '.join(source.columns)}",
-            "Add the column to the source, or assign the columns one by one.",
+            "Add the column to the source, or assign the columns one by one."
+            f"{header_remedy(source.columns)}",
         )
 
     def _target_path(self, text: str, where: str) -> tuple[Column, tuple[str, ...]]:

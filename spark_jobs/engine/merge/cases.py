@@ -95,9 +95,7 @@ def with_values(
     evaluated = selected(joined, texts, long)
     kept = {**{name: quote(name) for name in copied}, **old}
     columns = [
-        quote(name)
-        if name in copied
-        else named(_assigned_value(merge, name, values, kept), name)
+        quote(name) if name in copied else named(_assigned_value(merge, name, values, kept), name)
         for name in merge.table.column_names
         if name in copied or name in old or any(name in assigned for assigned in values.values())
     ]
