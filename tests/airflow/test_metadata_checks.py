@@ -96,13 +96,6 @@ WRONG = {
         merge("MATCHED THEN UPDATE SET price = s.price * s.factor"),
         "value of price in clause 1 (WHEN MATCHED): s.factor is not a column of shop.changes",
     ),
-    "text without quotes": (
-        merge("MATCHED THEN UPDATE SET note = north"),
-        (
-            "north is not a column of shop.orders or shop.changes Remedy: A text needs quotes of "
-            "its own: \"'north'\". Columns of shop.orders: id, "
-        ),
-    ),
     "type of a column": (
         merge("MATCHED THEN UPDATE SET paid = s.price"),
         (
