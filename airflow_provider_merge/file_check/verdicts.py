@@ -199,7 +199,8 @@ class FileCheck:
             _, own = parse_query(text, tuple(self.sources), self.database)
             check.require_sources((*given, *own))
         except JobError as error:
-            return replace(query, error=on_line(error, text, str(path)))
+            located = on_line(error, text, str(path))
+            return replace(query, error=_in_file(located, str(path), path))
         return query
 
     def _of_metadata(self, path: Path, verdict: Verdict, check: MetadataCheck) -> Verdict:
@@ -210,7 +211,8 @@ class FileCheck:
         try:
             verdict.operator.require_valid(self._request(verdict.operator), check)
         except JobError as error:
-            return replace(verdict, error=error)
+            label = verdict.operator.sql_label()
+            return replace(verdict, error=_in_file(error, label, path))
         return verdict
 
     def _operator(self, statement: ScriptStatement, path: Path) -> TableOperator:
@@ -242,6 +244,12 @@ class FileCheck:
 def text_of(path: Path) -> str:
     """The text of a file as it is, with the ends of its lines, but without a byte order mark."""
     return without_mark(path.read_bytes().decode())
+
+
+def _in_file(error: JobError, label: str, path: Path) -> JobError:
+    """The error with its place as errors of the text have theirs; tasks call the text ``label``."""
+    first, *others = error.places
+    return error.at(first.replace(f"{label},", f"{path}:").replace(label, str(path)), *others)
 
 
 def _verdict(piece: str, written: str = "", **found: Any) -> Verdict:
