@@ -28,7 +28,9 @@ _HINT: Final = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("paths", type=Path, nargs="+", help="folders, or .sql files")
-    parser.add_argument("--conn", default="paimon_default", help="the catalog connection (%(default)s)")
+    parser.add_argument(
+        "--conn", default="paimon_default", help="the catalog connection (%(default)s)"
+    )
     parser.add_argument("--database", help="the database of tables that are named without one")
     parser.add_argument(
         "--source",

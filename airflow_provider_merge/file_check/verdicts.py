@@ -18,6 +18,7 @@ from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.hooks.source_connections import of_connection
 from airflow_provider_merge.operators._shared.configured_limits import configured_limits
 from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
+from airflow_provider_merge.operators._shared.sql_parameter import SqlOperator
 from airflow_provider_merge.operators._shared.sql_scripts import require_used_catalogs
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators.statement_list import operator_of
@@ -211,7 +212,8 @@ class FileCheck:
         try:
             verdict.operator.require_valid(self._request(verdict.operator), check)
         except JobError as error:
-            label = verdict.operator.sql_label()
+            operator = verdict.operator
+            label = operator.sql_label() if isinstance(operator, SqlOperator) else ""
             return replace(verdict, error=_in_file(error, label, path))
         return verdict
 
@@ -248,6 +250,8 @@ def text_of(path: Path) -> str:
 
 def _in_file(error: JobError, label: str, path: Path) -> JobError:
     """The error with its place as errors of the text have theirs; tasks call the text ``label``."""
+    if not label or not error.places:
+        return error.within(str(path))
     first, *others = error.places
     return error.at(first.replace(f"{label},", f"{path}:").replace(label, str(path)), *others)
 

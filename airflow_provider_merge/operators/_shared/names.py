@@ -145,8 +145,8 @@ def _case_texts(case: MergeCase, is_text: bool) -> Iterator[tuple[str, str]]:
             column = assignment.column
             yield f"value of {column}" if is_text else f"update.{column}", assignment.value
     if isinstance(case.action, InsertAction):
-        columns = case.action.columns or range(1, len(case.action.values) + 1)
-        for column, value in zip(columns, case.action.values, strict=True):
+        numbers = tuple(str(number + 1) for number in range(len(case.action.values)))
+        for column, value in zip(case.action.columns or numbers, case.action.values, strict=True):
             yield f"value of {column}" if is_text else f"insert.{column}", value
 
 
