@@ -16,7 +16,7 @@ from airflow_provider_merge.submit.left_folders import PREFIX, remove_left_folde
 from airflow_provider_merge.submit.submitter import SparkJob
 from spark_jobs.contract.arguments import BATCH, REQUEST
 from spark_jobs.contract.batch import JobBatch
-from spark_jobs.contract.own_lines import new_line_secret
+from spark_jobs.contract.job_lines import new_line_secret
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from airflow_provider_merge.submit.output_lines import OutputLine
-from spark_jobs.contract.last_look import answer_name, asking
+from spark_jobs.contract.job_lines import answer_name, asking_operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class LastLook:
         """The same lines of the job's output, each question of its own among them answered."""
         for line in lines:
             yield line
-            operation_id = asking(line.text) if line.is_own else None
+            operation_id = asking_operation(line.text) if line.is_own else None
             if operation_id is not None and self.answers.exists():
                 half = self.answers / "half"
                 half.write_text(self.ended(), encoding="utf-8")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from spark_jobs.contract.own_lines import told
+from spark_jobs.contract.job_lines import without_secret
 
 # Spark's pattern of log4j, that of its shells, and its default without any settings.
 _CLIENT: Final = re.compile(
@@ -39,7 +39,7 @@ def output_lines(lines: Iterable[str], secret: str) -> Iterator[OutputLine]:
     """The lines of a job's output; ``secret`` is the one that the job was given."""
     logger, has_begun = "", False
     for raw in lines:
-        text, is_own = told(secret, raw.rstrip("\r\n"))
+        text, is_own = without_secret(secret, raw.rstrip("\r\n"))
         has_begun = has_begun or is_own
         if is_own or has_begun:
             yield OutputLine(text, is_own)

@@ -16,13 +16,12 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.landing.base64_texts import binaries
-from spark_jobs.landing.blocks import read_whole
+from spark_jobs.landing.blocks import line_blocks, read_whole
 from spark_jobs.landing.files import FilePart
 from spark_jobs.landing.json_blocks import Doubt, is_regular, line_block, read_columns
 from spark_jobs.landing.json_records import Record, file_records, line_records
 from spark_jobs.landing.json_rows import JsonRows, Position, seen_names
 from spark_jobs.landing.json_values import json_rules, problem_of
-from spark_jobs.landing.line_blocks import line_blocks
 from spark_jobs.landing.records import Problem, RecordLocation, RowBlock
 from spark_jobs.landing.rows import Found, Wanted, block_of
 from spark_jobs.landing.streams import is_utf8, opened_part

@@ -16,9 +16,9 @@ from airflow_provider_merge.metadata.model import Snapshot
 from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.files import list_names, read_text, remove
 from airflow_provider_merge.storage.locations import child
-from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.properties import OPERATION_ID, STATEMENT
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.table_name import MAIN_BRANCH
 from spark_jobs.contract.undone import PARTIAL, Undone
 from spark_jobs.formats.paimon.metadata_files import (
     entry_name,

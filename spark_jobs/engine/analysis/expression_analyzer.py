@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, DataType
 
-from spark_jobs.contract.identifiers import RESERVED_PREFIX
+from spark_jobs.contract.sql_text import RESERVED_PREFIX
 from spark_jobs.engine.analysis.bound_expressions import bound_value
 from spark_jobs.engine.analysis.catalyst import (
     ReadingExpression,
@@ -40,7 +40,7 @@ from spark_jobs.engine.analysis.long_expressions import long_expression, value_a
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque, refuse_opaque_reads
 from spark_jobs.engine.analysis.plain_columns import qualified_column
 from spark_jobs.engine.analysis.qualified_names import qualified, without_added
-from spark_jobs.engine.runtime.names import column_of, find_name
+from spark_jobs.engine.runtime.sql_text import column_of, find_name
 from spark_jobs.errors import AnalysisError, ErrorCode, JobError, RequestError
 
 

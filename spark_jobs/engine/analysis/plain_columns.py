@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from spark_jobs.contract.identifiers import unquoted
+from spark_jobs.contract.sql_text import unquoted
 from spark_jobs.engine.analysis.expressions import Side
 
 _NAME: Final = r"(?:`(?:[^`]|``)+`|[A-Za-z_][A-Za-z0-9_]*)"

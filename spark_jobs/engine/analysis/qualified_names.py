@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spark_jobs.engine.analysis.expression_parser import ParsedExpression
 from spark_jobs.engine.analysis.expressions import Side
-from spark_jobs.engine.runtime.names import find_name, qualify
+from spark_jobs.engine.runtime.sql_text import find_name, qualify
 
 
 def without_added(parsed: ParsedExpression, target: Side, source: Side | None, sees: str) -> str:

@@ -18,14 +18,14 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from spark_jobs.contract.sql_literals import sql_conditions
+from spark_jobs.contract.sql_text import sql_conditions
 from spark_jobs.engine.insert.insert_writer import require_not_null
 from spark_jobs.engine.insert.row_codes import row_codes
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
-from spark_jobs.engine.write.insert_rows import insert_rows
 from spark_jobs.engine.write.recorder import Recording
+from spark_jobs.engine.write.task_batches import insert_rows
 from spark_jobs.engine.write.task_sinks import task_sinks
 from spark_jobs.engine.write.text_check import require_text
 from spark_jobs.errors import CatalogError, ErrorCode

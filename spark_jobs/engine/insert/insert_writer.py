@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from spark_jobs.engine.runtime.tasks import task_key
+from spark_jobs.engine.write.cardinality import KeyCheck
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import TaskReport
-from spark_jobs.engine.write.insert_rows import insert_rows
-from spark_jobs.engine.write.joined_batches import joined
-from spark_jobs.engine.write.key_check import KeyCheck
 from spark_jobs.engine.write.recorder import Recording
+from spark_jobs.engine.write.task_batches import insert_rows, joined
 from spark_jobs.engine.write.task_sinks import task_sinks
 from spark_jobs.engine.write.text_check import require_text
 from spark_jobs.errors import DataError, ErrorCode

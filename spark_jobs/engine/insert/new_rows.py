@@ -16,7 +16,7 @@ from spark_jobs.engine.write.clustering import (
     clusters_of,
     with_layout_columns,
 )
-from spark_jobs.engine.write.spark_run import SparkRun
+from spark_jobs.engine.write.statement_run import SparkRun
 from spark_jobs.spi.writes import WriteLayout
 
 

@@ -20,7 +20,7 @@ from spark_jobs.engine.runtime.spill import SpilledPart, SpillReader
 from spark_jobs.engine.source.copied_files import CopiedFiles, copied_files
 from spark_jobs.engine.source.materialized import MaterializedSource
 from spark_jobs.engine.source.open_source import OpenSource
-from spark_jobs.engine.write.spark_run import SparkRun
+from spark_jobs.engine.write.statement_run import SparkRun
 from spark_jobs.packing import scan_tasks
 from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.arrow_tasks import ScanTasks

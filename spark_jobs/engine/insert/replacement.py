@@ -15,7 +15,7 @@ from spark_jobs.contract.inserts import (
 )
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.result import PlanReport
-from spark_jobs.contract.sql_literals import sql_conditions
+from spark_jobs.contract.sql_text import sql_conditions
 from spark_jobs.engine.analysis.partition_specs import Constants, PartitionSpecs, belongs
 from spark_jobs.engine.insert.partition_shares import (
     Occurring,

@@ -22,8 +22,7 @@ from spark_jobs.engine.insert.task_clusters import MOST_CLUSTERS
 from spark_jobs.engine.runtime.spill import Spill, SpilledFile
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.change_writer import TaskReport
-from spark_jobs.engine.write.insert_rows import insert_rows
-from spark_jobs.engine.write.joined_batches import joined
+from spark_jobs.engine.write.task_batches import insert_rows, joined
 from spark_jobs.engine.write.task_sinks import TaskSinks, task_sinks
 from spark_jobs.engine.write.text_check import require_text
 

@@ -1,4 +1,7 @@
-"""A maintenance statement from start to end; it has no rows and no snapshot of its own."""
+"""A maintenance statement from start to end, those about branches among them.
+
+It has no rows and no snapshot of its own.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ from typing import ClassVar, cast, get_args
 
 from spark_jobs.contract.maintenance import (
     BranchStatement,
+    CreateBranchSpec,
     CreateTagSpec,
+    DeleteBranchSpec,
     DeleteTagSpec,
     ExpireSnapshotsSpec,
+    FastForwardSpec,
     MaintenanceReport,
     MaintenanceStatement,
     RemoveOrphanFilesSpec,
@@ -17,14 +23,19 @@ from spark_jobs.contract.maintenance import (
     SetCurrentSnapshotSpec,
 )
 from spark_jobs.contract.progress_note import catalog_mark
+from spark_jobs.contract.properties import operation_properties
+from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult, Metrics, Status
-from spark_jobs.engine.job.branch_changes import changed_branches
 from spark_jobs.engine.job.noted_job import NotedJob
 from spark_jobs.engine.job.settled_folders import settled_folders
 from spark_jobs.engine.marks.undone_marks import forget_left
+from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.leftovers import leftovers_of
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.alterations import ChangeNote
+from spark_jobs.spi.branches import Publishing
+from spark_jobs.spi.connector import Connector
 
 _Statement = (
     ExpireSnapshotsSpec | RemoveOrphanFilesSpec | CreateTagSpec | DeleteTagSpec | RollbackSpec
@@ -54,7 +65,7 @@ class MaintenanceJob(NotedJob):
 
     def _report(self) -> MaintenanceReport:
         if isinstance(self.request.statement, BranchStatement):
-            report = changed_branches(self.request, self.connector, self.fence, self.note)
+            report = _changed_branches(self.request, self.connector, self.fence, self.note)
             if isinstance(self.request.statement, SetCurrentSnapshotSpec):
                 self._forget_marks()
             return report
@@ -106,3 +117,36 @@ class MaintenanceJob(NotedJob):
         if not self.request.dry_run:
             leftovers.remove()
         return leftovers.added_to(report)
+
+
+def _changed_branches(
+    request: JobRequest, connector: Connector, fence: Fence, note: ChangeNote
+) -> MaintenanceReport:
+    """Carry out a ``BranchStatement``.
+
+    Raises:
+        NotSupportedError: the connector has none.
+        JobError: as the methods of ``ConnectorBranches``.
+    """
+    branches, target, dry_run = connector.branches, request.table, request.dry_run
+    if branches is None:
+        raise NotSupportedError(
+            f"{request.statement.kind}: branches of tables of this catalog of "
+            f"{request.catalog.connector} are not created, deleted or moved here.",
+            "Use the engine that made the table, or what the catalog's server offers.",
+        )
+    publishing = Publishing(operation_properties(request, None), fence.require_none)
+    match cast("BranchStatement", request.statement):
+        case CreateBranchSpec() as spec:
+            return branches.create_branch(target, spec, note=note)
+        case DeleteBranchSpec() as spec:
+            return branches.delete_branch(target, spec, dry_run=dry_run, note=note)
+        case FastForwardSpec() as spec:
+            return branches.fast_forward(target, spec, publishing, dry_run=dry_run, note=note)
+        case SetCurrentSnapshotSpec() as spec:
+            dag_id = request.origin.dag_id
+            return branches.set_current_snapshot(
+                target, spec, dag_id=dag_id, dry_run=dry_run, note=note
+            )
+        case spec:
+            return branches.cherry_pick(target, spec, publishing, dry_run=dry_run, note=note)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.types import ArrayType, DataType, LongType, MapType, StructField, StructType
 
-from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
+from spark_jobs.contract.sql_text import RESERVED_PREFIX, quote
 from spark_jobs.engine.analysis.store_assignment import raised
 from spark_jobs.engine.runtime.sql_text import named, text_literal
 from spark_jobs.errors import ErrorCode

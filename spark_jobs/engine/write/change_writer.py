@@ -15,11 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.engine.runtime.tasks import task_key
-from spark_jobs.engine.write.cardinality import CardinalityCheck
+from spark_jobs.engine.write.cardinality import CardinalityCheck, KeyCheck
 from spark_jobs.engine.write.change_counts import ChangeCounts, Placement
-from spark_jobs.engine.write.joined_batches import joined
-from spark_jobs.engine.write.key_check import KeyCheck
 from spark_jobs.engine.write.recorder import Recording
+from spark_jobs.engine.write.task_batches import joined
 from spark_jobs.engine.write.task_sinks import task_sinks
 from spark_jobs.engine.write.text_check import Path, TextCheck
 from spark_jobs.errors import DataError, ErrorCode
