@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 
 from airflow_provider_merge.hooks.catalog import catalog_hook
-from airflow_provider_merge.hooks.function_code import function_code
-from airflow_provider_merge.hooks.source_connections import of_connection, source_credentials
+from airflow_provider_merge.hooks.source_connections import (
+    function_code,
+    of_connection,
+    source_credentials,
+)
 from airflow_provider_merge.operators._shared.source_parameters import to_sources
 from airflow_provider_merge.operators.clauses import when_matched
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator

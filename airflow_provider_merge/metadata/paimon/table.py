@@ -19,7 +19,6 @@ from airflow_provider_merge.metadata.model import (
 )
 from airflow_provider_merge.metadata.paimon.binary_row import decoded
 from airflow_provider_merge.metadata.paimon.compaction import CompactionCount
-from airflow_provider_merge.metadata.paimon.history import PaimonHistory
 from airflow_provider_merge.metadata.paimon.manifests import DataFile, Manifests
 from airflow_provider_merge.metadata.paimon.partition_filter import PaimonPartitionFilter
 from airflow_provider_merge.metadata.paimon.partitions import (
@@ -30,6 +29,7 @@ from airflow_provider_merge.metadata.paimon.partitions import (
 )
 from airflow_provider_merge.metadata.paimon.schema import parsed_schema
 from airflow_provider_merge.metadata.paimon.snapshots import (
+    PaimonHistory,
     PaimonSnapshot,
     PaimonSnapshots,
     parsed_snapshot,
