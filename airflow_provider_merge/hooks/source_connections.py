@@ -17,7 +17,7 @@ from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHo
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook, catalog_hook
 from airflow_provider_merge.hooks.masked_secrets import masked
-from spark_jobs.contract.connections import PASSWORD, USER, scoped
+from spark_jobs.contract.catalogs import PASSWORD, USER, scoped
 from spark_jobs.contract.outside_sources import JdbcSource, PythonSource, SparkSource
 from spark_jobs.contract.request import JobRequest, Source, TableSource
 from spark_jobs.contract.secret_names import holds_secret

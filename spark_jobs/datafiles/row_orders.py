@@ -64,7 +64,7 @@ _BYTES: Final = 8
 # So few that their bits, a byte each, take some megabytes.
 _ROWS_AT_ONCE: Final = 16 * 1024
 
-Bits = npt.NDArray[np.uint64]
+_Bits = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def z_values(arrays: Sequence[pa.Array]) -> pa.Array:
     )
 
 
-def unsigned_bits(array: pa.Array) -> Bits:
+def unsigned_bits(array: pa.Array) -> _Bits:
     """64 bits for each value, in the order of the values; 0 for NULL."""
     kind = array.type
     if pa.types.is_boolean(kind):
@@ -108,11 +108,11 @@ def unsigned_bits(array: pa.Array) -> Bits:
     if pa.types.is_date32(numbers.type):
         numbers = numbers.cast(pa.int32())
     signed = pc.fill_null(numbers.cast(pa.int64()), np.iinfo(np.int64).min).to_numpy()
-    bits: Bits = signed.view(np.uint64) ^ _SIGN
+    bits: _Bits = signed.view(np.uint64) ^ _SIGN
     return bits
 
 
-def _first_bytes(array: pa.Array) -> Bits:
+def _first_bytes(array: pa.Array) -> _Bits:
     """The first 8 bytes of texts or binary data, with zeros behind shorter ones."""
     short = pc.binary_slice(pc.fill_null(array.cast(pa.binary()), b""), 0, _BYTES)
     _, offsets, data = short.buffers()

@@ -105,7 +105,7 @@ class AvroReader:
             name: part for name, part in schema.fields.items() if name.lower() not in self.others
         }
         wanted = [pa.field(column.name, column.kind) for column in self.wanted.read]
-        unread = unread_field(schema, fields, wanted)
+        unread = _unread_field(schema, fields, wanted)
         if unread is not None:
             raise CatalogError(
                 ErrorCode.SOURCE_UNREADABLE,
@@ -153,7 +153,7 @@ def avro_types(stream: Bytes, name: str) -> dict[str, str]:
         types = {}
         for column, part in schema.fields.items():
             try:
-                types[column] = ddl_of(schema, part)
+                types[column] = _ddl_of(schema, part)
             except NotSupportedError as error:
                 raise NotSupportedError(
                     f"{name}: column {column} is of a type that Spark has nothing for: "
@@ -203,7 +203,7 @@ _MOST_DIGITS: Final = 38
 _MOST_DEPTH: Final = 64
 
 
-def unread_field(
+def _unread_field(
     schema: AvroSchema, fields: Mapping[str, Part], wanted: Iterable[pa.Field]
 ) -> str | None:
     """The path of a field that the file has and ``wanted`` lacks, in any case; None if none."""
@@ -221,7 +221,7 @@ def unread_field(
 def _unread_below(schema: AvroSchema, part: Part, kind: pa.DataType) -> str | None:
     avro_type = schema.type_of(part)
     if avro_type.name == "record" and pa.types.is_struct(kind):
-        return unread_field(schema, avro_type.fields, kind)
+        return _unread_field(schema, avro_type.fields, kind)
     if avro_type.item is None or not (pa.types.is_list(kind) or pa.types.is_map(kind)):
         return None
     name, item = (
@@ -231,7 +231,7 @@ def _unread_below(schema: AvroSchema, part: Part, kind: pa.DataType) -> str | No
     return None if below is None else f"{name}.{below}"
 
 
-def ddl_of(schema: AvroSchema, part: Part, depth: int = 0) -> str:
+def _ddl_of(schema: AvroSchema, part: Part, depth: int = 0) -> str:
     """A type in Spark's DDL.
 
     Raises:
@@ -241,11 +241,11 @@ def ddl_of(schema: AvroSchema, part: Part, depth: int = 0) -> str:
         raise NotSupportedError("a record that contains itself", OTHER_TYPES)
     avro_type = schema.type_of(part)
     if avro_type.item is not None:
-        item = ddl_of(schema, avro_type.item, depth + 1)
+        item = _ddl_of(schema, avro_type.item, depth + 1)
         return f"ARRAY<{item}>" if avro_type.name == "array" else f"MAP<STRING, {item}>"
     if avro_type.name == "record":
         fields = (
-            f"{quote(name)}: {ddl_of(schema, each, depth + 1)}"
+            f"{quote(name)}: {_ddl_of(schema, each, depth + 1)}"
             for name, each in avro_type.fields.items()
         )
         return f"STRUCT<{', '.join(fields)}>"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow.fs as pafs
 
 
-CONNECT_SECONDS: Final = 10
+_CONNECT_SECONDS: Final = 10
 ANSWER_SECONDS: Final = 60
 # Seconds before a request is repeated.
 _PAUSES: Final = (0.5, 1.0, 2.0, 4.0)
@@ -32,7 +32,7 @@ def bounded_session(repeated: Iterable[str]) -> Any:
     from botocore.session import Session
 
     session = Session()
-    bounds = Config(connect_timeout=CONNECT_SECONDS, read_timeout=ANSWER_SECONDS)
+    bounds = Config(connect_timeout=_CONNECT_SECONDS, read_timeout=ANSWER_SECONDS)
     session.set_default_client_config(bounds)
     for each in repeated:
         session.register(f"needs-retry.{each}", _pause)
@@ -59,7 +59,7 @@ def s3_filesystem(access: S3Options) -> pafs.S3FileSystem:
         access_key=access.access_key,
         secret_key=access.secret_key,
         session_token=access.session_token,
-        connect_timeout=CONNECT_SECONDS,
+        connect_timeout=_CONNECT_SECONDS,
         request_timeout=ANSWER_SECONDS,
         force_virtual_addressing=not access.path_style,
     )
@@ -83,7 +83,7 @@ def s3_client(access: S3Options) -> Any:
             "Install it there: pip install botocore.",
         ) from error
     config = Config(
-        connect_timeout=CONNECT_SECONDS,
+        connect_timeout=_CONNECT_SECONDS,
         read_timeout=ANSWER_SECONDS,
         retries={"total_max_attempts": 1},
         # Many stores do not support Amazon's newer checksums.

@@ -20,7 +20,7 @@ from airflow_provider_merge.operators._shared.source_parameters import to_source
 from airflow_provider_merge.operators.clauses import when_matched
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import jdbc_source, python_source, spark_source
-from spark_jobs.contract.connections import credentials_of
+from spark_jobs.contract.catalogs import credentials_of
 from spark_jobs.contract.outside_sources import JdbcSource, PythonSource
 from spark_jobs.contract.request import JobRequest, TableName
 from spark_jobs.contract.statements import DeleteAction, MergeCase, MergeSpec

@@ -88,7 +88,7 @@ def _opened(stream: pa.NativeFile) -> tuple[AvroFile, AvroSchema]:
 
 
 # Makes an array of decoded values, which may be None; raises ``pa.ArrowInvalid``.
-Build = Callable[[Sequence[Any]], pa.Array]
+_Build = Callable[[Sequence[Any]], pa.Array]
 
 _PLAIN: Final = {
     pa.bool_(): "boolean",
@@ -120,7 +120,7 @@ class ColumnBuilders:
 
     schema: AvroSchema
 
-    def of(self, part: Part, kind: pa.DataType, path: str) -> Build:
+    def of(self, part: Part, kind: pa.DataType, path: str) -> _Build:
         """The builder of arrays of ``kind``; those of timestamps have the unit of the file.
 
         ``path`` is the column's name in errors.
@@ -142,7 +142,7 @@ class ColumnBuilders:
 
     def record(
         self, stored: Mapping[str, Part], fields: Iterable[pa.Field], prefix: str = ""
-    ) -> Build:
+    ) -> _Build:
         """The builder of structs with ``fields``, which must be among the ``stored`` ones.
 
         Raises:
@@ -171,7 +171,7 @@ class ColumnBuilders:
         except NotSupportedError as error:
             raise pa.ArrowInvalid(f"column {path} holds {error.message}") from None
 
-    def _nested(self, found: AvroType, kind: pa.DataType, path: str) -> Build | None:
+    def _nested(self, found: AvroType, kind: pa.DataType, path: str) -> _Build | None:
         if pa.types.is_struct(kind):
             if found.name != "record":
                 return None
@@ -182,7 +182,7 @@ class ColumnBuilders:
             return _lists(self.of(found.item, kind.value_type, f"{path}.element"))
         return None
 
-    def _map(self, found: AvroType, kind: pa.MapType, path: str) -> Build | None:
+    def _map(self, found: AvroType, kind: pa.MapType, path: str) -> _Build | None:
         """Maps with keys that are no strings are stored as arrays of records."""
         if found.item is None:
             return None
@@ -201,7 +201,7 @@ class ColumnBuilders:
         )
 
 
-def _leaf(found: AvroType, kind: pa.DataType) -> Build | None:
+def _leaf(found: AvroType, kind: pa.DataType) -> _Build | None:
     if _PLAIN.get(kind) == found.name:
         if pa.types.is_date(kind):
             return lambda values: pa.array(values, pa.int32()).cast(kind)
@@ -226,7 +226,7 @@ def _decimal(value: bytes | None, scale: int) -> Decimal | None:
     return Decimal(f"{int.from_bytes(value, 'big', signed=True)}E-{scale}")
 
 
-def _lists(items: Build) -> Build:
+def _lists(items: _Build) -> _Build:
     def build(values: Sequence[Any]) -> pa.Array:
         offsets, flat = _flattened(values)
         return pa.ListArray.from_arrays(offsets, items(flat), mask=_missing(values))
@@ -234,7 +234,7 @@ def _lists(items: Build) -> Build:
     return build
 
 
-def _maps(keys: Build, items: Build, pairs: Callable[[Any], list[tuple[Any, Any]]]) -> Build:
+def _maps(keys: _Build, items: _Build, pairs: Callable[[Any], list[tuple[Any, Any]]]) -> _Build:
     def build(values: Sequence[Any]) -> pa.Array:
         lists = [None if value is None else pairs(value) for value in values]
         offsets, flat = _flattened(lists)

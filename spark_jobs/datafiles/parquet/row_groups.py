@@ -137,7 +137,7 @@ def _opened(
     try:
         footer = read_footer(stream)
         columns = pa.schema(column.field for column in footer.columns)
-        metadata, types = as_stored(footer)
+        metadata, types = _as_stored(footer)
     except NotSpliceableError:
         plain = pq.ParquetFile(stream)
         columns, metadata, types = plain.schema_arrow, plain.metadata, {}
@@ -191,7 +191,7 @@ _STORED_AS = (footers.INT32, footers.INT64, footers.FIXED_LEN_BYTE_ARRAY)
 _WIDTH = 16
 
 
-def as_stored(footer: Footer) -> tuple[pq.FileMetaData, Mapping[str, pa.DataType]]:
+def _as_stored(footer: Footer) -> tuple[pq.FileMetaData, Mapping[str, pa.DataType]]:
     """The footer with decimals and INT96 as they are stored, and the types of those columns.
 
     It has no nested ones.
@@ -215,7 +215,7 @@ def as_stored(footer: Footer) -> tuple[pq.FileMetaData, Mapping[str, pa.DataType
 
 
 def logical(stored: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The values of type ``kind`` that are stored as the footer of ``as_stored`` says."""
+    """The values of type ``kind`` that are stored as the footer of ``_as_stored`` says."""
     return decimals(stored, kind) if pa.types.is_decimal(kind) else int96.timestamps(stored)
 
 

@@ -172,7 +172,7 @@ class _Reading:
             return False
         joined = java_class(self._spark, _SEVERAL)(expressions)
         if self._may_call(joined):
-            self._functions.update(called_functions(self._spark, joined))
+            self._functions.update(_called_functions(self._spark, joined))
         return True
 
     def _may_call(self, node: Any) -> bool:
@@ -197,7 +197,7 @@ _UNRESOLVED_FUNCTION: Final = "org.apache.spark.sql.catalyst.analysis.Unresolved
 _BETWEEN: Final = "\0"
 
 
-def called_functions(spark: SparkSession, expression: Any) -> set[str]:
+def _called_functions(spark: SparkSession, expression: Any) -> set[str]:
     """The names of all functions below ``expression``, which was only parsed; parts are joined."""
     java = _Java(spark)
     nodes, names = java.new("java.util.ArrayList"), java.new("java.util.HashSet")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from spark_jobs.contract.inserts import InsertStatement
-from spark_jobs.engine.insert.insert_pass import CopiedRows
+from spark_jobs.engine.insert.insert_writer import CopiedRows
 from spark_jobs.engine.insert.partition_shares import Partition
 from spark_jobs.engine.write.clustering import (
     Cluster,

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from spark_jobs.contract.inserts import InsertStatement
 from spark_jobs.engine.analysis.char_columns import noted_lengths
 from spark_jobs.engine.analysis.store_assignment import frame_type
-from spark_jobs.engine.insert.insert_pass import CopiedRows
+from spark_jobs.engine.insert.insert_writer import CopiedRows
 from spark_jobs.engine.insert.inserted_rows import AnalyzedInsert
 from spark_jobs.engine.insert.new_rows import NewRows, file_size
 from spark_jobs.engine.insert.partition_shares import Partition

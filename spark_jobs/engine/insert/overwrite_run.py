@@ -11,15 +11,13 @@ from spark_jobs.engine.analysis.partition_specs import PartitionSpecs, SparkCons
 from spark_jobs.engine.changes.changed_rows import ChangeShape, Unpublished
 from spark_jobs.engine.changes.late_rows import Placing, require_quarantine, set_aside
 from spark_jobs.engine.changes.row_checking import RowChecking
-from spark_jobs.engine.insert.insert_pass import CopiedRows, InsertPass, written
-from spark_jobs.engine.insert.insert_writer import InsertWriter
+from spark_jobs.engine.insert.insert_writer import CopiedRows, InsertPass, InsertWriter, written
 from spark_jobs.engine.insert.inserted_rows import SOURCE, AnalyzedInsert, analyze_insert, by_index
 from spark_jobs.engine.insert.new_rows import NewRows, file_size, new_rows_of
 from spark_jobs.engine.insert.one_pass import COMPRESSION, OnePass
 from spark_jobs.engine.insert.overwrite_commit import OverwriteCommit, begin_overwrite
 from spark_jobs.engine.insert.partition_shares import Partition
-from spark_jobs.engine.insert.replaced_files import rows_replaced
-from spark_jobs.engine.insert.replacement import ReplacedFiles, Replacement
+from spark_jobs.engine.insert.replacement import ReplacedFiles, Replacement, rows_replaced
 from spark_jobs.engine.insert.streaming import stored_partitions, streamed, why_not_streamed
 from spark_jobs.engine.runtime.arrow_batches import batches_of_short_rows
 from spark_jobs.engine.runtime.query_status import plan_bytes

@@ -97,7 +97,7 @@ def _longest_value(column: pa.Array) -> int:
 
 LOCATED_SCHEMA: Final = "report string, pairs bigint, sources binary"
 
-Marks = npt.NDArray[np.bool_]
+_Marks = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class LocatedReport:
         """The report from a row of ``LOCATED_SCHEMA``."""
         return cls(TaskReport.from_json(row["report"]), row["pairs"], bytes(row["sources"]))
 
-    def sources(self, count: int) -> Marks:
+    def sources(self, count: int) -> _Marks:
         """Which of the lookup's ``count`` source rows matched."""
         packed = np.frombuffer(zlib.decompress(self.packed), np.uint8)
         return np.unpackbits(packed, count=count).astype(np.bool_)
@@ -169,7 +169,7 @@ class LocatedWriter:
 
 @dataclass(slots=True)
 class _Seen:
-    sources: Marks
+    sources: _Marks
     pairs: int = field(default=0)
 
     def note(self, numbers: pa.Array) -> None:

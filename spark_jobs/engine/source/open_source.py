@@ -38,9 +38,9 @@ from spark_jobs.engine.source.complete_listing import require_all_indexed
 from spark_jobs.engine.source.declared_columns import declared_lengths, declared_schema
 from spark_jobs.engine.source.deduplicated import deduplicated
 from spark_jobs.engine.source.file_columns import FOOTER_FORMATS, NANOSECONDS, Footers, footers_of
+from spark_jobs.engine.source.file_times import as_stored, with_timestamps
 from spark_jobs.engine.source.footer_schema import footer_schema
 from spark_jobs.engine.source.landing import Landing, is_landed, landing_of
-from spark_jobs.engine.source.nanoseconds import as_stored, with_timestamps
 from spark_jobs.engine.source.outside_rows import outside_rows
 from spark_jobs.engine.source.pinned_tables import PinnedTables
 from spark_jobs.engine.source.source_access import SourceAccess
