@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.sql_parameter import of_parameter
 from airflow_provider_merge.sql.text import require_whole
-from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.request import Source, TableName, TableSource
+from spark_jobs.contract.sql_text import unquoted
 from spark_jobs.contract.statements import (
     DeleteSpec,
     InsertAction,

@@ -24,7 +24,7 @@ from spark_jobs.contract import codec
 from spark_jobs.contract.maintenance import MaintenanceReport
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode, JobError
-from spark_jobs.spi.change_notes import ChangeNote
+from spark_jobs.spi.alterations import ChangeNote
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,7 @@ from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.iceberg.write.table_layout import data_location, folder_of_new_version
 from spark_jobs.connectors.shared.maintenance.undo import files_expired
 from spark_jobs.contract.request import TableName
-from spark_jobs.storage.copying import copy_files
-from spark_jobs.storage.files import remove_file
+from spark_jobs.storage.files import copy_files, remove_file
 
 
 class RestoredFiles:

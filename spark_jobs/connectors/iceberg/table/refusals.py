@@ -26,8 +26,8 @@ from spark_jobs.connectors.iceberg.table.file_formats import (
 from spark_jobs.connectors.iceberg.table.live_files import LiveFile
 from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
-from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.table_name import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.iceberg.refused_properties import OTHER_ENGINE, refuse_target
 from spark_jobs.formats.iceberg.reserved import LAST_UPDATED, ROW_ID

@@ -32,11 +32,11 @@ from spark_jobs.connectors.shared.write.merge_sink import (
 from spark_jobs.connectors.shared.write.moved_rows import FileIds, MovedRows
 from spark_jobs.connectors.shared.write.new_rows import NewRowsWriter
 from spark_jobs.connectors.shared.write.task_files import TaskFiles
-from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges, Positions
 from spark_jobs.datafiles.loose_rows import LooseRows
 from spark_jobs.datafiles.parquet.damage import reading_file
+from spark_jobs.datafiles.runs import distinct
 from spark_jobs.spi.writes import Fragment
 
 

@@ -28,7 +28,7 @@ from spark_jobs.contract.alter_table import AlteredPart, AlterTableReport, Alter
 from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode, JobError
-from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
+from spark_jobs.spi.alterations import NO_NOTE, ChangeNote
 from spark_jobs.storage.warehouse import Warehouse
 
 

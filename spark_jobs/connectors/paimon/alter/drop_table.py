@@ -15,7 +15,7 @@ from spark_jobs.connectors.shared.table.drops import drop_noted
 from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
-from spark_jobs.spi.change_notes import ChangeNote
+from spark_jobs.spi.alterations import ChangeNote
 from spark_jobs.spi.connector import find_table
 from spark_jobs.storage.files import remove_file, remove_folder
 from spark_jobs.storage.warehouse import Warehouse

@@ -26,7 +26,7 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.formats.paimon.branches import base_tag
 from spark_jobs.formats.paimon.metadata_files import entry_path
-from spark_jobs.spi.change_notes import ChangeNote
+from spark_jobs.spi.alterations import ChangeNote
 from spark_jobs.storage.warehouse import Warehouse
 
 

@@ -9,8 +9,8 @@ from typing import Final
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistory
-from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.table_name import MAIN_BRANCH
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.formats.paimon.branches import is_tag_of
 from spark_jobs.formats.paimon.metadata_files import entry_path, ids_of

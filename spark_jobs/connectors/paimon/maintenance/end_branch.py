@@ -22,7 +22,7 @@ from spark_jobs.contract.maintenance import DeleteBranchSpec, MaintenanceReport
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, InternalError
 from spark_jobs.formats.paimon.metadata_files import entry_path
-from spark_jobs.spi.change_notes import ChangeNote
+from spark_jobs.spi.alterations import ChangeNote
 from spark_jobs.storage.files import remove_folder
 from spark_jobs.storage.warehouse import Warehouse
 

@@ -15,7 +15,7 @@ import pyarrow.fs as pafs
 from spark_jobs.connectors.shared.maintenance.removal_notes import FileKind
 from spark_jobs.connectors.shared.maintenance.stored_files import StoredFile
 from spark_jobs.formats.paimon.metadata_files import Kind
-from spark_jobs.storage.listing import own_files
+from spark_jobs.storage.files import own_files
 from spark_jobs.storage.parallel import in_parallel
 
 _METADATA: Final[Mapping[str, FileKind]] = {

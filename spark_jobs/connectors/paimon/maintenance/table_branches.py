@@ -22,8 +22,8 @@ from spark_jobs.contract.maintenance import (
 )
 from spark_jobs.contract.request import TableName
 from spark_jobs.formats.paimon.branches import refusal, refuse_statement
+from spark_jobs.spi.alterations import NO_NOTE, ChangeNote
 from spark_jobs.spi.branches import Publishing
-from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
 from spark_jobs.storage.warehouse import Warehouse
 
 

@@ -17,7 +17,7 @@ from spark_jobs.contract.maintenance import CreateTagSpec, DeleteTagSpec, Mainte
 from spark_jobs.contract.request import TableName
 from spark_jobs.formats.paimon.expiry import duration_option
 from spark_jobs.formats.paimon.metadata_files import entry_path
-from spark_jobs.spi.change_notes import ChangeNote
+from spark_jobs.spi.alterations import ChangeNote
 from spark_jobs.storage.files import read_file
 from spark_jobs.storage.warehouse import Warehouse
 

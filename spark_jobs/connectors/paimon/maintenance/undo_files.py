@@ -25,8 +25,7 @@ from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes
 from spark_jobs.connectors.shared.maintenance.undo import files_expired
 from spark_jobs.contract.request import TableName
-from spark_jobs.storage.copying import copy_files
-from spark_jobs.storage.files import remove_file
+from spark_jobs.storage.files import copy_files, remove_file
 
 
 class RestoredFiles:

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from spark_jobs.connectors.paimon.library import table_schema
 from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
 from spark_jobs.connectors.paimon.table.table_handle import pinned_table
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.spark_reads.mapped_columns import ReadColumns, mapped_columns
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 

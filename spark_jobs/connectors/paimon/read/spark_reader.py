@@ -15,7 +15,7 @@ from spark_jobs.connectors.paimon.read.spark_columns import columns_by_schema
 from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
 from spark_jobs.connectors.paimon.read.stored_columns import StoredColumns
 from spark_jobs.connectors.paimon.table.table_handle import pinned_table
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.spark_reads.mapped_columns import ReadColumns
 from spark_jobs.spark_reads.marked_rows import without_marked
 from spark_jobs.spark_reads.parquet_rows import ORDINAL, POSITION, parquet_rows, row_id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.spi.tables import Column, TableHandle
 
 

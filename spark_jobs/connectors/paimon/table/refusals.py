@@ -14,8 +14,8 @@ from spark_jobs.connectors.paimon.format.external_paths import OPTION, external_
 from spark_jobs.connectors.paimon.format.types import atomic_parts, has_nanoseconds
 from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
 from spark_jobs.connectors.paimon.table.primary_key_refusals import refuse_primary_key
-from spark_jobs.contract.branches import BRANCH_MARK
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.table_name import BRANCH_MARK
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.paimon.paths import DIRECTORY
 from spark_jobs.formats.paimon.refused_options import refuse_options

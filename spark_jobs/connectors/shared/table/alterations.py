@@ -8,9 +8,9 @@ from typing import Final
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.alter_table import AlteredPart, AlterTableReport
-from spark_jobs.contract.identifiers import RESERVED_PREFIX
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.secret_names import holds_secret, may_be_secret_name
+from spark_jobs.contract.sql_text import RESERVED_PREFIX
 from spark_jobs.errors import AnalysisError, ErrorCode, NotSupportedError
 
 # The parts of a definition: what each is called, and how it is now, by what tells it apart.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.table_name import MAIN_BRANCH
 from spark_jobs.errors import CatalogError, CommitError, ErrorCode, NotSupportedError
-from spark_jobs.spi.change_notes import ChangeNote
+from spark_jobs.spi.alterations import ChangeNote
 
 _TABLE: Final = "table"
 

@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.shared.write.new_rows import NewRowsWriter
-from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
+from spark_jobs.datafiles.runs import distinct
 from spark_jobs.datafiles.tracked_rows import TrackedColumns
 from spark_jobs.spi.rows import MOVED_FROM
 
