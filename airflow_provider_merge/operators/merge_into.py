@@ -204,8 +204,7 @@ class MergeIntoOperator(
         except RequestError as error:
             # The contract calls the clauses "cases"; the parameter is called "when".
             raise error.at(*(re.sub(r"^cases\b", "when", each) for each in error.places)) from None
-        if not spec.clauses_of:
-            require_whole_texts(spec)
+        require_whole_texts(spec)
         return spec
 
 
