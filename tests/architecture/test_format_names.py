@@ -30,7 +30,7 @@ _DEFAULT = 'catalog_conn_id: str = "paimon_default",'
 EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     # The default of an option.
     "airflow_provider_merge.undo.command": (
-        '"--conn", default="paimon_default", help="the catalog connection (%(default)s)"',
+        'parser.add_argument("--conn", default="paimon_default", help="the catalog connection")',
     ),
     "airflow_provider_merge.file_check.command": (
         '"--conn", default="paimon_default", help="the catalog connection (%(default)s)"',
