@@ -13,11 +13,14 @@ from spark_jobs.contract.alter_table import AlterTableReport, AlterTableSpec
 from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.request import TableName
 
+# What an operation notes, as JSON.
+Noted = Mapping[str, Any]
+
 
 class ChangeNote(Protocol):
     """The note of one operation, for the connector's own use."""
 
-    def read(self) -> Mapping[str, Any] | None:
+    def read(self) -> Noted | None:
         """What an earlier try of the same work has noted; None: nothing.
 
         Raises:
@@ -25,7 +28,7 @@ class ChangeNote(Protocol):
         """
         ...
 
-    def write(self, change: Mapping[str, Any]) -> None:
+    def write(self, change: Noted) -> None:
         """Note a change, as JSON, unless this try was given up.
 
         Raises:
@@ -42,10 +45,10 @@ class ChangeNote(Protocol):
 class _NoNote:
     """Remembers nothing: for callers that try once."""
 
-    def read(self) -> Mapping[str, Any] | None:
+    def read(self) -> Noted | None:
         return None
 
-    def write(self, change: Mapping[str, Any]) -> None:
+    def write(self, change: Noted) -> None:
         del change
 
     def remove(self) -> None:
