@@ -18,17 +18,20 @@ def airflow_exception(
 ) -> TaskFailure:
     """``FinalFailure`` for a final error, ``PassingFailure`` where a retry may help.
 
-    The text has the code, the message, ``where`` it happened, the remedy and the page about the
-    code, a line each. ``table`` is the target, and ``statement`` the name of one of several, for
-    callbacks.
+    The text has the code, the message, ``where`` it happened with the target ``table``, the remedy
+    and the page about the code, a line each. Callbacks find the table, too, and ``statement``, the
+    name of one of several.
     """
     # Metadata readers, which raise the errors below, also work where Airflow is not installed.
     from airflow_provider_merge.task_failures import Failure, failure_of
 
     info = ErrorInfo.of(error) if isinstance(error, JobError) else error
     text = f"{info.code}: {info.message}"
-    if where:
-        text += f"\nWhere: {where}"
+    places = [where] if where else []
+    if table:
+        places.append(f"table {table}")
+    if places:
+        text += f"\nWhere: {', '.join(places)}"
     if info.remedy:
         text += f"\nRemedy: {info.remedy}"
     text += f"\nMore: {page_of_code(info.code)}"

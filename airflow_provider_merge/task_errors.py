@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_merge.exceptions import airflow_exception
 from spark_jobs.contract.result import ErrorInfo
-from spark_jobs.errors import ErrorCode, JobError, error_of
+from spark_jobs.errors import JobError, error_of
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -36,7 +36,7 @@ def naming_task(task_id: str) -> Iterator[None]:
         yield
     except JobError as error:
         places = (place_of_task(task_id), *without_task(error, task_id))
-        raise error_of(error.code, error.problem, _remedy(error), places, error.name) from None
+        raise error_of(error.code, error.problem, error.remedy, places, error.name) from None
 
 
 def place_of_task(task_id: str) -> str:
@@ -55,8 +55,6 @@ def task_failure(
 ) -> TaskFailure:
     """The exception that ends a task; it names the task and the ``file`` of its statement."""
     task = task_place(context)
-    if isinstance(error, JobError):
-        error = error_of(error.code, error.problem, _remedy(error), error.places, error.name)
     return airflow_exception(error, f"{task}, file {file}" if file else task, table)
 
 
@@ -65,13 +63,6 @@ def task_place(context: Context) -> str:
     ti = context["ti"]
     index = f"[{ti.map_index}]" if (ti.map_index or -1) >= 0 else ""
     return f"task {ti.dag_id}.{ti.task_id}{index}"
-
-
-def _remedy(error: JobError) -> str:
-    """What to do: of a parameter whose problem says what it may be, where to change it."""
-    if error.remedy or error.code not in (ErrorCode.REQUEST_INVALID, ErrorCode.SYNTAX_ERROR):
-        return error.remedy
-    return "Correct it in the DAG file, or in the task or the run that gives it."
 
 
 def _naming(constructor: Callable[..., None]) -> Callable[..., None]:

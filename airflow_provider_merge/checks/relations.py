@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_provider_merge.checks.expressions import Name
-from spark_jobs.contract.near_names import did_you_mean
+from spark_jobs.contract.near_names import no_column
 from spark_jobs.errors import AnalysisError, ErrorCode
-
-_SHOWN = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,25 +60,18 @@ def column_of(
     if len(holders) > 1 and unique:
         raise _ambiguous(".".join(name), place, holders)
     if not holders and known:
-        raise _not_found(".".join(name), name[0], place, relations)
+        raise _not_found(".".join(name), name[0], place, relations, may_be_text=True)
     if len(holders) != 1 or len(name) > 1:
         return None
     return holders[0], holders[0].find(name[0])[0]
 
 
-def _not_found(name: str, part: str, place: str, relations: Iterable[Relation]) -> AnalysisError:
-    relations = list(relations)
-    labels = " or ".join(each.label for each in relations)
-    columns = [column for each in relations for column in each.columns or ()]
-    guess = did_you_mean(part, columns)
-    shown = ", ".join(columns[:_SHOWN]) + (", ..." if len(columns) > _SHOWN else "")
-    return AnalysisError(
-        ErrorCode.COLUMN_NOT_FOUND,
-        f"{name} is not a column of {labels}",
-        f"{guess} Columns: {shown}.".strip(),
-        (place,),
-        name,
-    )
+def _not_found(
+    name: str, part: str, place: str, relations: Iterable[Relation], *, may_be_text: bool = False
+) -> AnalysisError:
+    sides = [(each.label, each.columns or ()) for each in relations]
+    problem, remedy = no_column(name, part, sides, may_be_text=may_be_text)
+    return AnalysisError(ErrorCode.COLUMN_NOT_FOUND, problem, remedy, (place,), name)
 
 
 def _ambiguous(name: str, place: str, holders: Sequence[Relation]) -> AnalysisError:

@@ -21,6 +21,7 @@ from airflow_provider_merge.hooks.source_connections import source_hook
 from spark_jobs.contract.change_ranges import CHANGE_TYPE, SNAPSHOT_ID
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionSpec, PartitionStatement
+from spark_jobs.contract.near_names import did_you_mean
 from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
 from spark_jobs.contract.row_checks import RowCheck
 from spark_jobs.contract.scd2 import Scd2Source
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _NOT_FOUND: Final = (ErrorCode.TABLE_NOT_FOUND, ErrorCode.WAREHOUSE_NOT_FOUND)
+# Tables that are looked through, and names that are shown, for one that is not there.
+_MOST_NAMES: Final = 500
+_SHOWN: Final = 20
 _NO_STATE: Final = (ErrorCode.SNAPSHOT_NOT_FOUND, ErrorCode.TAG_NOT_FOUND)
 # A driver elsewhere may have another user, or a role of its own.
 _DENIED: Final = ErrorCode.WAREHOUSE_ACCESS_DENIED
@@ -206,12 +210,29 @@ class MetadataCheck:
         try:
             return self.hook.definition(table)
         except JobError as error:
+            if error.code is ErrorCode.TABLE_NOT_FOUND:
+                raise self._with_names(error, table) from None
             if error.code in _NOT_FOUND or (self.shares_files and error.code is _DENIED):
                 raise
             log.info("%s is not checked before the job starts: %s", table, error)
         except OSError as error:
             log.info("%s is not checked before the job starts: %s", table, error)
         return None
+
+    def _with_names(self, error: JobError, table: TableName) -> JobError:
+        """The error with what the catalog has, if it tells."""
+        try:
+            names = self.hook.table_names(_MOST_NAMES)
+        except (JobError, OSError):
+            return error
+        of_database = [str(each) for each in names if each.database == table.database]
+        databases = {each.database for each in names}
+        what = f"Tables of {table.database}" if of_database else "Databases that have tables"
+        there = sorted(of_database or databases)
+        more = ", ..." if len(there) > _SHOWN or len(names) == _MOST_NAMES else ""
+        guess = did_you_mean(str(table), of_database or map(str, names))
+        remedy = f"{guess} {error.remedy} {what}: {', '.join(there[:_SHOWN]) or 'none'}{more}."
+        return CatalogError(error.code, error.problem, remedy.strip(), error.places, error.name)
 
 
 @contextmanager

@@ -19,12 +19,18 @@ from spark_jobs.contract.sql_text import quote
 
 # Where the files of a source are is known to the task only.
 _SOMEWHERE: Final = "elsewhere://source"
+_HINT: Final = (
+    "--source NAME[=SCHEMA] declares a source of the tasks, --database NAME the database of tables "
+    "that are named without one\n"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("paths", type=Path, nargs="+", help="folders, or .sql files")
-    parser.add_argument("--conn", default="paimon_default", help="the catalog connection")
+    parser.add_argument(
+        "--conn", default="paimon_default", help="the catalog connection (%(default)s)"
+    )
     parser.add_argument("--database", help="the database of tables that are named without one")
     parser.add_argument(
         "--source",
@@ -63,11 +69,14 @@ def run(parsed: argparse.Namespace) -> int:
     verdicts = check.files(_files(parsed.paths))
     for line in report(verdicts):
         sys.stdout.write(f"{line}\n")
+    if not all(file.runs for file in verdicts):
+        sys.stdout.write(_HINT)
     if parsed.write is None:
         return int(any(not file.runs or any(s.edit for s in file.statements) for file in verdicts))
     _write(parsed.write, skeleton(parsed.write, verdicts, parsed.conn, parsed.database, sources))
     for file in verdicts:
-        if file.error is None and any(each.edit for each in file.statements):
+        # Of a file that gets no task, what the edits leave to the task would be lost.
+        if file.runs and any(each.edit for each in file.statements):
             _write(file.path, edited_text(file))
     sys.stdout.write(f"written: {parsed.write}\n")
     return int(any(not file.runs for file in verdicts))
@@ -84,8 +93,10 @@ def _files(paths: list[Path]) -> list[Path]:
     sql_files = []
     for path in paths:
         here = [path] if path.is_file() else sorted(path.rglob("*.sql"))
+        if not path.exists():
+            raise invalid("paths", f"{path} does not exist", "Name folders, or .sql files.")
         if not here:
-            raise invalid("paths", f"there is no .sql file in {path}")
+            raise invalid("paths", f"there is no .sql file in {path}", "Name another folder.")
         sql_files += [each for each in here if each not in sql_files]
     return sql_files
 

@@ -7,9 +7,11 @@ from typing import Final
 
 from airflow_provider_merge.file_check.edits import changed_lines
 from airflow_provider_merge.file_check.verdicts import FileVerdict, Verdict, text_of
-from spark_jobs.errors import JobError
+from spark_jobs.errors import ErrorCode, JobError
 
 _WIDTH: Final = 34
+_WRONG: Final = "wrong"
+_REFUSED: Final = "not supported"
 
 
 def report(files: Sequence[FileVerdict]) -> Iterator[str]:
@@ -24,12 +26,16 @@ def report(files: Sequence[FileVerdict]) -> Iterator[str]:
             yield "    of the task: allow_drop=True"
     statements = [each for file in files for each in file.statements]
     edited = sum(each.edit is not None and each.error is None for each in statements)
-    refused = sum(each.error is not None for each in statements)
+    wrong, refused = (
+        sum(each.error is not None and _word(each.error) == word for each in statements)
+        for word in (_WRONG, _REFUSED)
+    )
     unread = sum(file.error is not None for file in files)
     yield (
         f"files: {len(files)}, with errors: {sum(not file.runs for file in files)}; "
-        f"statements: {len(statements)}, run as they are: {len(statements) - edited - refused}, "
-        f"after an edit: {edited}, not supported: {refused}, files not read: {unread}"
+        f"statements: {len(statements)}, run as they are: "
+        f"{len(statements) - edited - wrong - refused}, after an edit: {edited}, "
+        f"{_WRONG}: {wrong}, {_REFUSED}: {refused}, files not read: {unread}"
     )
 
 
@@ -46,7 +52,7 @@ def edited_text(file: FileVerdict) -> str:
 def _told(verdict: Verdict, *, is_query: bool) -> Iterator[str]:
     head = f"  line {verdict.line:<4} {verdict.words[:_WIDTH]:<{_WIDTH}}"
     if verdict.error is not None:
-        yield f"{head} not supported"
+        yield f"{head} {_word(verdict.error)}"
         yield from _refusal(verdict.error)
     elif verdict.edit is not None:
         yield f"{head} runs after this edit"
@@ -58,6 +64,10 @@ def _told(verdict: Verdict, *, is_query: bool) -> Iterator[str]:
             yield f"    of the DAG: params={{{name!r}: ...}}"
     else:
         yield f"{head} {'runs with QueryOperator' if is_query else 'runs as it is'}"
+
+
+def _word(error: JobError) -> str:
+    return _REFUSED if error.code is ErrorCode.NOT_SUPPORTED else _WRONG
 
 
 def _refusal(error: JobError) -> Iterator[str]:

@@ -18,6 +18,7 @@ from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.hooks.source_connections import of_connection
 from airflow_provider_merge.operators._shared.configured_limits import configured_limits
 from airflow_provider_merge.operators._shared.source_parameters import to_named_sources
+from airflow_provider_merge.operators._shared.sql_parameter import SqlOperator
 from airflow_provider_merge.operators._shared.sql_scripts import require_used_catalogs
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators.statement_list import operator_of
@@ -199,7 +200,8 @@ class FileCheck:
             _, own = parse_query(text, tuple(self.sources), self.database)
             check.require_sources((*given, *own))
         except JobError as error:
-            return replace(query, error=on_line(error, text, str(path)))
+            located = on_line(error, text, str(path))
+            return replace(query, error=_in_file(located, str(path), path))
         return query
 
     def _of_metadata(self, path: Path, verdict: Verdict, check: MetadataCheck) -> Verdict:
@@ -210,7 +212,9 @@ class FileCheck:
         try:
             verdict.operator.require_valid(self._request(verdict.operator), check)
         except JobError as error:
-            return replace(verdict, error=error)
+            operator = verdict.operator
+            label = operator.sql_label() if isinstance(operator, SqlOperator) else ""
+            return replace(verdict, error=_in_file(error, label, path))
         return verdict
 
     def _operator(self, statement: ScriptStatement, path: Path) -> TableOperator:
@@ -242,6 +246,14 @@ class FileCheck:
 def text_of(path: Path) -> str:
     """The text of a file as it is, with the ends of its lines, but without a byte order mark."""
     return without_mark(path.read_bytes().decode())
+
+
+def _in_file(error: JobError, label: str, path: Path) -> JobError:
+    """The error with its place as errors of the text have theirs; tasks call the text ``label``."""
+    if not label or not error.places:
+        return error.within(str(path))
+    first, *others = error.places
+    return error.at(first.replace(f"{label},", f"{path}:").replace(label, str(path)), *others)
 
 
 def _verdict(piece: str, written: str = "", **found: Any) -> Verdict:

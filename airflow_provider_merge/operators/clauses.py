@@ -14,12 +14,13 @@ only plain values. You can also write the dicts yourself; see ``clause``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from airflow.sdk.definitions._internal.types import NOTSET, ArgNotSet
 
+from airflow_provider_merge.exceptions import invalid, no_text
 from spark_jobs.contract.statements import When
 
 Clause = dict[str, Any]
@@ -97,6 +98,69 @@ def when_not_matched(condition: str | ArgNotSet = NOTSET) -> WhenNotMatched:
 def when_not_matched_by_source(condition: str | ArgNotSet = NOTSET) -> WhenNotMatchedBySource:
     """For target rows that ON joins with no source row; ``condition`` sees only the target."""
     return WhenNotMatchedBySource("not_matched_by_source", condition)
+
+
+# How each function above goes on.
+_ACTIONS: Final = {
+    when_matched: ".update_all(), .update({...}) or .delete()",
+    when_not_matched: ".insert_all() or .insert({...})",
+    when_not_matched_by_source: ".update({...}) or .delete()",
+}
+EXAMPLE: Final = "[when_matched().update_all(), when_not_matched().insert_all()]"
+
+
+def clauses(when: Any) -> Any:
+    """``when`` with each clause in the form of the contract; what is no list is left as it is.
+
+    Raises:
+        RequestError: REQUEST_INVALID: a function of this module is not called.
+    """
+    if not isinstance(when, list | tuple):
+        _require_called(when, "when")
+        return when
+    for number, each in enumerate(when):
+        _require_called(each, f"when[{number}]")
+    return [clause(each) for each in when]
+
+
+def _require_called(value: Any, place: str) -> None:
+    """Refuse a function, which Airflow would take for a template and call."""
+    if isinstance(getattr(value, "__self__", None), _When):
+        raise invalid(place, f"the function {value.__name__} is not called", "Put () behind it.")
+    for function, actions in _ACTIONS.items():
+        if value is function:
+            name = function.__name__
+            raise invalid(place, f"{name} is not called", f"Write {name}(){actions}.")
+
+
+def require_action(document: Any, place: str) -> None:
+    """Check that a clause says what it does, and that the values in it are texts.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming the column.
+    """
+    if not isinstance(document, dict):
+        return
+    function = next((f for f in _ACTIONS if f().when == document.get("when")), None)
+    if function is not None and "action" not in document:
+        remedy = f"Say what the clause does: {function.__name__}(){_ACTIONS[function]}."
+        raise invalid(f"{place}.action", "missing", remedy)
+    action = document.get("action")
+    for kind, column, value in _values(action) if isinstance(action, dict) else ():
+        if not isinstance(value, str):
+            remedy = "Write 'NULL', which is SQL's." if value is None else ""
+            raise no_text(f"{place}.{kind}.{column}", value, remedy)
+
+
+def _values(action: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """The kind of an action, each column of it and its value, where they are written so."""
+    if isinstance(action.get("assignments"), list):
+        for each in action["assignments"]:
+            if isinstance(each, dict) and each.keys() == {"column", "value"}:
+                yield "update", each["column"], each["value"]
+    columns, values = action.get("columns"), action.get("values")
+    if isinstance(columns, list) and isinstance(values, list):
+        yield from (("insert", *pair) for pair in zip(columns, values, strict=False))
 
 
 def clause(value: Any) -> Any:

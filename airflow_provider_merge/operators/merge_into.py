@@ -22,11 +22,17 @@ from airflow_provider_merge.operators._shared.guards import (
     RewriteGuards,
     UpdatedRowGuards,
 )
-from airflow_provider_merge.operators._shared.names import check_names
+from airflow_provider_merge.operators._shared.names import check_names, require_whole_texts
 from airflow_provider_merge.operators._shared.schema_evolution import EvolvingOperator
 from airflow_provider_merge.operators._shared.source_parameters import to_sources
 from airflow_provider_merge.operators._shared.values import identifier
-from airflow_provider_merge.operators.clauses import Clause, clause
+from airflow_provider_merge.operators.clauses import (
+    EXAMPLE,
+    Clause,
+    clause,
+    clauses,
+    require_action,
+)
 from airflow_provider_merge.templates import chosen_later, is_template, with_placeholders
 from spark_jobs.contract import codec
 from spark_jobs.contract.cdc import CdcSource
@@ -96,6 +102,7 @@ class MergeIntoOperator(
     spec_type = MergeSpec
     required_parts = ("target", "source", "on", "when")
     parts = (*required_parts, "target_alias", "source_alias")
+    examples: ClassVar[Mapping[str, str]] = {"on": "'t.id = s.id'", "when": EXAMPLE}
 
     def __init__(
         self,
@@ -111,7 +118,7 @@ class MergeIntoOperator(
         super().__init__(**kwargs)
         self.source = source
         self.on = on
-        self.when: Any = [clause(each) for each in when] if isinstance(when, list | tuple) else when
+        self.when: Any = clauses(when)
         self.target_alias = target_alias
         self.source_alias = source_alias
         self.cardinality = cardinality
@@ -176,7 +183,8 @@ class MergeIntoOperator(
             made = self._made(event_on(events, target, source), cases)
             return replace(made, clauses_of="events")
         if not isinstance(when, list):
-            raise invalid("when", f"expected a list of clauses, found {type(when).__name__}")
+            problem = f"expected a list of clauses, found {type(when).__name__}"
+            raise invalid("when", problem, f"Write {EXAMPLE}.")
         cases = tuple(_case(each, f"when[{index}]") for index, each in enumerate(when))
         on = with_placeholders(self.on)
         if not isinstance(on, str):
@@ -185,7 +193,7 @@ class MergeIntoOperator(
 
     def _made(self, on: str, cases: tuple[MergeCase, ...]) -> MergeSpec:
         try:
-            return MergeSpec(
+            spec = MergeSpec(
                 source=MERGE_SOURCE,
                 on=on,
                 cases=cases,
@@ -196,9 +204,12 @@ class MergeIntoOperator(
         except RequestError as error:
             # The contract calls the clauses "cases"; the parameter is called "when".
             raise error.at(*(re.sub(r"^cases\b", "when", each) for each in error.places)) from None
+        require_whole_texts(spec)
+        return spec
 
 
 def _case(written: Any, place: str) -> MergeCase:
     document = clause(written)
     require_no_none(document, place)
+    require_action(document, place)
     return codec.decode(MergeCase, document, place)

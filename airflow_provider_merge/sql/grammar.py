@@ -334,6 +334,7 @@ class StatementReader:
 
     def _expression(self, span: Span) -> str:
         """The text of an expression, with views for the tables of its subqueries."""
+        self.sql.require_operand(span.last)
         return self.queries.expression(span, self.views.scope)
 
     def _plain_expression(self, span: Span) -> str:
@@ -346,6 +347,7 @@ class StatementReader:
                     "Join it in the source: USING (SELECT ...).",
                     ErrorCode.EXPRESSION_NOT_ALLOWED,
                 )
+        self.sql.require_operand(span.last)
         return self.sql.slice(span)
 
     def _made(self, offset: int, make: Callable[[], Made], field: str = "") -> Made:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Final
 
-from airflow_provider_merge.sql.lexer import LexicalError, Token, option_hints, tokenize
+from airflow_provider_merge.sql.lexer import (
+    LexicalError,
+    Token,
+    option_hints,
+    rough_tokens,
+    tokenize,
+)
 from spark_jobs.errors import ErrorCode, JobError, NotSupportedError, error_of
 
 _SETTING = re.compile(r"\s*SET\s", re.IGNORECASE)
@@ -23,6 +30,14 @@ _INFIX = (
     *("AND", "OR", "THEN", "ELSE", "END", "IN", "IS", "BETWEEN", "DIV", "AS"),
     *("LIKE", "ILIKE", "RLIKE", "REGEXP"),
 )
+# Behind an operand these need another one; where none follows, Spark takes them for an alias.
+_NEEDS_OPERAND: Final = (
+    *("AND", "OR", "NOT", "IN", "IS", "BETWEEN", "DIV", "LIKE", "ILIKE", "RLIKE", "REGEXP"),
+)
+# Words of Spark's grammar after which such a word may be a name.
+_BEFORE_NAME: Final = (*_OPERATORS, "DISTINCT", "ALL", "ANY", "SOME", "BY", "COLLATE", "SELECT")
+# What no expression ends in; a type (``a::ARRAY<INT>``) may end in >.
+_OPEN_END: Final = re.compile(r"(?:<>|[=<+\-/%|&^,!~:])\Z|\A[^<]*>\Z")
 # FROM is a part of their arguments: EXTRACT(YEAR FROM day).
 FROM_FUNCTIONS = ("EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY")
 _PREFIX_SYMBOLS = ("(", "-", "+", "~", "!", ":", "?", "$", "@")
@@ -55,15 +70,17 @@ class SqlText:
 
     ``closing`` has, for the index of each opening parenthesis or bracket, that of its closing one.
 
+    ``split`` makes the tokens.
+
     Raises:
         RequestError: SYNTAX_ERROR, when the text cannot be split into tokens or its parentheses
             do not fit.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, split: Callable[[str], list[Token]] = tokenize) -> None:
         self.text = without_mark(text)
         try:
-            self.tokens = tokenize(self.text)
+            self.tokens = split(self.text)
         except LexicalError as error:
             before = self.text[: error.offset]
             if _SETTING.match(before, 1 + max(before.rfind(";"), before.rfind("\n"))):
@@ -72,7 +89,7 @@ class SqlText:
                 remedy = "Put the value of SET in quotes, or leave the SET out."
                 raise error_of(ErrorCode.SYNTAX_ERROR, problem, remedy) from None
             raise self.error(error.offset, error.problem) from None
-        self.closing = self._closing()
+        self.closing = self._closing(None if split is rough_tokens else _DEEPEST)
         self._hints = option_hints(self.text)
 
     def take_hints(self, start: int, end: int) -> list[tuple[int, str]]:
@@ -163,14 +180,37 @@ class SqlText:
             return second.is_name and not (before and before[0].is_word(*FROM_FUNCTIONS))
         return first.is_word("WITH") and second.is_name
 
-    def _closing(self) -> dict[int, int]:
+    def require_operand(self, last: int) -> None:
+        """Refuse an expression that ends, before the token ``last``, in an operator, for sure.
+
+        Raises:
+            RequestError: SYNTAX_ERROR.
+        """
+        token = self.tokens[last - 1]
+        is_open = token.kind == "symbol" and _OPEN_END.search(self.text[: token.end])
+        if is_open or (last > 1 and self._lacks_operand(last - 1)):
+            problem = f"the expression ends in {token.text}, and nothing follows"
+            remedy = f"Write what belongs behind {token.text}, or remove it."
+            raise self.error(token.start, problem, remedy)
+
+    def _lacks_operand(self, index: int) -> bool:
+        """Whether the token goes on from the operand before it; a name does not."""
+        before, token = self.tokens[index - 1 : index + 1]
+        if token.is_symbol("*"):
+            return before.kind != "symbol" or before.is_symbol(")", "]")
+        if not (self._is_keyword(index) and token.is_word(*_NEEDS_OPERAND)):
+            return False
+        is_name = before.is_word(*_BEFORE_NAME) and self._is_keyword(index - 1)
+        return before.is_symbol(")", "]") if before.kind == "symbol" else not is_name
+
+    def _closing(self, deepest: int | None) -> dict[int, int]:
         closing: dict[int, int] = {}
         opened: list[int] = []
         for index, token in enumerate(self.tokens):
             if token.is_symbol("(", "["):
                 opened.append(index)
-                if len(opened) > _DEEPEST:
-                    raise self.error(token.start, f"more than {_DEEPEST} nested parentheses")
+                if deepest is not None and len(opened) > deepest:
+                    raise self.error(token.start, f"more than {deepest} nested parentheses")
             elif token.is_symbol(")", "]"):
                 if not opened or _CLOSING[self.tokens[opened[-1]].text] != token.text:
                     raise self.error(token.start, f"{token.text} closes nothing")
@@ -227,3 +267,13 @@ class SqlText:
             if depth <= 0:
                 return position + 1
         raise self.error(self.tokens[index].start, "the type is not closed")
+
+
+def require_whole(expression: str) -> None:
+    """Refuse an expression that Spark cannot parse for sure, without reading it as SQL.
+
+    Raises:
+        RequestError: SYNTAX_ERROR: quotes or parentheses do not fit, or it ends in an operator.
+    """
+    text = SqlText(expression, rough_tokens)
+    text.require_operand(len(text.tokens) - 1)

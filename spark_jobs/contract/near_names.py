@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final
 
@@ -10,6 +10,7 @@ from spark_jobs.errors import ErrorCode, RequestError
 
 # Not compared: it is no name, and comparing takes time by the square.
 _LONGEST: Final = 200
+_SHOWN: Final = 30
 
 
 def did_you_mean(name: object, known: Iterable[object], cutoff: float = 0.6) -> str:
@@ -45,3 +46,30 @@ def require_among(value: object, known: Iterable[object], field: str) -> None:
     names = tuple(known)
     if value not in names:
         raise not_among(field, value, names)
+
+
+def no_column(
+    name: str, part: str, sides: Sequence[tuple[str, Collection[str]]], *, may_be_text: bool = False
+) -> tuple[str, str]:
+    """Problem and remedy of a ``name`` that is no column of any of ``sides``: labels and columns.
+
+    ``part`` of the name is compared with them. ``may_be_text``: it stands where a value does, so
+    the quotes of a text may be missing.
+    """
+    remedy = did_you_mean(part, [each for _, columns in sides for each in columns])
+    if may_be_text and not remedy and part == name:
+        remedy = f"A text needs quotes of its own: \"'{name}'\"."
+    for label, columns in sides:
+        of_side = f" of {label}" if len(sides) > 1 else ""
+        more = ", ..." if len(columns) > _SHOWN else ""
+        remedy += f" Columns{of_side}: {', '.join(list(columns)[:_SHOWN])}{more}."
+        remedy += header_remedy(columns)
+    problem = f"{name} is not a column of {' or '.join(label for label, _ in sides)}"
+    return problem, remedy.strip()
+
+
+def header_remedy(columns: Collection[str]) -> str:
+    """What to do about columns that only a CSV file without a header has, behind other remedies."""
+    if "_c0" not in columns:
+        return ""
+    return " If the first line of a CSV file has the names, write options={'header': True}."

@@ -21,6 +21,7 @@ from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.new_files import NewFiles
 from spark_jobs.contract.outside_sources import JdbcSource, PythonSource, SparkSource
 from spark_jobs.contract.scd2 import Scd2Source
+from spark_jobs.contract.spark_types import require_known_types
 from spark_jobs.contract.table_name import TableName
 from spark_jobs.contract.table_versions import TableVersion
 
@@ -36,9 +37,11 @@ def require_format(name: str) -> None:
         RequestError: REQUEST_INVALID.
     """
     lower = name.lower()
-    meant = [] if lower in _FORMATS else get_close_matches(lower, _FORMATS, 1, _ALIKE)
+    meant = get_close_matches(lower, _FORMATS, 1, _ALIKE)
+    meant += [each for each in _FORMATS if sorted(each) == sorted(lower)]
     problem = f"Spark has no format {name!r}"
-    require(not meant, "format", problem, f"Did you mean {''.join(meant)}?")
+    remedy = f"Did you mean {''.join(meant[:1])}? Formats of files: {', '.join(_FORMATS)}."
+    require(lower in _FORMATS or not meant, "format", problem, remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,7 @@ class FileSource:
 
     def __post_init__(self) -> None:
         require_format(self.format)
+        require_known_types(self.schema or "")
         check_on_bad_rows(self.on_bad_rows, self.format, self.options)
         check_quarantine(self.on_bad_rows, self.quarantine, self.path)
         check_max_bad_rows(self.on_bad_rows, self.max_bad_rows)

@@ -86,6 +86,23 @@ def parse_type(text: str) -> SparkType:
     return parsed
 
 
+def require_known_types(schema: str) -> None:
+    """Refuse a list of columns that names a type which there is not; Spark tells all else.
+
+    Raises:
+        RequestError: REQUEST_INVALID, naming the column.
+    """
+    parser = None
+    try:
+        parser = _Parser(f"struct<{schema}>")
+        parser.type()
+    except RequestError as error:
+        if parser is not None and parser.unknown:
+            remedy = error.remedy or "Write a type such as BIGINT, DECIMAL(10, 2) or STRING."
+            problem = f"{parser.unknown.upper()} is not a type of Spark SQL"
+            raise RequestError(error.code, problem, remedy, ("schema",)) from None
+
+
 def is_wider(given: SparkType, wanted: SparkType) -> bool:
     """Whether ``given`` is another type that holds every value of ``wanted``."""
     if given.name in _DIGITS and wanted.name in _DIGITS:
@@ -112,6 +129,7 @@ class _Parser:
         self._text = text
         self._tokens = list(self._split(text))
         self._next = 0
+        self.unknown = ""
 
     def _split(self, text: str) -> Iterator[tuple[str, str]]:
         position, end = 0, len(text.rstrip())
@@ -166,6 +184,7 @@ class _Parser:
 
     def _require_known(self, name: str) -> None:
         if name not in _ARGUMENTS:
+            self.unknown = name
             close = get_close_matches(name, [*_ARGUMENTS, *_NESTED], 1)
             raise self._error(f"Did you mean {close[0].upper()}?" if close else "")
 

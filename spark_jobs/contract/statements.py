@@ -171,17 +171,12 @@ class MergeSpec:
         )
         self._require_reachable_cases()
 
-    def label(self, case: int) -> str:
-        """What errors call a clause, by its number from 0."""
+    def place(self, case: int) -> str:
+        """What errors call a clause, by its number from 0, where people know of clauses."""
         if not self.clauses_of:
-            return f"clause {case + 1}"
+            return f"clause {case + 1} ({_CLAUSE_TEXT[self.cases[case].when]})"
         verb = self.cases[case].action.kind.removesuffix("_all")
         return f"{self.clauses_of} that {verb} rows"
-
-    def place(self, case: int) -> str:
-        """The same with the kind of the clause, where people know of clauses."""
-        text = _CLAUSE_TEXT[self.cases[case].when]
-        return self.label(case) if self.clauses_of else f"{self.label(case)} ({text})"
 
     def _require_reachable_cases(self) -> None:
         unconditional: dict[str, int] = {}

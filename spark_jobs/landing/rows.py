@@ -27,6 +27,10 @@ _VALUE_REMEDY = (
     "Correct the file or the type in the source's schema; on_bad_rows='quarantine' sets such "
     "records aside, options={'mode': 'PERMISSIVE'} makes such values NULL"
 )
+_HEADER_REMEDY = (
+    "It is the column's name: of a file whose first line has the names, say so by "
+    "options={'header': True}."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +168,8 @@ def text_problem(column: Column, text: str, rules: TextRules) -> Problem:
     except NotAValue as error:
         reason = str(error)
     problem = value_problem(column, text, reason)
+    if text.strip().lower() == column.name.lower():
+        return problem._replace(remedy=_HEADER_REMEDY)
     more = " nullValue names a text that stands for NULL."
     return problem._replace(remedy=problem.remedy + more)
 

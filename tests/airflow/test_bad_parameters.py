@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -35,16 +36,35 @@ WRONG = {
         {"when": [when_matched("s.x").delete(), INSERT_AFTER_MATCHED]},
         r"when\[1\]: action: WHEN MATCHED takes UPDATE.*not INSERT",
     ),
-    "no action": ({"when": [when_matched()]}, r"when\[0\].action: missing"),
+    "no action": (
+        {"when": [when_matched()]},
+        r"when\[0\].action: missing Remedy: Say what .*: when_matched\(\).update_all\(\), .update",
+    ),
     "misspelt action": ({"when": [{"when": "matched", "action": "remove"}]}, r"when\[0\].action"),
     "empty update": ({"when": [when_matched().update({})]}, r"when\[0\].*at least one assignment"),
     "empty condition": ({"when": [when_matched(" ").delete()]}, r"when\[0\]: condition: is empty"),
     "value no text": (
         {"when": [when_matched().update({"a": 1})]},  # type: ignore[dict-item]
-        r"when\[0\].action.assignments\[0\].value: expected a string",
+        r"when\[0\].update.a: expected text, found int Remedy: Put it in quotes: '1'",
+    ),
+    "inserted value is None": (
+        {"when": [when_not_matched().insert({"a": None})]},  # type: ignore[dict-item]
+        r"when\[0\].insert.a: expected text, found NoneType Remedy: Write 'NULL'",
+    ),
+    "function of clauses": (
+        {"when": [when_not_matched_by_source]},
+        r"when\[0\]: when_not_matched_by_source is not called Remedy: Write when_not_matched_by_",
+    ),
+    "function in place of clauses": ({"when": when_matched}, "when: when_matched is not called"),
+    "function of an action": (
+        {"when": [when_matched().delete]},
+        r"when\[0\]: the function delete is not called Remedy: Put \(\) behind it",
     ),
     "clause no dict": ({"when": ["delete"]}, r"when\[0\]: expected an object"),
-    "when no list": ({"when": when_matched().delete()}, "when: expected a list of clauses"),
+    "when no list": (
+        {"when": when_matched().delete()},
+        r"when: expected a list of .* Write \[when_",
+    ),
     "empty on": ({"on": ""}, "on: is empty"),
     "on no text": ({"on": True}, "on: expected text"),
     "alias no name": ({"target_alias": "t, x"}, "target_alias: 't, x' is not an identifier"),
@@ -55,7 +75,7 @@ WRONG = {
         r"when\[0\]\.action\.assignments\[0\]: assignment: column: 'a..b' is not the name of",
     ),
     "same alias": ({"source_alias": "T"}, "source_alias: .* both called"),
-    "unknown alias in on": ({"on": "t.id = u.id"}, "on: unknown alias 'u'"),
+    "unknown alias in on": ({"on": "t.id = u.id"}, "on: unknown alias 'u'.* Write t or s before"),
     "hidden table name in on": ({"on": "orders.id = s.id"}, "on: unknown alias 'orders'"),
     "hidden table name in condition": (
         {"when": [when_matched("Updates.gone").delete()]},
@@ -63,11 +83,11 @@ WRONG = {
     ),
     "hidden table name in value": (
         {"when": [when_matched().update({"a": "1 + updates.a"})]},
-        r"when\[0\].action.assignments\[0\].value: unknown alias 'updates'",
+        r"when\[0\].update.a: unknown alias 'updates'",
     ),
     "target in insert": (
         {"when": [when_not_matched().insert({"a": "t.a"})]},
-        r"when\[0\].action.values\[0\]: WHEN NOT MATCHED has no row of 't'",
+        r"when\[0\].insert.a: WHEN NOT MATCHED has no row of 't'",
     ),
     "source in by source": (
         {"when": [when_not_matched_by_source("s.a > 1").delete()]},
@@ -144,6 +164,47 @@ def test_found_at_parse(change: dict[str, Any], message: str) -> None:
         MergeIntoOperator(**{**GOOD, **change})
 
 
+# What no SQL of Spark is, and the place that errors name.
+NO_EXPRESSION = {
+    "t.id = s.id AND": "line 1, column 13: the expression ends in AND, and nothing follows",
+    "t.id = s.id -- or\n or -- never": "line 2, column 2: the expression ends in or",
+    "t.id =": "line 1, column 6: the expression ends in =",
+    "t.id <>": "line 1, column 7: the expression ends in >",
+    "t.id >": "line 1, column 6: the expression ends in >",
+    "(t.id) *": r"line 1, column 8: the expression ends in \*",
+    "s.a IS": "line 1, column 5: the expression ends in IS",
+    "(t.id = s.id": r"line 1, column 1: \( is not closed",
+    "t.id = s.id)": r"line 1, column 12: \) closes nothing",
+    "t.a[1) = s.b": r"line 1, column 6: \) closes nothing",
+    "t.id = 'a": "line 1, column 8: ' is not closed",
+    "t.id = s.`id": "line 1, column 10: ` is not closed",
+    "t.id = s.id /* x": "line 1, column 13: the comment is not closed",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), NO_EXPRESSION.items(), ids=NO_EXPRESSION)
+@pytest.mark.parametrize(
+    ("place", "parameters"),
+    [
+        ("on", lambda text: {"on": text, "source": file_source("/{{ ds }}", "csv")}),
+        (r"when\[0\].condition", lambda text: {"when": [when_matched(text).delete()]}),
+        (r"when\[0\].update.a", lambda text: {"when": [when_matched().update({"a": text})]}),
+    ],
+    ids=["on", "condition", "value"],
+)
+def test_a_text_that_is_no_expression(
+    text: str, message: str, place: str, parameters: Callable[[str], dict[str, Any]]
+) -> None:
+    with pytest.raises(RequestError, match=f"^SYNTAX_ERROR: task 'merge': {place}: {message}"):
+        MergeIntoOperator(**{**GOOD, **parameters(text)})
+
+
+def test_a_forgotten_list_of_clauses() -> None:
+    without = {name: value for name, value in GOOD.items() if name != "when"}
+    with pytest.raises(RequestError, match=r"when: missing Remedy: Give it, such as \[when_match"):
+        MergeIntoOperator(**without)
+
+
 class ResultOfAnotherTask:
     """What Airflow calls an XComArg."""
 
@@ -183,6 +244,9 @@ LEGAL = {
         )
     },
     "template as an alias": {"target_alias": "{{ params.x }}"},
+    "columns called like operators": {"on": "t.and = s.in AND NOT and OR or"},
+    "type at the end": {"on": "t.a = s.a::ARRAY<MAP<STRING, INT>>"},
+    "quotes in comments": {"on": "t.id = s.id -- it's (\n /* ' ( */ AND t.b = ')\\''"},
 }
 
 

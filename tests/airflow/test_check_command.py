@@ -65,7 +65,7 @@ def test_each_statement_with_what_becomes_of_it(
     verdicts = [line[47:].strip() for line in out.splitlines() if "  line " in line]
     edit, runs, refused = "runs after this edit", "runs as it is", "not supported"
     assert verdicts == [
-        *(edit, runs, edit, edit, edit, edit, runs, edit, refused, refused),
+        *(edit, runs, edit, edit, edit, edit, runs, edit, refused, "wrong"),
         "runs with QueryOperator",
     ]
     assert "    - CREATE VIEW v AS SELECT * FROM daily\n" in out
@@ -73,11 +73,13 @@ def test_each_statement_with_what_becomes_of_it(
     assert "of the task: conf={'spark.executor.memory': '2g'}" in out
     assert "of the DAG: params={'reason': ...}" in out
     assert f"NOT_SUPPORTED: {folder}/nightly.sql: line 11, column 1: GRANT is not supported" in out
-    assert f"COLUMN_NOT_FOUND: sql ({folder}/nightly.sql), line 12: WHERE: ide is not" in out
+    assert f"COLUMN_NOT_FOUND: {folder}/nightly.sql: line 12: WHERE: ide is not" in out
     assert f"REQUEST_INVALID: {folder}/broken.sql: template: " in out
     assert out.endswith(
         "files: 3, with errors: 2; statements: 11, run as they are: 3, after an edit: 6, "
-        "not supported: 2, files not read: 1\n"
+        "wrong: 1, not supported: 1, files not read: 1\n"
+        "--source NAME[=SCHEMA] declares a source of the tasks, --database NAME the database of "
+        "tables that are named without one\n"
     )
     assert (folder / "nightly.sql").read_text().startswith(NIGHTLY), "nothing is written"
 
@@ -107,6 +109,17 @@ def test_edits_and_a_dag_that_is_a_beginning(
     (folder / "later.sql").unlink()
     again = ("--source", "changes=id BIGINT", "--set", "params.reason=x")
     assert check(folder, *again) == 0, capsys.readouterr().out
+
+
+def test_a_file_that_gets_no_task_keeps_its_settings(folder: Path) -> None:
+    text = "SET spark.executor.memory = 2g;\nGRANT SELECT ON shop.orders TO bob;\n"
+    (folder / "later.sql").write_text(text)
+    dag_file = folder.parent / "moved.py"
+
+    assert check(folder, "--write", dag_file) == 1
+
+    assert (folder / "later.sql").read_text() == text
+    assert "# Not yet: sql/later.sql; see the report." in dag_file.read_text()
 
 
 def test_an_edit_of_one_statement_among_others_in_a_line(folder: Path) -> None:
@@ -161,6 +174,8 @@ def test_options_that_cannot_be_used(
     assert check(folder, *arguments) == 1
     assert message in capsys.readouterr().err
     shutil.rmtree(folder)
+    assert check(folder) == 1
+    assert f"paths: {folder} does not exist" in capsys.readouterr().err
     assert check(folder.parent) == 1
     assert f"paths: there is no .sql file in {folder.parent}" in capsys.readouterr().err
 

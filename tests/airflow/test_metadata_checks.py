@@ -360,9 +360,7 @@ class TestFolder:
         (folder / "more" / "e.sql").write_text("DELETE FROM {{ params.table }}")
         code, out = self.check(folder, capsys)
         assert code == 1
-        assert (
-            f"COLUMN_NOT_FOUND: sql ({folder}/a.sql), line 2: WHERE: ide is not a column of" in out
-        )
+        assert f"COLUMN_NOT_FOUND: {folder}/a.sql: line 2: WHERE: ide is not a column of" in out
         assert f"SYNTAX_ERROR: {folder}/b.sql: line 1, column 8: expected FROM" in out
         assert f"REQUEST_INVALID: {folder}/more/e.sql: template: 'dict object' has no" in out
         assert "\nfiles: 5, with errors: 3; " in out

@@ -340,7 +340,7 @@ class TestOperators:
     ) -> None:
         submitter.outcomes = [lambda request: failed(request, ErrorInfo.of(error))]
         told = ended(operator)
-        where = "Where: task d.t"
+        where = "Where: task d.t, table shop.orders"
         more = f"More: docs/errors.md#{error.code.name.lower()}"
         assert (
             told == f"{error.code.name}: {error.message}\n{where}\nRemedy: {error.remedy}\n{more}"

@@ -190,7 +190,7 @@ WRONG = {
     "no row of that side": (
         MergeIntoOperator,
         {"sql": f"{MERGE} WHEN NOT MATCHED THEN INSERT (a) VALUES (orders.a)"},
-        "sql: clause 2, value 1: WHEN NOT MATCHED has no row of 'orders'",
+        "sql: clause 2, value of a: WHEN NOT MATCHED has no row of 'orders'",
     ),
     "unknown source": (
         DeleteFromOperator,

@@ -14,11 +14,13 @@ def test_formats_that_pass(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("csvv", "csv"), ("jsonl", "json"), ("txt", "text"), ("Parket", "parquet")]
+    ("name", "meant"),
+    [("csvv", "csv"), ("cvs", "csv"), ("jsonl", "json"), ("txt", "text"), ("Parket", "parquet")],
 )
 def test_misspelt(name: str, meant: str) -> None:
     with pytest.raises(RequestError) as raised:
         FileSource("s", "/landing", name)
 
     assert raised.value.message == f"format: Spark has no format {name!r}"
-    assert raised.value.remedy == f"Did you mean {meant}?"
+    known = "csv, json, text, avro, parquet, orc"
+    assert raised.value.remedy == f"Did you mean {meant}? Formats of files: {known}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.contract.spark_types import parse_type
+from spark_jobs.contract.spark_types import parse_type, require_known_types
 from spark_jobs.contract.statements import ColumnSpec
 from spark_jobs.errors import RequestError
 
@@ -52,3 +52,37 @@ def test_refused(text: str, remedy: str) -> None:
 def test_a_column_is_named() -> None:
     with pytest.raises(RequestError, match="type: of column id: 'INTT' is not a type of Spark SQL"):
         ColumnSpec("id", "INTT")
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem", "remedy"),
+    [
+        ("id STRNG", "STRNG is not a type", "Did you mean STRING?"),
+        ("a INT NOT NULL COMMENT 'x', b: ARRAY<dat>", "DAT is not a type", "Did you mean DATE?"),
+        ("a INT, b blob", "BLOB is not a type", "Write a type such as BIGINT"),
+    ],
+)
+def test_a_list_of_columns_with_a_type_that_there_is_not(
+    schema: str, problem: str, remedy: str
+) -> None:
+    with pytest.raises(RequestError) as raised:
+        require_known_types(schema)
+
+    assert raised.value.message.startswith(f"schema: {problem}")
+    assert raised.value.remedy.startswith(remedy)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "",
+        "id BIGINT, `a b` STRUCT<c: DECIMAL(3, 1), d INT> NOT NULL COMMENT 'strng strng'",
+        "to_be.rendered",
+        "STRUCT<a: INT>",
+        "a STRING COLLATE UNICODE",
+        "a INTERVAL DAY TO SECOND",
+        "not a list, of columns, with-marks",
+    ],
+)
+def test_what_a_list_of_columns_is_otherwise_spark_tells(schema: str) -> None:
+    require_known_types(schema)

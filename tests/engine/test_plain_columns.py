@@ -10,6 +10,38 @@ from spark_jobs.engine.analysis.expressions import Side
 from spark_jobs.errors import AnalysisError, ErrorCode
 from tests.support.statement_cost import counted
 
+_SEEN = "NOT MATCHED sees only the source, NOT MATCHED BY SOURCE only the target."
+UNKNOWN = [
+    (
+        "s.w",
+        "both",
+        "s.w is not a column of s",
+        "Columns: ID, v, info, t.",
+    ),
+    (
+        "north",
+        "both",
+        "north is not a column of t or s",
+        (
+            "A text needs quotes of its own: \"'north'\". Columns of t: id, a.b, day. "
+            "Columns of s: ID, v, info, t."
+        ),
+    ),
+    (
+        "upper(inf)",
+        "both",
+        "inf is not a column of t or s",
+        "Did you mean info? Columns of t: id, a.b, day. Columns of s: ID, v, info, t.",
+    ),
+    ("s.v", "target", "s.v is not a column of t", f"Columns: id, a.b, day. {_SEEN}"),
+    (
+        "x.v",
+        "both",
+        "x.v is not a column of t or s",
+        "Columns of t: id, a.b, day. Columns of s: ID, v, info, t.",
+    ),
+]
+
 
 @pytest.fixture
 def analyzer(spark: SparkSession) -> ExpressionAnalyzer:
@@ -50,13 +82,18 @@ def test_what_a_reference_means(
 
 
 @pytest.mark.parametrize(
-    ("text", "sees"), [("s.nothing", "both"), ("s.v", "target"), ("x.v", "both")]
+    ("text", "sees", "problem", "remedy"),
+    UNKNOWN,
 )
-def test_errors_are_those_of_spark(analyzer: ExpressionAnalyzer, text: str, sees: str) -> None:
-    with pytest.raises(AnalysisError, match="UNRESOLVED_COLUMN") as raised:
+def test_names_that_spark_does_not_resolve(
+    analyzer: ExpressionAnalyzer, text: str, sees: str, problem: str, remedy: str
+) -> None:
+    with pytest.raises(AnalysisError) as raised:
         analyzer.analyze(text, sees, "value")
 
     assert raised.value.code is ErrorCode.COLUMN_NOT_FOUND
+    assert raised.value.message == f"value: {problem}"
+    assert raised.value.remedy == remedy
 
 
 def test_names_among_expressions_that_are_analysed_together(analyzer: ExpressionAnalyzer) -> None:
@@ -88,3 +125,11 @@ def test_spark_is_not_asked(spark: SparkSession, analyzer: ExpressionAnalyzer) -
 
     assert [each.type.simpleString() for each in found] == ["int", "struct<x:int>", "string"]
     assert cost.calls == 0
+
+
+def test_columns_of_a_file_whose_header_is_not_told(spark: SparkSession) -> None:
+    source = Side("s", spark.createDataFrame([], "_c0 STRING, _c1 STRING"))
+    analyzer = ExpressionAnalyzer(spark, Side("t", spark.createDataFrame([], "id INT")), source)
+    with pytest.raises(AnalysisError) as raised:
+        analyzer.analyze("t.id = s.id", "both", "ON")
+    assert raised.value.remedy.endswith("options={'header': True}.")

@@ -99,6 +99,12 @@ def test_by_position_a_record_has_exactly_the_wanted_columns(read_csv: ReadCsv) 
     assert found.reasons == [(2, "has 3 fields where the source's schema has 2")]
 
 
+def test_a_header_that_is_not_told_names_the_option(read_csv: ReadCsv) -> None:
+    (bad,) = read_csv("v,ID\na,1\n", "v STRING, id INT", has_header=False).bad
+    assert bad.problem.value == "ID"
+    assert bad.problem.remedy.endswith("say so by options={'header': True}.")
+
+
 def test_without_a_header_the_first_record_is_a_row(read_csv: ReadCsv) -> None:
     found = read_csv("1,a\n2,b\nid,v\n", DDL, has_header=False)
 

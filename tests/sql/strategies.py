@@ -189,6 +189,18 @@ statements: st.SearchStrategy[Pieces] = st.one_of(merges(), updates(), deletes()
 
 
 @st.composite
+def cut_expressions(draw: st.DrawFn) -> str:
+    """Expressions that end anywhere, perhaps in a word or a mark of SQL."""
+    text = draw(expressions)
+    text = text[: draw(st.integers(min_value=1, max_value=len(text)))]
+    ends = st.sampled_from([*KEYWORDS, "AND", "OR", "NOT", "IN", "LIKE", "DIV", "INTERVAL", "t."])
+    marks = st.sampled_from([*MARKS, "=", "<>", ">", "<", "*", "-", ".", "::ARRAY<INT>", "[", "|"])
+    for end in draw(st.lists(st.one_of(ends, marks, _names), max_size=3)):
+        text += " " * draw(st.integers(min_value=0, max_value=1)) + end
+    return text
+
+
+@st.composite
 def mutations(draw: st.DrawFn) -> str:
     """Statements with a few pieces cut out, doubled or replaced."""
     text = draw(statements).text

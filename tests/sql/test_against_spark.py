@@ -11,12 +11,13 @@ from pyspark.errors import ParseException
 
 from airflow_provider_merge.checks.expressions import names_in
 from airflow_provider_merge.sql.parser import parse_statement
+from airflow_provider_merge.sql.text import require_whole
 from spark_jobs.contract.request import SqlSource
 from spark_jobs.engine.runtime.session import fixed_meaning
 from spark_jobs.errors import JobError
 from tests.settings.registry import Trial, session_with
 from tests.sql.reading import read
-from tests.sql.strategies import mutations, queries, statements
+from tests.sql.strategies import cut_expressions, mutations, queries, statements
 from tests.sql.test_expressions import WHOLE
 from tests.sql.test_fuzz import pieces_of
 from tests.sql.test_table_names import FROM_FIRST, MERGE, QUERIES
@@ -111,6 +112,20 @@ def test_mutated_statements_are_never_split_otherwise(parser, text):
 def test_written_expressions(parser, text):
     head = "MERGE INTO d.t AS t USING d.s AS s"
     assert check(parser, f"{head} ON {text} WHEN MATCHED AND {text} THEN UPDATE SET a = {text}")
+
+
+@given(cut_expressions())
+@settings(max_examples=300)
+def test_what_is_no_whole_expression_is_none_for_spark(parser, text):
+    try:
+        require_whole(text)
+    except JobError:
+        try:
+            parsed = parser.expression(text)
+        except ParseException:
+            return
+        # An alias, which no statement takes.
+        assert parsed.getClass().getSimpleName() in ("Alias", "UnresolvedAlias")
 
 
 @pytest.mark.parametrize(("query", "expected"), QUERIES.items(), ids=QUERIES)

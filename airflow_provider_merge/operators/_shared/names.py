@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.operators._shared.sql_parameter import of_parameter
+from airflow_provider_merge.sql.text import require_whole
 from spark_jobs.contract.request import Source, TableName, TableSource
 from spark_jobs.contract.sql_text import unquoted
 from spark_jobs.contract.statements import (
@@ -69,6 +71,17 @@ def check_names(
         _check_sides(text, spec)
 
 
+def require_whole_texts(spec: MergeSpec) -> None:
+    """Check that Spark may be able to parse ON, conditions and values.
+
+    Raises:
+        RequestError: SYNTAX_ERROR, naming the field and the place in it.
+    """
+    for text in _texts(spec, is_text=False):
+        with of_parameter(text.field):
+            require_whole(text.text)
+
+
 def check_row_names(
     spec: DeleteSpec | UpdateSpec, target: TableName, *, is_text: bool = False
 ) -> None:
@@ -85,7 +98,7 @@ def check_row_names(
             raise invalid(
                 field,
                 f"unknown alias {name!r}; the target is called {alias!r}",
-                f"For a struct column of that name write {alias}.{name}.",
+                f"Write {alias} before columns; a struct column of that name is {alias}.{name}.",
             )
 
 
@@ -128,19 +141,21 @@ def _case_texts(case: MergeCase, is_text: bool) -> Iterator[tuple[str, str]]:
     if case.condition is not None:
         yield "condition", case.condition
     if isinstance(case.action, UpdateAction):
-        for number, assignment in enumerate(case.action.assignments):
-            field = f"action.assignments[{number}].value"
-            yield f"value of {assignment.column}" if is_text else field, assignment.value
+        for assignment in case.action.assignments:
+            column = assignment.column
+            yield f"value of {column}" if is_text else f"update.{column}", assignment.value
     if isinstance(case.action, InsertAction):
-        for number, value in enumerate(case.action.values):
-            yield f"value {number + 1}" if is_text else f"action.values[{number}]", value
+        numbers = tuple(str(number + 1) for number in range(len(case.action.values)))
+        for column, value in zip(case.action.columns or numbers, case.action.values, strict=True):
+            yield f"value of {column}" if is_text else f"insert.{column}", value
 
 
 def _unknown(field: str, name: str, spec: MergeSpec) -> Exception:
+    target, source = spec.target_alias, spec.source_alias
     return invalid(
         field,
-        f"unknown alias {name!r}; the target is called {spec.target_alias!r}, the source "
-        f"{spec.source_alias!r}",
-        f"For a struct column of that name write {spec.target_alias}.{name} or "
-        f"{spec.source_alias}.{name}.",
+        f"unknown alias {name!r}; the target is called {target!r}, the source {source!r}",
+        f"Write {target} or {source} before columns, or give them other names by target_alias and "
+        f"source_alias, in SQL by AS. A struct column {name} is {target}.{name} or "
+        f"{source}.{name}.",
     )

@@ -58,6 +58,7 @@ class StatementOperator(SqlOperator, RowOperator):
     spec_type: ClassVar[type[Spec]]
     parts: ClassVar[tuple[str, ...]]
     required_parts: ClassVar[tuple[str, ...]]
+    examples: ClassVar[Mapping[str, str]] = {}
 
     def __init__(
         self,
@@ -196,7 +197,9 @@ class StatementOperator(SqlOperator, RowOperator):
         if self.sql is None:
             for name in self.needed_parts():
                 if getattr(self, name) is None:
-                    raise invalid(name, "missing", "Give it, or the whole statement as sql.")
+                    example = f", such as {self.examples[name]}" if name in self.examples else ""
+                    remedy = f"Give it{example}, or the whole statement as sql."
+                    raise invalid(name, "missing", remedy)
             return
         for name in self.parts:
             if getattr(self, name) is not None:

@@ -65,7 +65,7 @@ def _target_only(conjuncts: list[Expression]) -> tuple[Expression, ...]:
 class AnalyzedCase:
     """One WHEN clause; ``number`` counts from 0, ``values`` maps columns to assigned expressions.
 
-    ``label`` names it in errors: ``clause 1``, or ``UPDATE``.
+    ``label`` names it in errors: ``clause 1 (WHEN MATCHED)``, or ``UPDATE``.
     """
 
     number: int

@@ -186,7 +186,7 @@ class _CaseAnalysis:
             condition = _condition(self.expressions, case.condition, sees, f"condition of {where}")
         return AnalyzedCase(
             number=number,
-            label=self.spec.label(number),
+            label=where,
             when=case.when,
             condition=condition,
             operation=_operation_of(case.action),

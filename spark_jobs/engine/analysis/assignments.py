@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
 from pyspark.sql.types import DataType, StructType
 
-from spark_jobs.contract.sql_text import quote, unquoted
+from spark_jobs.contract.near_names import header_remedy
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.contract.statements import (
     Action,
     DeleteAction,
@@ -22,7 +22,7 @@ from spark_jobs.engine.analysis.expressions import NULL, Expression, Side
 from spark_jobs.engine.analysis.nested import Assigned, assign, completed, composed, field_path
 from spark_jobs.engine.analysis.opaque_columns import refuse_all_columns, refuse_opaque
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, require_storable
-from spark_jobs.engine.runtime.sql_text import find_name
+from spark_jobs.engine.runtime.sql_text import find_name, split_name
 from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi.tables import Column, TableHandle
 
@@ -201,7 +201,8 @@ class AssignmentAnalyzer:
             ErrorCode.COLUMN_NOT_FOUND,
             f"{where}: * needs a source column {name}, but the source has only: "
             f"{', '.join(source.columns)}",
-            "Add the column to the source, or assign the columns one by one.",
+            "Add the column to the source, or assign the columns one by one."
+            f"{header_remedy(source.columns)}",
         )
 
     def _target_path(self, text: str, where: str) -> tuple[Column, tuple[str, ...]]:
@@ -228,12 +229,6 @@ def values_of(action: Action) -> Iterator[str]:
         yield from (each.value for each in action.assignments if not _is_default(each.value))
     elif isinstance(action, InsertAction):
         yield from (each for each in action.values if not _is_default(each))
-
-
-def split_name(text: str) -> list[str]:
-    """The parts of a dotted name; backticks keep a dot inside a part."""
-    parts = re.findall(r"(?:`(?:[^`]|``)*`|[^.`])+", text)
-    return [unquoted(part.strip()) for part in parts]
 
 
 def _is_default(text: str) -> bool:

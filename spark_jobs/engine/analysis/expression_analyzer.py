@@ -154,7 +154,7 @@ class ExpressionAnalyzer:
             value_type = frame.schema[0].dataType
         except (ParseException, AnalysisException) as error:
             self._refuse_opaque_names(parsed, sees, where)
-            raise self._errors.translated(error, text, where) from None
+            raise self._errors.translated(error, text, where, self._sides[sees]) from None
         selected = selected_expressions(frame)[0]
         for operator in selected.operators:
             if operator in NOT_A_ROW_EXPRESSION:

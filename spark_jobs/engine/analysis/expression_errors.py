@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from pyspark.errors import AnalysisException, ParseException
 
+from spark_jobs.contract.near_names import no_column
+from spark_jobs.engine.analysis.expressions import Side
 from spark_jobs.engine.runtime.older_spark import error_condition
+from spark_jobs.engine.runtime.sql_text import split_name
 from spark_jobs.errors import (
     AnalysisError,
     CatalogError,
@@ -25,9 +29,9 @@ _CODES: Final = {
     "AMBIGUOUS": ErrorCode.AMBIGUOUS_REFERENCE,
     "DATATYPE_MISMATCH": ErrorCode.TYPE_MISMATCH,
 }
+_SEEN: Final = "NOT MATCHED sees only the source, NOT MATCHED BY SOURCE only the target."
 _REMEDIES: Final = {
-    ErrorCode.COLUMN_NOT_FOUND: "Use a column that is seen there; NOT MATCHED sees only the "
-    "source, NOT MATCHED BY SOURCE only the target.",
+    ErrorCode.COLUMN_NOT_FOUND: f"Use a column that is seen there; {_SEEN}",
     ErrorCode.AMBIGUOUS_REFERENCE: "Put the alias of the target or of the source before the name.",
     ErrorCode.TYPE_MISMATCH: "Cast the values to types that go together.",
     ErrorCode.EXPRESSION_INVALID: "Correct what Spark names; functions and types are Spark SQL's.",
@@ -65,9 +69,16 @@ class ExpressionErrors:
         )
 
     def translated(
-        self, error: ParseException | AnalysisException, text: str, where: str
+        self,
+        error: ParseException | AnalysisException,
+        text: str,
+        where: str,
+        sides: Sequence[Side] = (),
     ) -> JobError:
-        """The error for what Spark raised about ``text``; ``where`` names the expression."""
+        """The error for what Spark raised about ``text``; ``where`` names the expression.
+
+        ``sides`` are those that it sees.
+        """
         summary = excerpt(str(error).strip().splitlines()[0], _LONGEST)
         text = excerpt(text, _LONGEST)
         if isinstance(error, ParseException):
@@ -77,6 +88,9 @@ class ExpressionErrors:
                 "Write one expression of Spark SQL.",
             )
         condition = error_condition(error)
+        unknown = (error.getMessageParameters() or {}).get("objectName")
+        if condition.startswith("UNRESOLVED_COLUMN") and unknown and sides:
+            return self._no_column(unknown, where, sides)
         if condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
             return CatalogError(
                 ErrorCode.TABLE_NOT_FOUND,
@@ -91,3 +105,15 @@ class ExpressionErrors:
             ErrorCode.EXPRESSION_INVALID,
         )
         return AnalysisError(code, f"{where}: {text!r}: {summary}", _REMEDIES[code])
+
+    def _no_column(self, quoted: str, where: str, sides: Sequence[Side]) -> AnalysisError:
+        """COLUMN_NOT_FOUND for a name in which each part has backticks."""
+        first, *more = split_name(quoted)
+        shown = [each for each in sides if more and each.alias.lower() == first.lower()] or sides
+        columns = [(each.alias, each.columns) for each in shown]
+        part = more[0] if more and len(shown) < 2 else first
+        name = ".".join([first, *more])
+        problem, remedy = no_column(name, part, columns, may_be_text=True)
+        if self.has_source and len(sides) == 1:
+            remedy += f" {_SEEN}"
+        return AnalysisError(ErrorCode.COLUMN_NOT_FOUND, problem, remedy, (where,), name)

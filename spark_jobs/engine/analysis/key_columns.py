@@ -8,8 +8,8 @@ from typing import Final
 from pyspark.sql.types import DataType, IntegralType
 
 from spark_jobs.engine.analysis.analyzed import AnalyzedCase, AnalyzedMerge
-from spark_jobs.engine.analysis.assignments import split_name
 from spark_jobs.engine.analysis.expressions import Expression, JoinKey
+from spark_jobs.engine.runtime.sql_text import split_name
 from spark_jobs.spi import rows
 from spark_jobs.spi.writes import InsertedKeys
 

@@ -35,8 +35,7 @@ from spark_jobs.contract.statements import (
 )
 from spark_jobs.contract.text_limits import expressions
 from spark_jobs.engine.analysis.analyzer import declared_types
-from spark_jobs.engine.analysis.assignments import split_name
-from spark_jobs.engine.runtime.sql_text import find_name
+from spark_jobs.engine.runtime.sql_text import find_name, split_name
 from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.tables import TableHandle

@@ -8,7 +8,7 @@ the column and the value.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pyspark.sql.types import (
@@ -50,19 +50,21 @@ _FAMILIES: Final[Mapping[type[DataType], str]] = {
 class ErrorLocation:
     """Where a value goes, for errors: the clause, and a column or a path such as ``a.city``.
 
-    ``depth`` counts the parts of the path below the column.
+    ``depth`` counts the parts of the path below the column. ``row`` is SQL for what tells the row,
+    as text, where something does.
     """
 
     clause: str
     path: str
     depth: int = 0
+    row: str = ""
 
     def __str__(self) -> str:
         return f"{self.clause}: column {self.path}"
 
     def below(self, name: str) -> ErrorLocation:
         """The location of a field, ``element``, ``key`` or ``value``."""
-        return ErrorLocation(self.clause, f"{self.path}.{name}", self.depth + 1)
+        return replace(self, path=f"{self.path}.{name}", depth=self.depth + 1)
 
 
 def stored(value: str, given: DataType, wanted: DataType, location: ErrorLocation) -> str:
@@ -157,12 +159,15 @@ def _checked_cast(value: str, wanted: DataType, location: ErrorLocation) -> str:
 
 
 def _not_storable(value: str, wanted: DataType, location: ErrorLocation) -> str:
-    problem = text_literal(f"{location} {wanted.simpleString()} cannot hold the value ")
-    shown = f"substring(CAST({value} AS STRING), 1, 100)"
+    problem = text_literal(f"{location} {wanted.simpleString()} cannot hold the value '")
+    parts = [problem, f"substring(CAST({value} AS STRING), 1, 100)", text_literal("'")]
+    if location.row:
+        parts += [text_literal(" of the row with "), location.row]
     return raised(
         ErrorCode.VALUE_NOT_STORABLE,
-        f"concat({problem}, {shown})",
-        "Convert the value in the statement, or filter such rows out.",
+        f"concat({', '.join(parts)})",
+        "Convert the value in the statement, or filter such rows out; try_cast makes NULL of a "
+        "value that does not fit.",
     )
 
 

@@ -16,7 +16,7 @@ from spark_jobs.contract.inserts import (
 from spark_jobs.contract.sql_text import quote
 from spark_jobs.contract.statements import InsertAction
 from spark_jobs.engine.analysis.analyzer import declared_types, refuse_reserved_names, target_side
-from spark_jobs.engine.analysis.assignments import AssignmentAnalyzer, split_name
+from spark_jobs.engine.analysis.assignments import AssignmentAnalyzer
 from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
 from spark_jobs.engine.analysis.expressions import Expression, Side
 from spark_jobs.engine.analysis.opaque_columns import (
@@ -26,7 +26,7 @@ from spark_jobs.engine.analysis.opaque_columns import (
 )
 from spark_jobs.engine.analysis.partition_specs import Constants
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, stored
-from spark_jobs.engine.runtime.sql_text import column_of, embedded, find_name, named
+from spark_jobs.engine.runtime.sql_text import column_of, embedded, find_name, named, split_name
 from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import TableHandle

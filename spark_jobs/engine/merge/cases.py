@@ -11,11 +11,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import AtomicType
 
 from spark_jobs.contract.sql_text import RESERVED_PREFIX, quote
-from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
+from spark_jobs.engine.analysis.analyzed import AnalyzedCase, AnalyzedMerge
 from spark_jobs.engine.analysis.expressions import NULL, Expression, LongExpression
 from spark_jobs.engine.analysis.long_expressions import selected
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, stored
-from spark_jobs.engine.runtime.sql_text import column_of, embedded, failing, named, null_of
+from spark_jobs.engine.runtime.sql_text import (
+    column_of,
+    embedded,
+    failing,
+    named,
+    null_of,
+    text_literal,
+)
 from spark_jobs.engine.write.recorder import OLD_ROW
 from spark_jobs.engine.write.redistribution import SPREAD_SEED
 from spark_jobs.errors import DataError, ErrorCode
@@ -23,6 +30,8 @@ from spark_jobs.spi import rows
 
 SOURCE_PRESENT = "__merge_source_present"
 MATCHED = "__merge_matched"
+# Columns of ON in an error about a row.
+_MOST_TOLD = 3
 
 
 def with_case_number(joined: DataFrame, merge: AnalyzedMerge) -> DataFrame:
@@ -90,10 +99,9 @@ def with_values(
     )
     long = _long(value for assigned in values.values() for value in assigned.values())
     evaluated = selected(joined, texts, long)
+    kept = {**{name: quote(name) for name in copied}, **old}
     columns = [
-        quote(name)
-        if name in copied
-        else named(_assigned_value(merge, name, values, old.get(name)), name)
+        quote(name) if name in copied else named(_assigned_value(merge, name, values, kept), name)
         for name in merge.table.column_names
         if name in copied or name in old or any(name in assigned for assigned in values.values())
     ]
@@ -130,13 +138,15 @@ def _assigned_value(
     merge: AnalyzedMerge,
     name: str,
     values: Mapping[int, Mapping[str, Expression]],
-    old: str | None,
+    kept: Mapping[str, str],
 ) -> str:
-    """The value of a column: that of the case that applies, else the old one, or NULL."""
-    missing = null_of(merge.target_types[name]) if old is None else old
-    branches = " ".join(
-        f"WHEN {number} THEN {value}" for number, value in _values_by_case(merge, name, values, old)
-    )
+    """The value of a column: that of the case that applies, else the old one, or NULL.
+
+    ``kept`` has the columns with the target's values that there are.
+    """
+    missing = kept.get(name) or null_of(merge.target_types[name])
+    found = _values_by_case(merge, name, values, kept)
+    branches = " ".join(f"WHEN {number} THEN {value}" for number, value in found)
     return f"CASE {rows.CASE_NUMBER} {branches} ELSE {missing} END" if branches else missing
 
 
@@ -144,14 +154,16 @@ def _values_by_case(
     merge: AnalyzedMerge,
     name: str,
     values: Mapping[int, Mapping[str, Expression]],
-    old: str | None,
+    kept: Mapping[str, str],
 ) -> Iterator[tuple[int, str]]:
+    old = kept.get(name)
     cases = {case.number: case for case in merge.cases}
     for number, assigned in values.items():
         # A row that no case gives a value is NULL already, unless it keeps the old one.
         if name not in assigned or (old is None and assigned[name] is NULL):
             continue
-        location = ErrorLocation(cases[number].label, name)
+        row = _row(merge, cases[number], assigned, kept)
+        location = ErrorLocation(cases[number].label, name, row=row)
         value = null_of(merge.target_types[name])
         if assigned[name] is not NULL:
             raw = _raw_name(number, list(assigned).index(name))
@@ -160,6 +172,23 @@ def _values_by_case(
         if old is not None and is_update and name in merge.table.key_columns:
             value = _unchanged(value, old, location)
         yield number, value
+
+
+def _row(
+    merge: AnalyzedMerge,
+    case: AnalyzedCase,
+    assigned: Mapping[str, Expression],
+    kept: Mapping[str, str],
+) -> str:
+    """SQL for the text ``id=5, day=2026-01-31``: the row's values of columns in ON; "": unknown."""
+    is_insert = case.operation == rows.INSERT
+    found = {
+        name: _raw_name(case.number, list(assigned).index(name)) if is_insert else kept[name]
+        for name in sorted(merge.on.target_columns)[:_MOST_TOLD]
+        if (assigned.get(name, NULL) is not NULL if is_insert else name in kept)
+    }
+    told = (f"concat({text_literal(f'{k}=')}, CAST({v} AS STRING))" for k, v in found.items())
+    return f"concat_ws(', ', {', '.join(told)})" if found else ""
 
 
 def _unchanged(value: str, old: str, location: ErrorLocation) -> str:

@@ -6,12 +6,13 @@ The engine hands Spark its own expressions as text, one ``selectExpr`` per step:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from spark_jobs.contract.sql_text import quote
+from spark_jobs.contract.sql_text import quote, unquoted
 from spark_jobs.errors import JobError, to_marker
 
 # The end of a literal, an escape, and a variable (${name}).
@@ -77,3 +78,9 @@ def find_name(name: str, names: Iterable[str]) -> str | None:
     """The first of ``names`` that equals ``name``, ignoring case; None if there is none."""
     lowered = name.lower()
     return next((each for each in names if each.lower() == lowered), None)
+
+
+def split_name(text: str) -> list[str]:
+    """The parts of a dotted name; backticks keep a dot inside a part."""
+    parts = re.findall(r"(?:`(?:[^`]|``)*`|[^.`])+", text)
+    return [unquoted(part.strip()) for part in parts]

@@ -181,6 +181,17 @@ BEHAVIOURS = [
         needs_narrow_types=True,
     ),
     updates("a text that is no number", "whole = 'x1'", unstorable("column whole int", "x1")),
+    Behaviour(
+        "a new row with a text that is no number",
+        "(SELECT 77L AS id, 'x1' AS whole) AS s",
+        (not_matched(insert(id="s.id", whole="s.whole")),),
+        table=VALUES,
+        fails=unstorable(
+            "clause 1 (WHEN NOT MATCHED): column whole int cannot hold the value 'x1' of the row "
+            "with id=77"
+        ),
+        smoke=True,
+    ),
     updates("a number that is too large", "whole = 3000000000", unstorable("whole", "3000000000")),
     updates(
         "a fraction beyond INT",
