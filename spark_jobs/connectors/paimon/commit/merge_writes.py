@@ -7,28 +7,32 @@ from typing import Any
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.commit.abort_merge import abort_merge
-from spark_jobs.connectors.paimon.commit.begin_merge import begin_merge
+from spark_jobs.connectors.paimon.commit.begin_merge import PaimonMerge, begin_merge
 from spark_jobs.connectors.paimon.commit.changes import partitions_of
-from spark_jobs.connectors.paimon.commit.find_commit import find_commit, recall
 from spark_jobs.connectors.paimon.commit.guard import guard_of
-from spark_jobs.connectors.paimon.commit.history import history
+from spark_jobs.connectors.paimon.commit.history import find_commit, history, recall
 from spark_jobs.connectors.paimon.commit.merge_commit import MergeCommit
-from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
-from spark_jobs.connectors.paimon.commit.store_schema import store_schema
+from spark_jobs.connectors.paimon.commit.publish import SnapshotStore, store_schema
 from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED, BucketKey
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
-from spark_jobs.connectors.paimon.library import table_schema
+from spark_jobs.connectors.paimon.library import (
+    index_manifest,
+    manifest_files,
+    stored_snapshots,
+    table_schema,
+)
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.write.keyed_sink import pending_records
 from spark_jobs.connectors.paimon.write.small_files import SmallFilesReader, new_file, place_of
 from spark_jobs.connectors.shared.write.small_files import small_files
+from spark_jobs.errors import CommitError
 from spark_jobs.spi.marks import TableHistory
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite, Repacking
 from spark_jobs.storage.parallel import in_parallel
+from spark_jobs.storage.removal import remove_with_prefixes
 
 
 class PaimonMergeWrites:
@@ -126,7 +130,7 @@ class PaimonMergeWrites:
         Nothing is removed if a snapshot turns out to hold this write; a dry run leaves nothing.
         """
         if not handle.native.write.dry_run:
-            abort_merge(self._filesystem, table, handle.native)
+            _abort(self._filesystem, table, handle.native)
 
     def release_guard(self, table: TableHandle, operation_id: str) -> None:
         """Let the base snapshot of a finished operation expire."""
@@ -169,3 +173,37 @@ def _overrules(pending: BucketKey, touched: Collection[BucketKey]) -> bool:
     if pending.bucket == POSTPONED:
         return any(each.partition == pending.partition for each in touched)
     return pending in touched
+
+
+def _abort(filesystem: pafs.FileSystem, table: TableHandle, begun: PaimonMerge) -> None:
+    """Remove every file of the write, and the guard.
+
+    The guard stays if another try of the operation committed a snapshot, or may have committed one
+    that has expired. Nothing is removed if the operation's snapshot turns out to hold this write.
+    """
+    target = pinned_table(table)
+    try:
+        commit = find_commit(filesystem, table, begun.operation_id)
+        needs_guard = commit is not None
+    except CommitError:
+        # This write certainly did not make any of the expired snapshots.
+        commit, needs_guard = None, not begun.is_first
+    prefixes = begun.prefixes
+    if commit is not None and _has_files(target, commit, prefixes):
+        return
+    for root in (target.path, *(target.external.roots if target.external else ())):
+        remove_with_prefixes(filesystem, root, prefixes)
+    if not needs_guard:
+        guard_of(filesystem, target, begun.operation_id).release()
+
+
+def _has_files(table: PinnedTable, commit: CommittedSnapshot, prefixes: tuple[str, ...]) -> bool:
+    """Whether the commit brought files whose names have one of these prefixes."""
+    snapshot = stored_snapshots.find_snapshot(table.table, commit.snapshot_id)
+    if snapshot is None:
+        return True
+    entries = manifest_files.changed_entries(table.table, snapshot)
+    indexes = index_manifest.index_files(table.table, snapshot)
+    names = [entry.file.file_name for entry in entries]
+    names += [index_manifest.index_name(index.entry) for index in indexes]
+    return any(name.startswith(prefixes) for name in names)

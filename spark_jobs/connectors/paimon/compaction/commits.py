@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.commit.find_commit import COMMIT_IDENTIFIER
 from spark_jobs.connectors.paimon.commit.guard import guard_of
+from spark_jobs.connectors.paimon.commit.history import COMMIT_IDENTIFIER
 from spark_jobs.connectors.paimon.library import stored_snapshots
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.storage.parallel import in_parallel

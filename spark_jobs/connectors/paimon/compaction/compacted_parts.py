@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spark_jobs.connectors.paimon.commit.gap import Gap
-from spark_jobs.connectors.paimon.commit.new_files import added_file, added_run, place_of
+from spark_jobs.connectors.paimon.commit.changes import added_file, added_run, place_of
+from spark_jobs.connectors.paimon.commit.history import Gap
 from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED, BucketKey
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
 from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.commit.begin_merge import guard_base
-from spark_jobs.connectors.paimon.commit.gap import Gap
 from spark_jobs.connectors.paimon.commit.guard import guard_of
+from spark_jobs.connectors.paimon.commit.history import Gap
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.compaction.append_plan import append_compactor, append_parts
 from spark_jobs.connectors.paimon.compaction.commits import group_snapshots, next_identifier

@@ -13,11 +13,13 @@ from functools import partial
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.commit.gap import Gap
+from spark_jobs.connectors.paimon.commit.history import Gap
 from spark_jobs.connectors.paimon.commit.new_snapshot import Change, Commit
-from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
-from spark_jobs.connectors.paimon.commit.publish_snapshot import publish_snapshot
-from spark_jobs.connectors.paimon.commit.store_schema import require_schema
+from spark_jobs.connectors.paimon.commit.publish import (
+    SnapshotStore,
+    publish_snapshot,
+    require_schema,
+)
 from spark_jobs.connectors.paimon.compaction.commits import next_identifier
 from spark_jobs.connectors.paimon.compaction.compacted_parts import (
     CompactedPart,

@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.commit.find_commit import COMMIT_IDENTIFIER, find_commit
+from spark_jobs.connectors.paimon.commit.history import COMMIT_IDENTIFIER, find_commit
 from spark_jobs.connectors.paimon.commit.new_snapshot import Commit
-from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
-from spark_jobs.connectors.paimon.commit.publish_snapshot import publish_snapshot
+from spark_jobs.connectors.paimon.commit.publish import SnapshotStore, publish_snapshot
 from spark_jobs.connectors.paimon.maintenance.undo_files import RestoredFiles
 from spark_jobs.connectors.paimon.maintenance.undo_plan import UndoPlan, planned
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata

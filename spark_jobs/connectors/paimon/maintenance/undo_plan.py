@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from spark_jobs.connectors.paimon.commit.find_commit import newest_first
+from spark_jobs.connectors.paimon.commit.history import newest_first
 from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.locations import path_beside
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
