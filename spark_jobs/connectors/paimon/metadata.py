@@ -12,20 +12,19 @@ from spark_jobs.connectors.paimon.format.locations import on_same_storage
 from spark_jobs.connectors.paimon.format.types import is_nullable, to_spark
 from spark_jobs.connectors.paimon.library import (
     catalogs,
+    new_schemas,
     stored_snapshots,
-    table_creation,
     table_paths,
     table_schema,
 )
 from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata
 from spark_jobs.connectors.paimon.read.planning import plan_files
-from spark_jobs.connectors.paimon.table.evolution_refusals import refuse_row_changes
 from spark_jobs.connectors.paimon.table.file_refusals import (
     refuse_incomplete_index,
     refuse_rescaled,
+    refuse_row_changes,
 )
 from spark_jobs.connectors.paimon.table.former_states import former_snapshot
-from spark_jobs.connectors.paimon.table.like import like_schema
 from spark_jobs.connectors.paimon.table.refusals import (
     refuse_name,
     refuse_new_branch,
@@ -34,7 +33,7 @@ from spark_jobs.connectors.paimon.table.refusals import (
 )
 from spark_jobs.connectors.paimon.table.schema_evolution import evolved
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
-from spark_jobs.connectors.paimon.table.table_spec import differences, requested_schema
+from spark_jobs.connectors.paimon.table.table_spec import differences, like_schema, requested_schema
 from spark_jobs.connectors.paimon.write.bucket_choice import bucket_column
 from spark_jobs.connectors.shared.table.definitions import create_then_compare
 from spark_jobs.contract.new_table import CREATED_BY
@@ -118,7 +117,7 @@ class PaimonMetadata:
             wanted = like_schema(other.schema, spec)
         refuse_unreadable(name, wanted)
         refuse_unwritable(name, wanted)
-        create = partial(table_creation.create_table, self._catalog, name, wanted)
+        create = partial(new_schemas.create_table, self._catalog, name, wanted)
         return create_then_compare(
             name,
             create if self._find(name) is None else None,

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.avro import open_manifest
 from spark_jobs.connectors.paimon.format.manifest_entries import named_file
-from spark_jobs.connectors.paimon.maintenance.stored_files import folders_of
+from spark_jobs.connectors.paimon.maintenance.orphan_files import folders_of
 from spark_jobs.connectors.paimon.maintenance.table_maintenance import PaimonMaintenance
 from spark_jobs.connectors.shared.maintenance import orphan_search, orphans
 from spark_jobs.connectors.shared.maintenance.orphan_search import SparkSearch

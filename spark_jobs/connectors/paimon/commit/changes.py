@@ -11,22 +11,22 @@ import pyarrow.fs as pafs
 from spark_jobs.connectors.paimon.commit.history import Gap
 from spark_jobs.connectors.paimon.commit.index_changes import VectorChanges, hash_index_changes
 from spark_jobs.connectors.paimon.commit.new_snapshot import Change
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.manifest_entries import (
+    BucketKey,
+    SequenceNumbers,
+    bucket_key_of,
+    numbers_of,
+)
 from spark_jobs.connectors.paimon.format.row_tracking import (
     ROW_ID,
     SEQUENCE_NUMBER,
     stored_numbers,
     stores_ids,
 )
-from spark_jobs.connectors.paimon.format.sequence_numbers import (
-    SequenceNumbers,
-    bucket_key_of,
-    numbers_of,
-)
 from spark_jobs.connectors.paimon.keyed.run_writer import WrittenRun
 from spark_jobs.connectors.paimon.library import data_files, manifest_files
+from spark_jobs.connectors.paimon.library.data_files import new_keyed_file
 from spark_jobs.connectors.paimon.library.index_manifest import IndexFile
-from spark_jobs.connectors.paimon.library.keyed_files import new_keyed_file
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.datafiles.statistics import ColumnStatistics
 from spark_jobs.datafiles.values import decode_value

@@ -23,15 +23,12 @@ from typing import Any, Final
 
 from spark_jobs.connectors.paimon.commit.history import Gap, OtherCommit
 from spark_jobs.connectors.paimon.commit.new_snapshot import Change
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
-from spark_jobs.connectors.paimon.format.manifest_entries import ADD
-from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
+from spark_jobs.connectors.paimon.format.manifest_entries import ADD, BucketKey, bucket_key_of
 from spark_jobs.connectors.paimon.library import index_manifest
+from spark_jobs.connectors.paimon.library.data_files import KeyRange, key_range
 from spark_jobs.connectors.paimon.library.index_manifest import IndexFile, is_hash_index
-from spark_jobs.connectors.paimon.library.key_ranges import KeyRange, key_range
 from spark_jobs.connectors.paimon.read.file_ranges import ranges_of_files
-from spark_jobs.connectors.paimon.read.planned_ranges import described_range
-from spark_jobs.connectors.paimon.read.planning import described_files
+from spark_jobs.connectors.paimon.read.planning import described_files, described_range
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.shared.commit.refusals import CHANGED_FILES, READ_ROWS, conflict
 from spark_jobs.contract.partition_names import partition_name

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.commit.history import Gap
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
-from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
+from spark_jobs.connectors.paimon.format.manifest_entries import BucketKey, bucket_key_of
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation, VectorRange, copied_index
 from spark_jobs.connectors.paimon.library import index_manifest
 from spark_jobs.connectors.paimon.library.index_manifest import DELETION_VECTORS, IndexFile

@@ -13,8 +13,7 @@ from spark_jobs.connectors.paimon.commit.guard import guard_of
 from spark_jobs.connectors.paimon.commit.history import find_commit, history, recall
 from spark_jobs.connectors.paimon.commit.merge_commit import MergeCommit
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore, store_schema
-from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED, BucketKey
-from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
+from spark_jobs.connectors.paimon.format.manifest_entries import POSTPONED, BucketKey, bucket_key_of
 from spark_jobs.connectors.paimon.library import (
     index_manifest,
     manifest_files,

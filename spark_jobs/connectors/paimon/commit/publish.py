@@ -22,13 +22,12 @@ from spark_jobs.connectors.paimon.commit.new_snapshot import (
     SnapshotWriter,
 )
 from spark_jobs.connectors.paimon.library import (
+    new_schemas,
     rest_catalog,
-    schema_evolution,
-    snapshot_files,
     stored_snapshots,
     table_schema,
 )
-from spark_jobs.connectors.paimon.library.schema_evolution import library_changes
+from spark_jobs.connectors.paimon.library.new_schemas import library_changes
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import (
@@ -84,7 +83,7 @@ class SnapshotFiles:
     def publish(self, latest: PinnedTable, new: NewSnapshot) -> bool:
         """Create the snapshot's file, then update the LATEST hint."""
         root = latest.branch_path
-        text = snapshot_files.snapshot_json(new.snapshot)
+        text = stored_snapshots.snapshot_json(new.snapshot)
         path = entry_path(root, "snapshot", new.snapshot.id)
         own = latest.table.snapshot_manager().get_snapshot_path(new.snapshot.id)
         is_created = self._create(latest, path, own, text, partial(_require_latest, latest))
@@ -98,7 +97,7 @@ class SnapshotFiles:
         number = table_schema.schema_id(target.table)
         path = entry_path(target.branch_path, "schema", number)
         own = table_schema.schema_path(target.table, number)
-        text, base = schema_evolution.schema_text(target.table), target.evolved_from or target
+        text, base = new_schemas.schema_text(target.table), target.evolved_from or target
         return self._create(base, path, own, text, partial(_require_there, base))
 
     def _create(

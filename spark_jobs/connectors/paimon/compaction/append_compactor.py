@@ -15,12 +15,14 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.manifest_entries import BucketKey
 from spark_jobs.connectors.paimon.format.row_tracking import RowIdentity, file_mappings
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation, read_bytes, vector_of
-from spark_jobs.connectors.paimon.write.file_documents import bucket_file_document
-from spark_jobs.connectors.paimon.write.file_layout import NewFileLayout
-from spark_jobs.connectors.paimon.write.task_files import PaimonTaskFiles
+from spark_jobs.connectors.paimon.write.file_layout import (
+    NewFileLayout,
+    PaimonTaskFiles,
+    bucket_file_document,
+)
 from spark_jobs.datafiles.concatenate import InputFile, concatenate
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.parquet.writer import WrittenFile

@@ -13,11 +13,14 @@ from spark_jobs.connectors.paimon.commit.guard import guard_of
 from spark_jobs.connectors.paimon.commit.history import Gap
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.compaction.append_plan import append_compactor, append_parts
-from spark_jobs.connectors.paimon.compaction.commits import group_snapshots, next_identifier
 from spark_jobs.connectors.paimon.compaction.keyed_plan import keyed_compactor, keyed_parts
 from spark_jobs.connectors.paimon.compaction.options import CompactionOptions
 from spark_jobs.connectors.paimon.compaction.part_compactor import Compactor, PaimonPartCompactor
-from spark_jobs.connectors.paimon.compaction.publication import Publication
+from spark_jobs.connectors.paimon.compaction.publication import (
+    Publication,
+    group_snapshots,
+    next_identifier,
+)
 from spark_jobs.connectors.paimon.library.metadata_checks import (
     place_of_metadata,
     reading_metadata,

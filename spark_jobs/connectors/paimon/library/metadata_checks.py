@@ -12,9 +12,24 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from spark_jobs.connectors.paimon.format.file_names import require_file_name
-from spark_jobs.connectors.paimon.library.metadata_errors import metadata_error
+from spark_jobs.connectors.paimon.format.manifest_entries import require_file_name
+from spark_jobs.connectors.paimon.library.rest_catalog import server_error
 from spark_jobs.errors import JobError
+from spark_jobs.storage.file_errors import causes, file_error
+
+
+def _metadata_error(place: str, error: Exception) -> JobError:
+    """The job's error for a failure to read the metadata of ``place``, a table or its directory.
+
+    METADATA_UNREADABLE, or STORAGE_UNAVAILABLE if the storage or catalog failed temporarily.
+    Refusals of a catalog's server have their own codes.
+    """
+    for each in causes(error):
+        refused = server_error(each)
+        if refused is not None:
+            return refused
+    return file_error(place, error)
+
 
 _MAXIMUM_LONG: Final = 2**63 - 1
 
@@ -42,7 +57,7 @@ def reading_metadata(place: str) -> Iterator[None]:
     except JobError:
         raise
     except Exception as error:
-        raise metadata_error(place, error) from error
+        raise _metadata_error(place, error) from error
 
 
 def place_of_metadata(table: Any) -> str:

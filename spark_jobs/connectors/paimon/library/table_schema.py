@@ -16,7 +16,7 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
     reading_metadata,
     require_sound_schema,
 )
-from spark_jobs.connectors.paimon.library.text_files import text_of
+from spark_jobs.connectors.paimon.library.stored_snapshots import text_of
 from spark_jobs.formats.paimon.metadata_files import entry_name
 
 

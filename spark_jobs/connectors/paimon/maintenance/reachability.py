@@ -6,15 +6,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
-from spark_jobs.connectors.paimon.format.external_paths import external_roots
-from spark_jobs.connectors.paimon.format.file_names import require_file_name
-from spark_jobs.connectors.paimon.format.locations import path_beside
+from spark_jobs.connectors.paimon.format.locations import external_roots, path_beside
 from spark_jobs.connectors.paimon.format.manifest_entries import (
+    BucketKey,
     ManifestFiles,
     NamedFile,
     files_of_manifest,
     live_files,
+    require_file_name,
 )
 from spark_jobs.connectors.paimon.library import (
     index_manifest,

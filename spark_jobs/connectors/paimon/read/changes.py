@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import pyarrow as pa
 
 from spark_jobs.arrow_types import arrow_type
-from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED
-from spark_jobs.connectors.paimon.format.manifest_entries import ADD
+from spark_jobs.connectors.paimon.format.manifest_entries import ADD, POSTPONED
 from spark_jobs.connectors.paimon.format.row_tracking import COLUMNS, RowIdentity
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation
 from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionReader
@@ -33,12 +32,13 @@ from spark_jobs.connectors.paimon.read.scan import (
     require_avro_reader,
     spark_types,
 )
-from spark_jobs.connectors.paimon.table.changes_refusals import (
+from spark_jobs.connectors.paimon.table.file_refusals import (
+    refuse_file,
+    refuse_indexes,
     refuse_start,
     refuse_untold,
     untold_snapshot,
 )
-from spark_jobs.connectors.paimon.table.file_refusals import refuse_file, refuse_indexes
 from spark_jobs.connectors.paimon.table.stored_files import StoredFiles
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.read.scans import arrow_rows

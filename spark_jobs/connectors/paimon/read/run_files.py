@@ -7,7 +7,7 @@ import pyarrow.fs as pafs
 from spark_jobs.connectors.paimon.keyed.keyed_schema import KeyedSchema
 from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionReader
 from spark_jobs.connectors.paimon.library import table_schema
-from spark_jobs.connectors.paimon.library.key_ranges import key_range
+from spark_jobs.connectors.paimon.library.data_files import key_range
 from spark_jobs.connectors.paimon.table.primary_key import KeyedTable
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from spark_jobs.connectors.paimon.library import schema_evolution, table_schema
+from spark_jobs.connectors.paimon.library import new_schemas, table_schema
 from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.request import TableName
@@ -23,7 +23,7 @@ def evolved(name: TableName, table: PinnedTable, changes: Sequence[SchemaChange]
     for change in changes:
         _refuse(name, table.schema, change)
     try:
-        native = schema_evolution.evolved_table(table.table, changes)
+        native = new_schemas.evolved_table(table.table, changes)
     except ValueError as error:
         raise NotSupportedError(
             f"schema_evolution: Paimon refuses to change the columns of {name}: {error}",

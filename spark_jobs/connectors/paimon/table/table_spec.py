@@ -1,9 +1,10 @@
-"""The schema that a request asks for, and how an existing table differs from it."""
+"""The schema that a request asks for, and how an existing table differs from it. Driver only."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from spark_jobs.connectors.paimon.format.types import is_nullable, to_paimon, to_spark
 from spark_jobs.connectors.paimon.library.table_schema import PaimonColumn, PaimonSchema
@@ -15,9 +16,11 @@ from spark_jobs.connectors.shared.table.definitions import (
     option_differences,
 )
 from spark_jobs.contract.literals import literal_text, require_literal
+from spark_jobs.contract.new_table import CREATED_BY
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.paimon.definitions import refuse_transforms, with_keys_of_options
+from spark_jobs.formats.paimon.fixed_options import OF_SERVER
 from spark_jobs.spi.tables import Column
 
 
@@ -110,3 +113,17 @@ def _columns(schema: PaimonSchema) -> list[Column]:
         Column(each.name, to_spark(each.type, each.name), is_nullable(each.type), each.comment)
         for each in schema.columns
     ]
+
+
+# Options that are about the one table.
+_OWN: Final = OF_SERVER | {"branch", "data-file.external-paths", CREATED_BY}
+
+
+def like_schema(schema: PaimonSchema, spec: CreateTableSpec) -> PaimonSchema:
+    """The schema of a new table like that of ``schema``, with what ``spec`` gives in its place."""
+    kept = {name: each for name, each in schema.options.items() if name not in _OWN}
+    return replace(
+        schema,
+        options={**kept, **spec.table_options},
+        comment=spec.comment or schema.comment,
+    )

@@ -6,25 +6,60 @@ versions of the updated rows are appended to the file's bucket. Never imports a 
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import pyarrow as pa
 
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
-from spark_jobs.connectors.paimon.format.row_tracking import COLUMNS, file_mappings
-from spark_jobs.connectors.paimon.format.vectors import VectorIndexWriter, read_vector
-from spark_jobs.connectors.paimon.write.file_documents import index_fragment, new_file_fragment
-from spark_jobs.connectors.paimon.write.file_layout import NewFileLayout, in_bucket
-from spark_jobs.connectors.paimon.write.source_file import SourceFile
-from spark_jobs.connectors.paimon.write.task_files import PaimonTaskFiles
+from spark_jobs.connectors.paimon.format.manifest_entries import BucketKey
+from spark_jobs.connectors.paimon.format.row_tracking import COLUMNS, RowIdentity, file_mappings
+from spark_jobs.connectors.paimon.format.vectors import (
+    VectorIndexWriter,
+    VectorLocation,
+    read_vector,
+)
+from spark_jobs.connectors.paimon.write.file_layout import (
+    NewFileLayout,
+    PaimonTaskFiles,
+    in_bucket,
+    index_fragment,
+    new_file_fragment,
+)
 from spark_jobs.connectors.shared.write.merge_sink import FileSinks, MergeSink
 from spark_jobs.connectors.shared.write.moved_rows import FileIds, MovedRows
 from spark_jobs.connectors.shared.write.new_rows import NewRowsWriter
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges, Positions
 from spark_jobs.spi.writes import Fragment
+
+
+class SourceFile(NamedTuple):
+    """A file that the statement may change; ``size`` is in bytes.
+
+    ``place`` numbers the buckets of all partitions, which may share folders; ``bucket`` is the
+    number within the partition. ``directory`` is the table directory for other files; None: beside
+    this one. ``schema_id`` is None if its columns are the table's.
+    ``identity`` tells its rows' ids, if the table tracks them. A tuple, because every task
+    unpickles all files of the statement.
+    """
+
+    path: str
+    row_count: int
+    size: int
+    place: int
+    bucket: int
+    vector: VectorLocation | None = None
+    directory: str | None = None
+    schema_id: int | None = None
+    identity: RowIdentity | None = None
+
+    @property
+    def folder(self) -> str:
+        """The table directory for files that replace or accompany this one."""
+        return self.directory or posixpath.dirname(self.path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from spark_jobs.connectors.paimon.format.deletion_vector import encode
-from spark_jobs.connectors.paimon.format.vectors import VectorLocation, write_index
+from spark_jobs.connectors.paimon.format.vectors import VectorLocation, encode, write_index
 from spark_jobs.connectors.paimon.keyed.file_columns import (
     KEY_PREFIX,
     SEQUENCE_NUMBER,
