@@ -22,7 +22,6 @@ EXECUTOR_MODULES = (
     "spark_jobs.connectors.iceberg.format.*",
     "spark_jobs.connectors.iceberg.maintenance.orphan_files",
     "spark_jobs.connectors.iceberg.read.arrow_scan",
-    "spark_jobs.connectors.iceberg.read.changed_scan",
     "spark_jobs.connectors.iceberg.write.file_layout",
     "spark_jobs.connectors.iceberg.write.sink",
     "spark_jobs.connectors.iceberg.write.small_files",

@@ -1,4 +1,7 @@
-"""ALTER TABLE: all changes of a statement in one commit of metadata. Driver only."""
+"""ALTER TABLE, all changes of a statement in one commit of metadata, and DROP TABLE.
+
+Driver only.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from typing import Any, get_args
 
 from spark_jobs.connectors.iceberg.alter.columns import change_columns
 from spark_jobs.connectors.iceberg.alter.definition import Definition
-from spark_jobs.connectors.iceberg.alter.drop_table import drop_table
 from spark_jobs.connectors.iceberg.alter.new_definition import (
     NewDefinition,
     is_made,
@@ -26,8 +28,9 @@ from spark_jobs.connectors.iceberg.alter.refusals import refuse_altered
 from spark_jobs.connectors.iceberg.commit.metadata_commits import MetadataCommits
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
+from spark_jobs.connectors.iceberg.table.pinned_table import pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import until_committed
-from spark_jobs.connectors.shared.table.alterations import alter_report
+from spark_jobs.connectors.shared.table.alterations import alter_report, drop_noted
 from spark_jobs.contract import codec
 from spark_jobs.contract.alter_table import (
     AlteredPart,
@@ -43,7 +46,9 @@ from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, JobError, NotSupportedError
+from spark_jobs.formats.iceberg.expiry import GC_ENABLED
 from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
+from spark_jobs.spi.connector import find_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +149,39 @@ def _report(before: Definition, after: Definition) -> AlterTableReport:
     report = alter_report(before.described(), after.described())
     moved = [AlteredPart("order of columns", *each) for each in after.moved(before)]
     return replace(report, parts=(*report.parts, *moved))
+
+
+def drop_table(
+    catalog: IcebergCatalog,
+    metadata: IcebergMetadata,
+    name: TableName,
+    spec: DropTableSpec,
+    note: ChangeNote,
+) -> bool:
+    """Drop the table; its files stay, unless a server is asked to purge them.
+
+    Raises as ``ConnectorAlterations.drop_table``.
+    """
+    if spec.purge and catalog.decides_at_client:
+        raise NotSupportedError(
+            f"DROP TABLE {name} PURGE: in this catalog, nobody removes the files of a table that "
+            "is gone.",
+            "Leave PURGE out, and remove the table's folder; or clear it before with TRUNCATE, "
+            "ExpireSnapshotsOperator and RemoveOrphanFilesOperator.",
+        )
+
+    def identity() -> str | None:
+        handle = find_table(metadata, name)
+        if handle is None:
+            return None
+        table = pinned_table(handle)
+        properties = table.metadata.properties
+        if spec.purge and str(properties.get(GC_ENABLED, "true")).lower() == "false":
+            raise NotSupportedError(
+                f"{name} has the property {GC_ENABLED} = false: its files may belong to other "
+                "tables, too.",
+                "Leave PURGE out.",
+            )
+        return str(table.metadata.table_uuid)
+
+    return drop_noted(name, spec, identity, lambda: catalog.drop(name, purge=spec.purge), note)

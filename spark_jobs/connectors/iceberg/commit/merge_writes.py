@@ -11,11 +11,9 @@ import pyarrow.fs as pafs
 
 from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
 from spark_jobs.connectors.iceberg.commit.changes import changes_of
-from spark_jobs.connectors.iceberg.commit.find_commit import find_commit, recall
-from spark_jobs.connectors.iceberg.commit.history import history
-from spark_jobs.connectors.iceberg.commit.merge_commit import MergeCommit
+from spark_jobs.connectors.iceberg.commit.history import find_commit, history, recall
+from spark_jobs.connectors.iceberg.commit.merge_commit import MergeCommit, store_schema
 from spark_jobs.connectors.iceberg.commit.metadata_commits import MetadataCommits
-from spark_jobs.connectors.iceberg.commit.new_schema import store_schema
 from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
 from spark_jobs.connectors.iceberg.format.deletes import DeleteFile
 from spark_jobs.connectors.iceberg.format.schema import opaque_type

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from spark_jobs.connectors.iceberg.commit.asked_commit import asked
 from spark_jobs.connectors.iceberg.commit.base_notes import base_of
-from spark_jobs.connectors.iceberg.commit.changes import Changes
-from spark_jobs.connectors.iceberg.commit.gap import snapshots_since
+from spark_jobs.connectors.iceberg.commit.changes import Changes, with_siblings
+from spark_jobs.connectors.iceberg.commit.history import snapshots_since
 from spark_jobs.connectors.iceberg.commit.manifest_clusters import ManifestRewrite
+from spark_jobs.connectors.iceberg.commit.metadata_commits import asked
 from spark_jobs.connectors.iceberg.commit.new_manifests import SnapshotFiles
-from spark_jobs.connectors.iceberg.commit.shared_vectors import with_siblings
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
 from spark_jobs.connectors.iceberg.table.commits import summary_of

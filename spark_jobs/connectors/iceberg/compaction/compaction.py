@@ -5,15 +5,15 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
-from spark_jobs.connectors.iceberg.commit.find_commit import find_commits
-from spark_jobs.connectors.iceberg.commit.gap import Gap
+from spark_jobs.connectors.iceberg.commit.changes import Changes
+from spark_jobs.connectors.iceberg.commit.history import Gap, find_commits
 from spark_jobs.connectors.iceberg.commit.manifest_clusters import planned_rewrite
 from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
 from spark_jobs.connectors.iceberg.compaction.delete_plan import planned_deletes
-from spark_jobs.connectors.iceberg.compaction.manifests import rewrite_manifests
 from spark_jobs.connectors.iceberg.compaction.part_compactor import (
     IcebergPartCompactor,
     remove_new_files,
@@ -24,6 +24,7 @@ from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
 from spark_jobs.connectors.iceberg.write.table_layout import data_location, new_file_layout
+from spark_jobs.connectors.shared.commit.commit_loop import before_publication, until_committed
 from spark_jobs.connectors.shared.compaction.plan import (
     DEFAULT_SIZE,
     GroupSize,
@@ -32,6 +33,7 @@ from spark_jobs.connectors.shared.compaction.plan import (
 )
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.compaction_record import ManifestRecord
+from spark_jobs.contract.properties import published_properties
 from spark_jobs.formats.iceberg.compaction import refuse_uncompactable
 from spark_jobs.spi.compaction import (
     CompactionPlan,
@@ -172,3 +174,31 @@ class IcebergCompaction:
         """Remove the note: the operation's result is stored."""
         del table
         self._notes.remove(operation_id)
+
+
+_Rewritten = tuple[CommittedSnapshot | None, ManifestRecord]
+
+
+def rewrite_manifests(commits: SnapshotCommits, commit: ManifestCommit) -> _Rewritten:
+    """What was published, and what it did; None: there was nothing to do.
+
+    Whatever others commit meanwhile, the manifests of the newest snapshot are planned again.
+
+    Raises:
+        CommitError: COMMIT_OUTCOME_UNKNOWN, or COMMIT_CONFLICT (nothing was published).
+        JobError: as ``planned_rewrite``, or raised by ``require_wanted``.
+    """
+    return until_committed(partial(_attempt, commits, commit))
+
+
+def _attempt(commits: SnapshotCommits, commit: ManifestCommit, number: int) -> _Rewritten | None:
+    with before_publication():
+        latest = commits.latest()
+        rewrite = planned_rewrite(latest)
+        if rewrite.changes_nothing:
+            return None, rewrite.record
+        recorded = published_properties(commit.properties(rewrite.record), number, 0)
+        changes = Changes([], [], rewrite.removed, [], replaces=True)
+        summary = {**recorded, **rewrite.summary}
+    snapshot = commits.publish(latest, changes, summary, commit.require_wanted, rewrite)
+    return None if snapshot is None else (snapshot, rewrite.record)

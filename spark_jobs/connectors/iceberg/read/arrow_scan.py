@@ -1,4 +1,4 @@
-"""The executor half of a scan with pyarrow: files in, live rows with their row ids out.
+"""The executor half of scans with pyarrow: files in, live or changed rows out.
 
 Executors import this module, so nothing here needs a table library.
 """
@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 
@@ -78,3 +79,32 @@ class ArrowScan:
         scan = FileScan(self.filesystem, fields, probes, by_name)
         for positions, columns in scan.rows(file.path, deleted, file.deletes.row_count):
             yield from batches_with_row_ids(columns.columns, file.deletes.ordinal, positions)
+
+
+class ChangedPart(NamedTuple):
+    """A file with its deletes; ``before``: read only rows that these do not delete, but its do."""
+
+    file: ScannedFile
+    before: DataFileDeletes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedScan:
+    """Implements ``PartReader`` for rows that came or went. Picklable."""
+
+    scan: ArrowScan
+
+    def read(self, parts: Sequence[ChangedPart]) -> Iterator[pa.RecordBatch]:
+        """Read the files of one task; yields as ``ArrowScan.read``."""
+        deleted = DeletedRows(self.scan.filesystem)
+        for part in parts:
+            gone = deleted.positions(part.file.deletes)
+            if part.before is not None:
+                chosen = np.setdiff1d(gone, deleted.positions(part.before), assume_unique=True)
+                if not len(chosen):
+                    continue
+                is_left_out = np.ones(part.file.deletes.row_count, dtype=bool)
+                is_left_out[chosen] = False
+                gone = np.flatnonzero(is_left_out)
+            with reading_file(part.file.path, self.scan.filesystem):
+                yield from self.scan.rows(part.file, gone, {})

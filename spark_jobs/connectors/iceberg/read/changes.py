@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.connectors.iceberg.format.row_lineage import ROW_ID_FIELD
-from spark_jobs.connectors.iceberg.read.changed_scan import ChangedPart, ChangedScan
+from spark_jobs.connectors.iceberg.read.arrow_scan import ChangedPart, ChangedScan
 from spark_jobs.connectors.iceberg.read.scan import arrow_scan
 from spark_jobs.connectors.iceberg.read.scanned_files import scanned
 from spark_jobs.connectors.iceberg.table.commits import commit_of, summary_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from spark_jobs.connectors.iceberg.library.schema_evolution import evolved_table
+from spark_jobs.connectors.iceberg.library.definitions import evolved_table
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, schema_fields
 from spark_jobs.connectors.iceberg.table.table_spec import iceberg_type
 from spark_jobs.contract.request import TableName

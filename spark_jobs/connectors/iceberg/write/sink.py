@@ -16,12 +16,12 @@ import pyarrow as pa
 from spark_jobs.connectors.iceberg.format.deletes import (
     DataFileDeletes,
     DeletedRows,
+    stored_deletes,
 )
 from spark_jobs.connectors.iceberg.format.file_columns import Constants, NameMapping, file_mappings
 from spark_jobs.connectors.iceberg.format.row_lineage import COLUMNS, RowLineage
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type
 from spark_jobs.connectors.iceberg.format.stored_columns import stored_columns
-from spark_jobs.connectors.iceberg.format.vectors import stored_deletes
 from spark_jobs.connectors.iceberg.write.file_layout import NewFileLayout, Partition
 from spark_jobs.connectors.shared.write.merge_sink import (
     FileSinks,
@@ -30,8 +30,7 @@ from spark_jobs.connectors.shared.write.merge_sink import (
     new_file,
 )
 from spark_jobs.connectors.shared.write.moved_rows import FileIds, MovedRows
-from spark_jobs.connectors.shared.write.new_rows import NewRowsWriter
-from spark_jobs.connectors.shared.write.task_files import TaskFiles
+from spark_jobs.connectors.shared.write.new_rows import NewRowsWriter, TaskFiles
 from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges, Positions

@@ -24,8 +24,7 @@ from spark_jobs.connectors.shared.commit.commit_loop import (
     store_once,
     until_committed,
 )
-from spark_jobs.connectors.shared.table.alterations import alter_report, order_of_names
-from spark_jobs.connectors.shared.table.drops import drop_noted
+from spark_jobs.connectors.shared.table.alterations import alter_report, drop_noted, order_of_names
 from spark_jobs.contract import codec
 from spark_jobs.contract.alter_table import AlteredPart, AlterTableReport, AlterTableSpec
 from spark_jobs.contract.drop_table import DropTableSpec

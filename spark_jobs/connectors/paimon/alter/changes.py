@@ -39,14 +39,14 @@ from spark_jobs.contract.literals import require_literal
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.spark_types import SparkType, is_wider, parse_type
 from spark_jobs.errors import NotSupportedError
-from spark_jobs.formats.paimon.definitions import refuse_change
-from spark_jobs.formats.paimon.fixed_options import (
+from spark_jobs.formats.paimon.definitions import (
     NEVER,
     VECTORS,
     VECTORS_MODIFIABLE,
     WITH_SNAPSHOTS,
+    is_reserved,
+    refuse_change,
 )
-from spark_jobs.formats.paimon.reserved import is_reserved
 
 _COMMENT: Final = "comment"
 _OTHER_ENGINE: Final = "Alter the table with Paimon's own engines."

@@ -30,14 +30,13 @@ from spark_jobs.connectors.paimon.format.manifest_entries import (
 from spark_jobs.connectors.paimon.library.table_schema import schema_id
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes, new_file_layout
-from spark_jobs.connectors.shared.compaction.asked_order import asked_order
 from spark_jobs.connectors.shared.compaction.bins import (
     BucketFile,
     all_in_bins,
     ordered_bins,
     settled_bins,
 )
-from spark_jobs.connectors.shared.compaction.plan import PlannedPart
+from spark_jobs.connectors.shared.compaction.plan import PlannedPart, asked_order
 from spark_jobs.contract.compaction import CompactedPartition, CompactSpec
 from spark_jobs.spi.compaction import WantedPartition
 from spark_jobs.spi.tables import TableHandle

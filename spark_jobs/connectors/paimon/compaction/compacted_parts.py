@@ -30,8 +30,7 @@ from spark_jobs.connectors.paimon.library import manifest_files
 from spark_jobs.connectors.paimon.library.data_files import KeyRange, has_index, key_range
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes
-from spark_jobs.connectors.shared.compaction.plan import texts_of
-from spark_jobs.connectors.shared.compaction.published_parts import by_partition
+from spark_jobs.connectors.shared.compaction.plan import by_partition, texts_of
 from spark_jobs.contract.compaction import CompactedPartition
 from spark_jobs.spi.compaction import PartResult, PublishedParts
 from spark_jobs.storage.files import remove_file

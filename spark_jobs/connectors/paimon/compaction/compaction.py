@@ -28,12 +28,12 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes
-from spark_jobs.connectors.shared.compaction.asked_order import asked_terms
 from spark_jobs.connectors.shared.compaction.plan import (
     DEFAULT_SIZE,
     GroupSize,
     Limits,
     PlannedPart,
+    asked_terms,
     planned_groups,
 )
 from spark_jobs.contract.compaction import CompactSpec

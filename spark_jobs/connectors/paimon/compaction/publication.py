@@ -38,7 +38,7 @@ from spark_jobs.connectors.paimon.library import stored_snapshots
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication, until_committed
-from spark_jobs.connectors.shared.compaction.published_parts import require_each_file_once
+from spark_jobs.connectors.shared.compaction.plan import require_each_file_once
 from spark_jobs.contract.properties import published_properties
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.compaction import GroupCommit, PartResult, PublishedGroup, PublishedParts

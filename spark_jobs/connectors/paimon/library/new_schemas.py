@@ -13,7 +13,7 @@ from spark_jobs.connectors.paimon.format.types import to_paimon
 from spark_jobs.connectors.paimon.library.table_schema import PaimonColumn, PaimonSchema
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError, RequestError
-from spark_jobs.formats.paimon.fixed_options import OF_SERVER
+from spark_jobs.formats.paimon.definitions import OF_SERVER
 from spark_jobs.spi.schema_changes import SchemaChange
 
 

@@ -22,9 +22,8 @@ from spark_jobs.connectors.paimon.format.manifest_entries import (
     live_files,
     named_file,
 )
-from spark_jobs.connectors.shared.maintenance.orphan_tasks import Names
+from spark_jobs.connectors.shared.maintenance.orphan_tasks import Names, StoredFile
 from spark_jobs.connectors.shared.maintenance.removal_notes import FileKind
-from spark_jobs.connectors.shared.maintenance.stored_files import StoredFile
 from spark_jobs.formats.avro.records import records
 from spark_jobs.formats.paimon.metadata_files import Kind
 from spark_jobs.storage.listing import own_files

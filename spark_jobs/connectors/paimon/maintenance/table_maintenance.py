@@ -25,7 +25,7 @@ from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.refusals import refuse_tagging
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.maintenance import orphans
-from spark_jobs.connectors.shared.maintenance.orphan_search import InUse, SparkSearch
+from spark_jobs.connectors.shared.maintenance.orphans import InUse, SparkSearch
 from spark_jobs.connectors.shared.maintenance.refusals import no_snapshot, no_tag
 from spark_jobs.contract import codec
 from spark_jobs.contract.maintenance import (

@@ -10,7 +10,7 @@ from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
-from spark_jobs.formats.paimon.reserved import is_reserved
+from spark_jobs.formats.paimon.definitions import is_reserved
 from spark_jobs.spi.schema_changes import SchemaChange
 
 

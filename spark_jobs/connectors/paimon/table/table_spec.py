@@ -19,8 +19,7 @@ from spark_jobs.contract.literals import literal_text, require_literal
 from spark_jobs.contract.new_table import CREATED_BY
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.errors import NotSupportedError
-from spark_jobs.formats.paimon.definitions import refuse_transforms, with_keys_of_options
-from spark_jobs.formats.paimon.fixed_options import OF_SERVER
+from spark_jobs.formats.paimon.definitions import OF_SERVER, refuse_transforms, with_keys_of_options
 from spark_jobs.spi.tables import Column
 
 

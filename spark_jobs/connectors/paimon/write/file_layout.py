@@ -18,7 +18,7 @@ from spark_jobs.connectors.paimon.format.manifest_entries import BucketKey
 from spark_jobs.connectors.paimon.format.row_tracking import COLUMNS
 from spark_jobs.connectors.paimon.format.vectors import WrittenIndex
 from spark_jobs.connectors.shared.write.merge_sink import file_document, new_file
-from spark_jobs.connectors.shared.write.task_files import TaskFiles
+from spark_jobs.connectors.shared.write.new_rows import TaskFiles
 from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.datafiles.rolling_writer import NewFiles
 from spark_jobs.formats.paimon.paths import PartitionLayout, bucket_directory

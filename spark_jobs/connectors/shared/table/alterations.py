@@ -1,17 +1,20 @@
-"""What changes of a table's definition have in common in all formats: names, errors, the report."""
+"""What ALTER TABLE and DROP TABLE have in common in all formats. Driver only."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Final
 
 from spark_jobs.contract import codec
 from spark_jobs.contract.alter_table import AlteredPart, AlterTableReport
+from spark_jobs.contract.branches import MAIN_BRANCH
+from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.identifiers import RESERVED_PREFIX
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.secret_names import holds_secret, may_be_secret_name
-from spark_jobs.errors import AnalysisError, ErrorCode, NotSupportedError
+from spark_jobs.errors import AnalysisError, CatalogError, CommitError, ErrorCode, NotSupportedError
+from spark_jobs.spi.change_notes import ChangeNote
 
 # The parts of a definition: what each is called, and how it is now, by what tells it apart.
 Described = Mapping[Hashable, tuple[str, str]]
@@ -109,3 +112,47 @@ def _bounded(parts: Sequence[AlteredPart]) -> AlterTableReport:
             break
         reported.append(part)
     return AlterTableReport(tuple(reported), len(parts) - len(reported))
+
+
+_TABLE: Final = "table"
+
+
+def drop_noted(
+    name: TableName,
+    spec: DropTableSpec,
+    identity: Callable[[], str | None],
+    drop: Callable[[], None],
+    note: ChangeNote,
+) -> bool:
+    """Whether the table was dropped by this operation; raises as ``ConnectorAlterations``.
+
+    ``identity`` tells the table that has the name now from others that had it or will have it;
+    None: there is none. ``drop`` raises TimeoutError if nobody knows whether it did.
+    """
+    if name.branch != MAIN_BRANCH:
+        raise NotSupportedError(
+            f"{name} is a branch, which DROP TABLE does not drop.",
+            "Use DeleteBranchOperator, or the engine that made the branch.",
+        )
+    noted, current_id = note.read(), identity()
+    if noted is not None and current_id != noted[_TABLE]:
+        # An earlier try has dropped it; what has the name now is of somebody else.
+        return True
+    if current_id is None:
+        if spec.if_exists:
+            return False
+        raise CatalogError(
+            ErrorCode.TABLE_NOT_FOUND,
+            f"Table {name} does not exist.",
+            "Check the name, or write DROP TABLE IF EXISTS.",
+        )
+    note.write({_TABLE: current_id})
+    try:
+        drop()
+    except TimeoutError as error:
+        raise CommitError(
+            ErrorCode.COMMIT_OUTCOME_UNKNOWN,
+            f"It is not known whether {name} was dropped: {error}",
+            "Run the statement again: it looks for the table that it was about to drop.",
+        ) from error
+    return True

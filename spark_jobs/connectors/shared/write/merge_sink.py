@@ -14,8 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
-from spark_jobs.connectors.shared.write.new_rows import FileLayout, NewRowsWriter
-from spark_jobs.connectors.shared.write.task_files import TaskFiles
+from spark_jobs.connectors.shared.write.new_rows import FileLayout, NewRowsWriter, TaskFiles
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges, Positions
 from spark_jobs.datafiles.parquet.rewrite import rewrite
