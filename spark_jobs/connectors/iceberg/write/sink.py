@@ -7,7 +7,7 @@ ids keep them. Never imports a table library.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,18 +24,18 @@ from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_typ
 from spark_jobs.connectors.iceberg.format.stored_columns import stored_columns
 from spark_jobs.connectors.iceberg.write.file_layout import NewFileLayout, Partition
 from spark_jobs.connectors.shared.write.merge_sink import (
+    FileIds,
     FileSinks,
     MergeSink,
     file_document,
-    new_file,
 )
-from spark_jobs.connectors.shared.write.moved_rows import FileIds, MovedRows
-from spark_jobs.connectors.shared.write.new_rows import NewRowsWriter, TaskFiles
+from spark_jobs.connectors.shared.write.new_rows import TaskFiles
 from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges, Positions
 from spark_jobs.datafiles.loose_rows import LooseRows
 from spark_jobs.datafiles.parquet.damage import reading_file
+from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.spi.writes import Fragment
 
 
@@ -85,25 +85,11 @@ class IcebergMergeSink(MergeSink[SourceFile, Partition]):
 
     def __init__(self, write: IcebergSinkFactory, task_key: str) -> None:
         layout, schema = write.layout, write.layout.files.schema
-        super().__init__(write, TaskFiles(layout.files.filesystem, task_key))
+        files = TaskFiles(layout.files.filesystem, task_key)
+        super().__init__(write, files, COLUMNS if write.tracks_rows else None)
         self._deleted_rows = DeletedRows(layout.files.filesystem)
         self._opaque = [schema.field(f.name) for f in write.fields if opaque_type(f.type)]
-        # Rows that have ids are in files of their own.
-        self._old_rows = self._new_rows
-        if write.tracks_rows:
-            self._old_rows = NewRowsWriter(layout.of_old_rows(), self._new_path)
-            self._updated_schema = self._old_rows.schema
-        self._moved_rows = MovedRows(self._filesystem, COLUMNS, self._ids_of)
         self._updated = LooseRows(layout.rows, layout.files.row_group_bytes, self._old_rows)
-
-    def abort(self) -> None:
-        """Remove all files of this sink."""
-        self._old_rows.close_quietly()
-        super().abort()
-
-    def _change_file(self, ordinal: int, changes: FileChanges) -> None:
-        tracks_rows = self._write.tracks_rows
-        super()._change_file(ordinal, COLUMNS.without_numbers(changes) if tracks_rows else changes)
 
     def _ids_of(self, ordinal: int) -> FileIds:
         source = self._write.files[ordinal]
@@ -126,10 +112,7 @@ class IcebergMergeSink(MergeSink[SourceFile, Partition]):
         """Store new rows, with NULL in the columns that statements cannot use."""
         for field in self._opaque:
             rows = rows.append_column(field.name, pa.nulls(rows.num_rows, field.type))
-        if self._write.tracks_rows:
-            self._moved_rows.store(rows, self._new_rows, self._old_rows)
-        else:
-            self._new_rows.write(rows)
+        super()._insert(rows)
 
     def _append(self, source: SourceFile, rows: pa.Table) -> None:
         del source
@@ -146,16 +129,14 @@ class IcebergMergeSink(MergeSink[SourceFile, Partition]):
         ending = "-deletes.puffin" if vectors else "-deletes.parquet"
         path = self._files.new_path(self._write.name_prefix, source.folder, ending)
         deletes = stored_deletes(self._filesystem, path, location, positions, as_vector=vectors)
-        self._fragments.append(_marks(ordinal, deletes))
+        document = {"removed": None, "added": None, "marked": ordinal, "deletes": deletes}
+        self._fragments.append(
+            Fragment(document, bytes_added=deletes["size"], deletion_vectors_added=1)
+        )
 
-    def _finished(self) -> Iterator[Fragment]:
+    def _marks(self) -> Iterable[Fragment]:
         self._updated.finish()
-        for writer in dict.fromkeys((self._new_rows, self._old_rows)):
-            for place, written in writer.finish():
-                yield new_file(written, file_document(written, place))
+        return ()
 
-
-def _marks(ordinal: int, deletes: dict[str, Any]) -> Fragment:
-    """The fragment of the new deletes of a data file."""
-    document = {"removed": None, "added": None, "marked": ordinal, "deletes": deletes}
-    return Fragment(document, bytes_added=deletes["size"], deletion_vectors_added=1)
+    def _document(self, written: WrittenFile, place: Partition) -> Mapping[str, Any]:
+        return file_document(written, place)

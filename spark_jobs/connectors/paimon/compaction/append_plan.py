@@ -153,7 +153,7 @@ def append_compactor(
     return AppendCompactor(
         name_prefix=prefixes.data,
         columns=layout.files.schema,
-        layout=layout.of_tracked_rows() if table.tracks_rows else layout,
+        layout=layout.of_old_rows() if table.tracks_rows else layout,
         mappings=table.files.mappings,
         order=asked_order(handle, spec, layout.files.schema),
     )

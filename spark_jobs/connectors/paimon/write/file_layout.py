@@ -42,7 +42,7 @@ class NewFileLayout:
     external: ExternalPaths | None
     bucketed: bool
 
-    def of_tracked_rows(self) -> NewFileLayout:
+    def of_old_rows(self) -> NewFileLayout:
         """The layout of files that store the ids of their rows."""
         return replace(self, files=replace(self.files, schema=COLUMNS.added_to(self.files.schema)))
 

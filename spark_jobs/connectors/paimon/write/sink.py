@@ -7,10 +7,10 @@ versions of the updated rows are appended to the file's bucket. Never imports a 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -24,15 +24,14 @@ from spark_jobs.connectors.paimon.format.vectors import (
 from spark_jobs.connectors.paimon.write.file_layout import (
     NewFileLayout,
     PaimonTaskFiles,
+    bucket_file_document,
     in_bucket,
     index_fragment,
-    new_file_fragment,
 )
-from spark_jobs.connectors.shared.write.merge_sink import FileSinks, MergeSink
-from spark_jobs.connectors.shared.write.moved_rows import FileIds, MovedRows
-from spark_jobs.connectors.shared.write.new_rows import NewRowsWriter
+from spark_jobs.connectors.shared.write.merge_sink import FileIds, FileSinks, MergeSink
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges, Positions
+from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.spi.writes import Fragment
 
 
@@ -88,27 +87,12 @@ class PaimonMergeSink(MergeSink[SourceFile, BucketKey]):
     _write: PaimonSinkFactory
 
     def __init__(self, write: PaimonSinkFactory, task_key: str) -> None:
-        super().__init__(write, PaimonTaskFiles(write.layout, task_key))
-        # Rows that have ids are in files of their own.
-        self._old_rows = self._new_rows
-        if write.tracks_rows:
-            self._old_rows = NewRowsWriter(write.layout.of_tracked_rows(), self._new_path)
-            self._updated_schema = self._old_rows.schema
-        self._moved_rows = MovedRows(self._filesystem, COLUMNS, self._ids_of)
+        files = PaimonTaskFiles(write.layout, task_key)
+        super().__init__(write, files, COLUMNS if write.tracks_rows else None)
         self._vectors = VectorIndexWriter(
             self._filesystem,
             write.index_directory,
             partial(self._files.new_path, write.index_prefix),
-        )
-
-    def abort(self) -> None:
-        """Remove all files of this sink."""
-        self._old_rows.close_quietly()
-        super().abort()
-
-    def _change_file(self, ordinal: int, changes: FileChanges) -> None:
-        super()._change_file(
-            ordinal, COLUMNS.without_numbers(changes) if self._write.tracks_rows else changes
         )
 
     def _ids_of(self, ordinal: int) -> FileIds:
@@ -123,12 +107,6 @@ class PaimonMergeSink(MergeSink[SourceFile, BucketKey]):
     def _deleted(self, source: SourceFile) -> Positions | None:
         return None if source.vector is None else read_vector(self._filesystem, source.vector)
 
-    def _insert(self, rows: pa.RecordBatch) -> None:
-        if self._write.tracks_rows:
-            self._moved_rows.store(rows, self._new_rows, self._old_rows)
-        else:
-            self._new_rows.write(rows)
-
     def _append(self, source: SourceFile, rows: pa.Table) -> None:
         self._old_rows.write(in_bucket(rows, source.bucket))
 
@@ -138,8 +116,8 @@ class PaimonMergeSink(MergeSink[SourceFile, BucketKey]):
         del changes
         self._vectors.add(ordinal, source.place, source.folder, gone.positions)
 
-    def _finished(self) -> Iterator[Fragment]:
-        yield from map(index_fragment, self._vectors.finish())
-        for writer in dict.fromkeys((self._new_rows, self._old_rows)):
-            for place, written in writer.finish():
-                yield new_file_fragment(written, place)
+    def _marks(self) -> Iterable[Fragment]:
+        return map(index_fragment, self._vectors.finish())
+
+    def _document(self, written: WrittenFile, place: BucketKey) -> Mapping[str, Any]:
+        return bucket_file_document(written, place)

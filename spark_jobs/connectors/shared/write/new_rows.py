@@ -68,6 +68,9 @@ class FileLayout(Protocol[P]):
     def folder(self, place: P) -> str:
         """The folder for a new file of a place."""
 
+    def of_old_rows(self) -> FileLayout[P]:
+        """The layout of files that store the ids of their rows."""
+
 
 class NewRowsWriter(Generic[P]):
     """Writes rows that arrive clustered by place."""
