@@ -28,7 +28,6 @@ EXECUTOR_MODULES = (
     "spark_jobs.connectors.paimon.format.*",
     "spark_jobs.connectors.paimon.keyed.*",
     "spark_jobs.connectors.paimon.read.arrow_scan",
-    "spark_jobs.connectors.paimon.read.changed_scan",
     "spark_jobs.connectors.paimon.read.keyed_scan",
     "spark_jobs.connectors.paimon.write.column_sink",
     "spark_jobs.connectors.paimon.write.file_layout",

@@ -148,12 +148,15 @@ class IcebergCompaction:
     ) -> tuple[CommittedSnapshot | None, ManifestRecord]:
         """Write the manifests of the latest snapshot anew; None: they are as that leaves them.
 
+        Whatever others commit meanwhile, those of the newest snapshot are planned again.
+
         Raises:
             CommitError: COMMIT_OUTCOME_UNKNOWN, COMMIT_CONFLICT (nothing was published).
             JobError: as ``planned_manifests``, or raised by ``require_wanted``.
         """
         self._metadata.require_writable(table)
-        return rewrite_manifests(SnapshotCommits(self._catalog, self._metadata, table), commit)
+        commits = SnapshotCommits(self._catalog, self._metadata, table)
+        return until_committed(partial(_attempt, commits, commit))
 
     def abandon(self, table: TableHandle, compactor: PartCompactor) -> None:
         """Remove every file that tasks wrote with ``compactor``; none of them is published."""
@@ -177,18 +180,6 @@ class IcebergCompaction:
 
 
 _Rewritten = tuple[CommittedSnapshot | None, ManifestRecord]
-
-
-def rewrite_manifests(commits: SnapshotCommits, commit: ManifestCommit) -> _Rewritten:
-    """What was published, and what it did; None: there was nothing to do.
-
-    Whatever others commit meanwhile, the manifests of the newest snapshot are planned again.
-
-    Raises:
-        CommitError: COMMIT_OUTCOME_UNKNOWN, or COMMIT_CONFLICT (nothing was published).
-        JobError: as ``planned_rewrite``, or raised by ``require_wanted``.
-    """
-    return until_committed(partial(_attempt, commits, commit))
 
 
 def _attempt(commits: SnapshotCommits, commit: ManifestCommit, number: int) -> _Rewritten | None:

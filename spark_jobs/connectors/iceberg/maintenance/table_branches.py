@@ -50,6 +50,10 @@ from spark_jobs.errors import CatalogError, CommitError, ErrorCode
 from spark_jobs.spi.branches import Publishing
 from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
 
+# How many names, and how many commits, an error has.
+_NAMES: Final = 20
+_COMMITS: Final = 10
+
 
 @dataclass(frozen=True, slots=True)
 class IcebergBranches:
@@ -61,16 +65,62 @@ class IcebergBranches:
     def create_branch(
         self, name: TableName, spec: CreateBranchSpec, *, note: ChangeNote = NO_NOTE
     ) -> MaintenanceReport:
-        """Begin a branch, unless the name is taken."""
-        return create_branch(self._noted(name, note), spec)
+        """Begin a branch at a snapshot.
+
+        Raises:
+            CatalogError: BRANCH_EXISTS, also for a tag of that name; SNAPSHOT_NOT_FOUND;
+                TAG_NOT_FOUND.
+            CommitError: COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN.
+        """
+        changes = self._noted(name, note)
+        table = changes.table()
+        if (earlier := changes.done(table)) is not None:
+            return earlier
+        ref = table.metadata.refs.get(spec.branch)
+        if ref is not None:
+            kind = str(ref.snapshot_ref_type)
+            if spec.if_not_exists and kind == BRANCH:
+                return MaintenanceReport()
+            raise CatalogError(
+                ErrorCode.BRANCH_EXISTS,
+                f"{changes.name} has a {kind} {spec.branch} already.",
+                f"Choose another name, delete the {kind} first, or set if_not_exists.",
+            )
+        snapshot_id = named_snapshot(changes.name, table, spec.snapshot_id, spec.tag)
+        retention = {
+            MAX_REF_AGE: retention_millis("retention", spec.retention),
+            MAX_SNAPSHOT_AGE: retention_millis("max_snapshot_age", spec.max_snapshot_age),
+            MIN_SNAPSHOTS: spec.min_snapshots_to_keep,
+        }
+        branch = Reference(spec.branch, BRANCH, snapshot_id, given(retention))
+        return changes.require(
+            table, References([branch]), MaintenanceReport(snapshot_id=snapshot_id)
+        )
 
     def delete_branch(
         self, name: TableName, spec: DeleteBranchSpec, *, dry_run: bool, note: ChangeNote = NO_NOTE
     ) -> MaintenanceReport:
-        """Delete a branch; its snapshots stay until they expire."""
+        """Delete a branch.
+
+        Raises:
+            CatalogError: BRANCH_NOT_FOUND, also for a tag of that name.
+            CommitError: COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN.
+        """
         # Of the table, because the branch of the name may be the one that goes.
-        whole = replace(name, table=name.without_branch)
-        return delete_branch(self._noted(whole, note), spec, dry_run=dry_run)
+        changes = self._noted(replace(name, table=name.without_branch), note)
+        table = changes.table()
+        if not dry_run and (earlier := changes.done(table)) is not None:
+            return earlier
+        branches = _named(table, BRANCH)
+        if spec.branch not in branches:
+            if spec.if_exists:
+                return MaintenanceReport()
+            raise _no_branch(changes.name, spec.branch, branches)
+        report = MaintenanceReport(tags=1)
+        if dry_run:
+            return report
+        gone = Reference(spec.branch, BRANCH, None)
+        return changes.require(table, References([gone]), report)
 
     def fast_forward(
         self,
@@ -81,9 +131,15 @@ class IcebergBranches:
         dry_run: bool,
         note: ChangeNote = NO_NOTE,
     ) -> MaintenanceReport:
-        """Move the branch to a snapshot that comes from its head; none is made."""
+        """Move the branch forward to where another branch or a tag is.
+
+        Raises:
+            CatalogError: BRANCH_NOT_FOUND.
+            CommitError: BRANCHES_DIVERGED, COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN.
+        """
         del publishing
-        return fast_forward(self._noted(name, note), spec, dry_run=dry_run)
+        changes = self._noted(name, note)
+        return carried_out(changes, partial(_forward, changes.name, spec), dry_run=dry_run)
 
     def set_current_snapshot(
         self,
@@ -111,77 +167,6 @@ class IcebergBranches:
 
     def _noted(self, name: TableName, note: ChangeNote) -> NotedChanges:
         return NotedChanges(MetadataCommits(self.catalog, self.metadata, name), note)
-
-
-# How many names, and how many commits, an error has.
-_NAMES: Final = 20
-_COMMITS: Final = 10
-
-
-def create_branch(changes: NotedChanges, spec: CreateBranchSpec) -> MaintenanceReport:
-    """Begin a branch at a snapshot.
-
-    Raises:
-        CatalogError: BRANCH_EXISTS, also for a tag of that name; SNAPSHOT_NOT_FOUND; TAG_NOT_FOUND.
-        CommitError: COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN.
-    """
-    table = changes.table()
-    if (earlier := changes.done(table)) is not None:
-        return earlier
-    ref = table.metadata.refs.get(spec.branch)
-    if ref is not None:
-        kind = str(ref.snapshot_ref_type)
-        if spec.if_not_exists and kind == BRANCH:
-            return MaintenanceReport()
-        raise CatalogError(
-            ErrorCode.BRANCH_EXISTS,
-            f"{changes.name} has a {kind} {spec.branch} already.",
-            f"Choose another name, delete the {kind} first, or set if_not_exists.",
-        )
-    snapshot_id = named_snapshot(changes.name, table, spec.snapshot_id, spec.tag)
-    retention = {
-        MAX_REF_AGE: retention_millis("retention", spec.retention),
-        MAX_SNAPSHOT_AGE: retention_millis("max_snapshot_age", spec.max_snapshot_age),
-        MIN_SNAPSHOTS: spec.min_snapshots_to_keep,
-    }
-    branch = Reference(spec.branch, BRANCH, snapshot_id, given(retention))
-    return changes.require(table, References([branch]), MaintenanceReport(snapshot_id=snapshot_id))
-
-
-def delete_branch(
-    changes: NotedChanges, spec: DeleteBranchSpec, *, dry_run: bool
-) -> MaintenanceReport:
-    """Delete a branch.
-
-    Raises:
-        CatalogError: BRANCH_NOT_FOUND, also for a tag of that name.
-        CommitError: COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN.
-    """
-    table = changes.table()
-    if not dry_run and (earlier := changes.done(table)) is not None:
-        return earlier
-    branches = _named(table, BRANCH)
-    if spec.branch not in branches:
-        if spec.if_exists:
-            return MaintenanceReport()
-        raise _no_branch(changes.name, spec.branch, branches)
-    report = MaintenanceReport(tags=1)
-    if dry_run:
-        return report
-    gone = Reference(spec.branch, BRANCH, None)
-    return changes.require(table, References([gone]), report)
-
-
-def fast_forward(
-    changes: NotedChanges, spec: FastForwardSpec, *, dry_run: bool
-) -> MaintenanceReport:
-    """Move the branch forward to where another branch or a tag is.
-
-    Raises:
-        CatalogError: BRANCH_NOT_FOUND.
-        CommitError: BRANCHES_DIVERGED, COMMIT_CONFLICT, COMMIT_OUTCOME_UNKNOWN.
-    """
-    return carried_out(changes, partial(_forward, changes.name, spec), dry_run=dry_run)
 
 
 def _forward(name: TableName, spec: FastForwardSpec, table: PinnedTable) -> Move:

@@ -5,7 +5,7 @@ Executors import this module, so nothing here needs a table library.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -59,6 +59,10 @@ class ArrowScan:
         probes = {name: KeyProbe(values) for name, values in self.keys.items()}
         for file in parts:
             yield from self.rows(file, self._deleted(file), probes)
+
+    def deleted_rows(self) -> Callable[[ScannedFile], Positions]:
+        """What finds the deleted rows of a file."""
+        return self._deleted
 
     def rows(
         self, file: ScannedFile, deleted: Positions, probes: Mapping[str, KeyProbe]
