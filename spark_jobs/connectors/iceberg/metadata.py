@@ -171,31 +171,19 @@ class IcebergMetadata(ConnectorMetadata):
         )
 
     def require_writable(self, table: TableHandle) -> None:
-        """Check version, properties and partition spec.
-
-        Raises:
-            NotSupportedError: the table's rows cannot be changed; gives the reason.
-        """
+        """Check version, properties and partition spec."""
         refuse_unwritable(table.name, pinned_table(table))
 
     def require_supported(
         self, table: TableHandle, assigned: frozenset[str], *, deletes: bool
     ) -> None:
-        """Refuse UPDATEs that move whole rows, of which Spark cannot have some columns.
-
-        Raises:
-            NotSupportedError: names the columns.
-        """
+        """Refuse UPDATEs that move whole rows, of which Spark cannot have some columns."""
         del deletes
         derived = insert_layout(pinned_table(table)).derived
         refuse_moved_rows(table, assigned.intersection(derived.inputs if derived else ()))
 
     def evolved(self, table: TableHandle, changes: Sequence[SchemaChange]) -> TableHandle:
-        """``table`` with other columns; nothing is stored.
-
-        Raises:
-            NotSupportedError: Iceberg does not allow a change; names the column.
-        """
+        """``table`` with other columns; nothing is stored."""
         target = evolved(table.name, pinned_table(table), changes)
         refuse_unreadable(table.name, target.metadata, target.fields)
         refuse_unwritable(table.name, target)

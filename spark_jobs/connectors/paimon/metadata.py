@@ -139,19 +139,11 @@ class PaimonMetadata:
     def require_supported(
         self, table: TableHandle, assigned: frozenset[str], *, deletes: bool
     ) -> None:
-        """Check the clauses of a statement on a table with data evolution.
-
-        Raises:
-            NotSupportedError: they would have to rewrite files; gives the reason.
-        """
+        """Check the clauses of a statement on a table with data evolution."""
         refuse_row_changes(pinned_table(table), table.name, assigned, deletes=deletes)
 
     def evolved(self, table: TableHandle, changes: Sequence[SchemaChange]) -> TableHandle:
-        """``table`` with other columns; nothing is stored.
-
-        Raises:
-            NotSupportedError: Paimon does not allow a change; names the column.
-        """
+        """``table`` with other columns; nothing is stored."""
         target = evolved(table.name, pinned_table(table), changes)
         refuse_unreadable(table.name, target.schema)
         refuse_unwritable(table.name, target.schema)

@@ -148,13 +148,7 @@ class IcebergMergeWrites(ConnectorMergeWrites):
         fragments: Sequence[Fragment],
         properties: Mapping[str, str],
     ) -> CommittedSnapshot:
-        """Publish the fragments as one snapshot, after any commits that do not conflict.
-
-        Raises:
-            CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.
-            InternalError: STORAGE_UNAVAILABLE (nothing was published).
-            JobError: raised by ``require_wanted`` (nothing was published).
-        """
+        """Publish the fragments as one snapshot, after any commits that do not conflict."""
         begun = handle.native
         recorded = {**properties, _WRITE: begun.token}
         commits = SnapshotCommits(self.catalog, self.metadata, table)
@@ -198,19 +192,11 @@ class IcebergMergeWrites(ConnectorMergeWrites):
         self.notes.remove(operation_id)
 
     def find_commit(self, table: TableHandle, operation_id: str) -> CommittedSnapshot | None:
-        """The snapshot that the operation committed, searched for from the latest one backwards.
-
-        Raises:
-            CommitError: COMMIT_HISTORY_EXPIRED: snapshots since the noted base have expired.
-        """
+        """The snapshot that the operation committed, searched for from the latest one backwards."""
         return self._found(pinned_table(table), operation_id)
 
     def recall(self, table: TableHandle, snapshot_id: int) -> CommittedSnapshot | None:
-        """The snapshot of this id, if it is in the branch's history.
-
-        Raises:
-            CommitError: COMMIT_HISTORY_EXPIRED: it may have expired.
-        """
+        """The snapshot of this id, if it is in the branch's history."""
         return recall(pinned_table(table), snapshot_id)
 
     def history(self, table: TableHandle) -> TableHistory:

@@ -74,13 +74,7 @@ class IcebergCompaction:
     def plan(
         self, table: TableHandle, spec: CompactSpec, wanted: WantedPartition
     ) -> CompactionPlan:
-        """What ``spec`` compacts in the pinned snapshot of ``table``.
-
-        Raises:
-            NotSupportedError: the table, a file or a property is not supported; gives the reason.
-            AnalysisError: COLUMN_NOT_FOUND, TYPE_MISMATCH: the order that is asked for.
-            CatalogError: METADATA_UNREADABLE.
-        """
+        """What ``spec`` compacts in the pinned snapshot of ``table``."""
         self._metadata.require_writable(table)
         target = pinned_table(table)
         refuse_uncompactable(table.name, target.metadata)
@@ -113,14 +107,7 @@ class IcebergCompaction:
     def publish(
         self, table: TableHandle, results: Sequence[PartResult], commit: GroupCommit
     ) -> PublishedGroup:
-        """Publish the results of a group's parts as one snapshot of the operation ``replace``.
-
-        Raises:
-            CommitError: COMMIT_OUTCOME_UNKNOWN; COMMIT_CONFLICT: the plan does not fit the table
-                any more, or other writers were faster each time (nothing was published).
-            InternalError: STORAGE_UNAVAILABLE (nothing was published).
-            JobError: raised by ``require_wanted`` (nothing was published).
-        """
+        """Publish the results of a group's parts as one snapshot of the operation ``replace``."""
         target = pinned_table(table)
         if self._behind is None or self._behind.table is not target:
             self._behind = _Behind(target, Gap(target))
@@ -149,10 +136,6 @@ class IcebergCompaction:
         """Write the manifests of the latest snapshot anew; None: they are as that leaves them.
 
         Whatever others commit meanwhile, those of the newest snapshot are planned again.
-
-        Raises:
-            CommitError: COMMIT_OUTCOME_UNKNOWN, COMMIT_CONFLICT (nothing was published).
-            JobError: as ``planned_manifests``, or raised by ``require_wanted``.
         """
         self._metadata.require_writable(table)
         commits = SnapshotCommits(self._catalog, self._metadata, table)
@@ -166,11 +149,7 @@ class IcebergCompaction:
         remove_with_prefixes(target.storage.filesystem, root, (compactor.token,))
 
     def commits(self, table: TableHandle, operation_id: str) -> Sequence[CommittedSnapshot]:
-        """The snapshots that the operation has published and that have not expired, oldest first.
-
-        Raises:
-            CatalogError: METADATA_UNREADABLE.
-        """
+        """The snapshots of the operation that have not expired, oldest first."""
         return find_commits(pinned_table(table), operation_id)
 
     def end(self, table: TableHandle, operation_id: str) -> None:

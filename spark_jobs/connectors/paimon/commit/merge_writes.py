@@ -102,25 +102,14 @@ class PaimonMergeWrites:
         fragments: Sequence[Fragment],
         properties: Mapping[str, str],
     ) -> CommittedSnapshot:
-        """Publish the fragments as one snapshot, after any commits that do not conflict.
-
-        Raises:
-            CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.
-            InternalError: STORAGE_UNAVAILABLE (nothing was published).
-            JobError: raised by ``require_wanted`` (nothing was published).
-        """
+        """Publish the fragments as one snapshot, after any commits that do not conflict."""
         commit = MergeCommit(
             self._metadata, self._filesystem, self._snapshots, table, handle.native, properties
         )
         return commit.run(fragments)
 
     def store_schema(self, table: TableHandle) -> None:
-        """Store the schema of an evolved table for which there is no snapshot to publish.
-
-        Raises:
-            CommitError: COMMIT_CONFLICT: another writer changed the schema.
-            InternalError: STORAGE_UNAVAILABLE.
-        """
+        """Store the schema of an evolved table for which there is no snapshot to publish."""
         store_schema(self._metadata, self._snapshots, table)
 
     def abort_merge(self, table: TableHandle, handle: MergeHandle) -> None:
@@ -136,19 +125,11 @@ class PaimonMergeWrites:
         guard_of(self._filesystem, pinned_table(table), operation_id).release()
 
     def find_commit(self, table: TableHandle, operation_id: str) -> CommittedSnapshot | None:
-        """The snapshot that the operation committed, searched for from the latest one backwards.
-
-        Raises:
-            CommitError: COMMIT_HISTORY_EXPIRED: snapshots since the guarded base have expired.
-        """
+        """The snapshot that the operation committed, searched for from the latest one backwards."""
         return find_commit(self._filesystem, table, operation_id)
 
     def recall(self, table: TableHandle, snapshot_id: int) -> CommittedSnapshot | None:
-        """The snapshot of this id, if the table has it.
-
-        Raises:
-            CommitError: COMMIT_HISTORY_EXPIRED: it may have expired.
-        """
+        """The snapshot of this id, if the table has it."""
         return recall(table, snapshot_id)
 
     def history(self, table: TableHandle) -> TableHistory:

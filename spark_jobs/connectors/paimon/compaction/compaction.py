@@ -89,13 +89,7 @@ class PaimonCompaction:
     def plan(
         self, table: TableHandle, spec: CompactSpec, wanted: WantedPartition
     ) -> CompactionPlan:
-        """What ``spec`` compacts in the pinned snapshot of ``table``.
-
-        Raises:
-            NotSupportedError: the table, a file or an option is not supported; gives the reason.
-            AnalysisError: COLUMN_NOT_FOUND, TYPE_MISMATCH: the order that is asked for.
-            CatalogError: METADATA_UNREADABLE.
-        """
+        """What ``spec`` compacts in the pinned snapshot of ``table``."""
         self._metadata.require_writable(table)
         target = pinned_table(table)
         refuse_uncompactable(table.name, target.options)
@@ -111,11 +105,7 @@ class PaimonCompaction:
             return planned_groups(keys, parts, limits, self._group_size)
 
     def begin(self, table: TableHandle, operation_id: str) -> None:
-        """Guard the pinned snapshot, from which a later try looks for what this one committed.
-
-        Raises:
-            CommitError: COMMIT_CONFLICT: the snapshot expired before it was guarded.
-        """
+        """Guard the pinned snapshot, from which a later try looks for what this one committed."""
         guard_base(self._filesystem, table, operation_id)
 
     def compactor(self, table: TableHandle, spec: CompactSpec) -> PartCompactor:
@@ -134,14 +124,7 @@ class PaimonCompaction:
     def publish(
         self, table: TableHandle, results: Sequence[PartResult], commit: GroupCommit
     ) -> PublishedGroup:
-        """Publish the results of a group's parts as one snapshot of the kind COMPACT.
-
-        Raises:
-            CommitError: COMMIT_OUTCOME_UNKNOWN; COMMIT_CONFLICT: the plan does not fit the table
-                any more, or other writers were faster each time (nothing was published).
-            InternalError: STORAGE_UNAVAILABLE (nothing was published).
-            JobError: raised by ``require_wanted`` (nothing was published).
-        """
+        """Publish the results of a group's parts as one snapshot of the kind COMPACT."""
         behind = self._behind_of(pinned_table(table), commit.operation_id)
         publication = Publication(
             self._metadata,
@@ -173,11 +156,7 @@ class PaimonCompaction:
             remove_with_prefixes(self._filesystem, root, compactor.prefixes)
 
     def commits(self, table: TableHandle, operation_id: str) -> Sequence[CommittedSnapshot]:
-        """The snapshots that the operation has published and that have not expired, oldest first.
-
-        Raises:
-            CatalogError: METADATA_UNREADABLE.
-        """
+        """The snapshots of the operation that have not expired, oldest first."""
         found = group_snapshots(self._filesystem, pinned_table(table), operation_id)
         return [CommittedSnapshot(each.id, dict(each.properties or {})) for each in found]
 

@@ -5,11 +5,10 @@ The server has no request for expiry and orphan files: it takes care of them its
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from spark_jobs.connectors.paimon.library import rest_references, stored_snapshots
 from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistory
@@ -28,22 +27,16 @@ from spark_jobs.contract import codec
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
     DeleteTagSpec,
-    ExpireSnapshotsSpec,
     MaintenanceReport,
-    RemoveOrphanFilesSpec,
     RollbackSpec,
 )
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode, NotSupportedError
 from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
-from spark_jobs.spi.writes import always_wanted
 from spark_jobs.storage.warehouse import Warehouse
 
 # How often a rollback begins again when others commit all the time.
 _ROLLBACKS: Final = 10
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 class ServerMaintenance:
@@ -54,29 +47,12 @@ class ServerMaintenance:
         self._storage = storage
         self._catalog = catalog
 
-    def expire_snapshots(
-        self,
-        name: TableName,
-        spec: ExpireSnapshotsSpec,
-        *,
-        dry_run: bool,
-        require_wanted: Callable[[], None] = always_wanted,
-    ) -> MaintenanceReport:
+    def expire_snapshots(self, name: TableName, *_args: Any, **_options: Any) -> NoReturn:
         """Refuse: there is no request for it."""
-        del spec, dry_run, require_wanted
         _refuse("expire_snapshots", name)
 
-    def remove_orphan_files(
-        self,
-        name: TableName,
-        spec: RemoveOrphanFilesSpec,
-        *,
-        dry_run: bool,
-        spark: SparkSession | None = None,
-        require_wanted: Callable[[], None] = always_wanted,
-    ) -> MaintenanceReport:
+    def remove_orphan_files(self, name: TableName, *_args: Any, **_options: Any) -> NoReturn:
         """Refuse: there is no request for it."""
-        del spec, dry_run, spark, require_wanted
         _refuse("remove_orphan_files", name)
 
     def create_tag(

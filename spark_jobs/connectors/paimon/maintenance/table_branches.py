@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
 from spark_jobs.connectors.paimon.library import stored_snapshots, table_schema
@@ -94,29 +94,17 @@ class PaimonBranches:
         return publication.run(dry_run=dry_run)
 
     def set_current_snapshot(
-        self,
-        name: TableName,
-        spec: SetCurrentSnapshotSpec,
-        *,
-        dag_id: str,
-        dry_run: bool,
-        note: ChangeNote = NO_NOTE,
-    ) -> MaintenanceReport:
+        self, name: TableName, spec: SetCurrentSnapshotSpec, **_options: Any
+    ) -> NoReturn:
         """Refuse: tables of Paimon only go back."""
-        del name, dag_id, dry_run, note
+        del name
         raise refusal(spec)
 
     def cherry_pick(
-        self,
-        name: TableName,
-        spec: CherryPickSpec,
-        publishing: Publishing,
-        *,
-        dry_run: bool,
-        note: ChangeNote = NO_NOTE,
-    ) -> MaintenanceReport:
+        self, name: TableName, spec: CherryPickSpec, publishing: Publishing, **_options: Any
+    ) -> NoReturn:
         """Refuse: nothing is staged."""
-        del name, publishing, dry_run, note
+        del name, publishing
         raise refusal(spec)
 
     def _keeper(self) -> BranchKeeper:

@@ -143,18 +143,11 @@ class PaimonChanges(ConnectorChanges):
         """Refuse tables with a primary key without a changelog, and those with data evolution.
 
         And, of the ``net`` changes, those of changelogs whose last record of a key is not its row.
-
-        Raises:
-            NotSupportedError: gives the reason.
         """
         refuse_untold(table.name, pinned_table(table), net=net)
 
     def require_start(self, table: TableHandle) -> None:
-        """Refuse to begin at a snapshot whose changes a later changelog tells again.
-
-        Raises:
-            NotSupportedError: a compaction of the table owes changelog.
-        """
+        """Refuse to begin at a snapshot whose changes a later changelog tells again."""
         refuse_start(table.name, pinned_table(table))
 
     def changed_rows(
