@@ -26,9 +26,9 @@ from spark_jobs.connectors.iceberg.table.refusals import (
     refuse_unreadable,
     refuse_unwritable,
 )
-from spark_jobs.connectors.iceberg.table.schema_evolution import evolved
 from spark_jobs.connectors.iceberg.table.table_spec import (
     differences,
+    evolved,
     requested_partition,
     requested_schema,
 )

@@ -14,7 +14,6 @@ from spark_jobs.connectors.paimon.library import (
     catalogs,
     new_schemas,
     stored_snapshots,
-    table_paths,
     table_schema,
 )
 from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata
@@ -31,9 +30,13 @@ from spark_jobs.connectors.paimon.table.refusals import (
     refuse_unreadable,
     refuse_unwritable,
 )
-from spark_jobs.connectors.paimon.table.schema_evolution import evolved
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
-from spark_jobs.connectors.paimon.table.table_spec import differences, like_schema, requested_schema
+from spark_jobs.connectors.paimon.table.table_spec import (
+    differences,
+    evolved,
+    like_schema,
+    requested_schema,
+)
 from spark_jobs.connectors.paimon.write.bucket_choice import bucket_column
 from spark_jobs.connectors.shared.table.definitions import create_then_compare
 from spark_jobs.contract.new_table import CREATED_BY
@@ -72,7 +75,7 @@ class PaimonMetadata:
                 f"Table {name} does not exist in the warehouse {self._storage.location}.",
                 "Check the name, or create the table first.",
             )
-        self._require_reachable(name, table_paths.table_path(table))
+        self._require_reachable(name, table_schema.table_path(table))
         with reading_metadata(f"{name} in {self._storage.location}"):
             return _handle(name, table, stored_snapshots.latest_snapshot(table))
 

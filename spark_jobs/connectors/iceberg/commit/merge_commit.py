@@ -17,7 +17,7 @@ from spark_jobs.connectors.iceberg.commit.history import Gap
 from spark_jobs.connectors.iceberg.commit.metadata_commits import MetadataCommits
 from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits, required_columns
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
-from spark_jobs.connectors.iceberg.table.schema_evolution import evolved
+from spark_jobs.connectors.iceberg.table.table_spec import evolved
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication, until_committed
 from spark_jobs.connectors.shared.commit.refusals import READ_AGAIN
 from spark_jobs.contract.properties import published_properties

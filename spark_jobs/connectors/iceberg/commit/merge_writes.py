@@ -25,9 +25,10 @@ from spark_jobs.connectors.iceberg.table.commits import summary_of
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
 from spark_jobs.connectors.iceberg.table.refusals import refuse_spec
-from spark_jobs.connectors.iceberg.write.sink import IcebergSinkFactory, SourceFile
-from spark_jobs.connectors.iceberg.write.small_files import (
+from spark_jobs.connectors.iceberg.write.sink import (
+    IcebergSinkFactory,
     SmallFilesReader,
+    SourceFile,
     new_path,
     place_of,
 )
@@ -38,7 +39,7 @@ from spark_jobs.connectors.iceberg.write.table_layout import (
     rewrite_share,
     statement_of,
 )
-from spark_jobs.connectors.shared.write.small_files import small_files
+from spark_jobs.connectors.shared.write.new_rows import small_files
 from spark_jobs.datafiles.discarding import discarding
 from spark_jobs.errors import CommitError
 from spark_jobs.spi.connector import ConnectorMergeWrites

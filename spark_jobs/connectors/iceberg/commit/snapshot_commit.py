@@ -32,7 +32,7 @@ from spark_jobs.connectors.iceberg.table.manifests import (
 )
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
-from spark_jobs.connectors.iceberg.table.schema_evolution import evolved
+from spark_jobs.connectors.iceberg.table.table_spec import evolved
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication, publish_once
 from spark_jobs.connectors.shared.commit.refusals import READ_AGAIN
 from spark_jobs.errors import CommitError, ErrorCode

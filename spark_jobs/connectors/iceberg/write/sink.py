@@ -2,15 +2,18 @@
 
 A changed file is rewritten, or a file of position deletes, in version 3 a vector, marks its deleted
 and updated rows, and the new versions of the updated rows are written as new ones. Rows that have
-ids keep them. Never imports a table library.
+ids keep them. New files that are too many for their size are read once more. Never imports a table
+library.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from spark_jobs.connectors.iceberg.format.deletes import (
@@ -33,6 +36,7 @@ from spark_jobs.connectors.shared.write.new_rows import TaskFiles
 from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges, Positions
+from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.loose_rows import LooseRows
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.writer import WrittenFile
@@ -140,3 +144,39 @@ class IcebergMergeSink(MergeSink[SourceFile, Partition]):
 
     def _document(self, written: WrittenFile, place: Partition) -> Mapping[str, Any]:
         return file_document(written, place)
+
+
+def place_of(added: Mapping[str, Any]) -> str:
+    """What the rows of a new file have in common: the partition."""
+    return json.dumps(added["partition"])
+
+
+def new_path(fragment: Fragment) -> str:
+    """The path of the file that a fragment adds."""
+    path: str = fragment.document["added"]["path"]
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class SmallFilesReader:
+    """Implements ``PartReader``: the rows of new files, by path. Picklable.
+
+    ``columns`` are those that statements can use; the others are NULL in new rows.
+    """
+
+    layout: NewFileLayout
+    columns: tuple[str, ...]
+
+    def read(self, parts: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read files, one row group after another.
+
+        Yields:
+            ``columns``, and those that the layout derives.
+        """
+        files, derived = self.layout.files, self.layout.rows.derived
+        scan = FileScan(files.filesystem, [files.schema.field(name) for name in self.columns], {})
+        for path in parts:
+            with reading_file(path):
+                for _, table in scan.rows(path, np.zeros(0, np.int64)):
+                    for batch in table.combine_chunks().to_batches():
+                        yield batch if derived is None else derived.added_to(batch)

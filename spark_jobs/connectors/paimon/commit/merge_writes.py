@@ -23,8 +23,8 @@ from spark_jobs.connectors.paimon.library import (
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.write.keyed_sink import pending_records
-from spark_jobs.connectors.paimon.write.small_files import SmallFilesReader, new_file, place_of
-from spark_jobs.connectors.shared.write.small_files import small_files
+from spark_jobs.connectors.paimon.write.sink import SmallFilesReader, new_file, place_of
+from spark_jobs.connectors.shared.write.new_rows import small_files
 from spark_jobs.errors import CommitError
 from spark_jobs.spi.marks import TableHistory
 from spark_jobs.spi.sinks import MergeHandle

@@ -12,10 +12,10 @@ from spark_jobs.connectors.paimon.commit.begin_merge import guard_base
 from spark_jobs.connectors.paimon.commit.guard import guard_of
 from spark_jobs.connectors.paimon.commit.history import Gap
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
+from spark_jobs.connectors.paimon.compaction.append_compactor import Compactor, PaimonPartCompactor
 from spark_jobs.connectors.paimon.compaction.append_plan import append_compactor, append_parts
 from spark_jobs.connectors.paimon.compaction.keyed_plan import keyed_compactor, keyed_parts
 from spark_jobs.connectors.paimon.compaction.options import CompactionOptions
-from spark_jobs.connectors.paimon.compaction.part_compactor import Compactor, PaimonPartCompactor
 from spark_jobs.connectors.paimon.compaction.publication import (
     Publication,
     group_snapshots,

@@ -29,7 +29,7 @@ from spark_jobs.connectors.paimon.compaction.keyed_sections import (
 from spark_jobs.connectors.paimon.compaction.options import CompactionOptions
 from spark_jobs.connectors.paimon.format.manifest_entries import BucketKey
 from spark_jobs.connectors.paimon.library.data_files import has_index
-from spark_jobs.connectors.paimon.read.run_files import run_file, section_reader
+from spark_jobs.connectors.paimon.read.planning import run_file, section_reader
 from spark_jobs.connectors.paimon.table.primary_key import KeyedTable
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.paimon.write.keyed_sinks import changelog_files

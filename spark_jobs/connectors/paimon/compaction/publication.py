@@ -25,6 +25,7 @@ from spark_jobs.connectors.paimon.commit.publish import (
     publish_snapshot,
     require_schema,
 )
+from spark_jobs.connectors.paimon.compaction.append_compactor import remove_new_files
 from spark_jobs.connectors.paimon.compaction.compacted_parts import (
     CompactedPart,
     KeptVectors,
@@ -32,7 +33,6 @@ from spark_jobs.connectors.paimon.compaction.compacted_parts import (
     published,
     removed_entries,
 )
-from spark_jobs.connectors.paimon.compaction.part_compactor import remove_new_files
 from spark_jobs.connectors.paimon.format.manifest_entries import bucket_key_of
 from spark_jobs.connectors.paimon.library import stored_snapshots
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata

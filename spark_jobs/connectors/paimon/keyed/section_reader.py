@@ -30,7 +30,7 @@ from spark_jobs.connectors.paimon.keyed.file_columns import (
     VALUE_KIND,
 )
 from spark_jobs.connectors.paimon.keyed.key_order import is_ascending
-from spark_jobs.connectors.paimon.keyed.keyed_schema import KeyedSchema
+from spark_jobs.connectors.paimon.keyed.merge_engines import KeyedSchema
 from spark_jobs.connectors.paimon.keyed.sorted_runs import (
     SortedRun,
     held_bytes,

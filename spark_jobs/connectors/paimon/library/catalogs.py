@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from spark_jobs.connectors.paimon.library.table_paths import table_path
-from spark_jobs.connectors.paimon.library.table_schema import CheckedSchemas
+from spark_jobs.connectors.paimon.library.table_schema import CheckedSchemas, table_path
 from spark_jobs.contract.hdfs_options import HdfsOptions
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.s3_options import (

@@ -29,7 +29,7 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
     reading_metadata,
     require_sound_entry,
 )
-from spark_jobs.connectors.paimon.library.table_paths import table_path
+from spark_jobs.connectors.paimon.library.table_schema import table_path
 from spark_jobs.formats.paimon.metadata_files import manifest_folder
 
 _SNAPSHOT_VERSION: Final = 3

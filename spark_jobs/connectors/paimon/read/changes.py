@@ -21,7 +21,7 @@ from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionRe
 from spark_jobs.connectors.paimon.library import manifest_files, stored_snapshots
 from spark_jobs.connectors.paimon.read.arrow_scan import ArrowScan, ScannedFile
 from spark_jobs.connectors.paimon.read.keyed_scan import ChangelogFile, ChangelogScan
-from spark_jobs.connectors.paimon.read.run_files import keyed_schema
+from spark_jobs.connectors.paimon.read.planning import keyed_schema
 from spark_jobs.connectors.paimon.read.scan import (
     refuse_nanoseconds,
     require_avro_reader,

@@ -22,8 +22,7 @@ from spark_jobs.connectors.paimon.read.arrow_scan import (
     ScannedFile,
 )
 from spark_jobs.connectors.paimon.read.keyed_scan import KeyedScan, ScannedSection
-from spark_jobs.connectors.paimon.read.planning import scanned_range
-from spark_jobs.connectors.paimon.read.run_files import run_files, section_reader
+from spark_jobs.connectors.paimon.read.planning import run_files, scanned_range, section_reader
 from spark_jobs.connectors.paimon.read.spark_reader import (
     StoredColumns,
     files_for_spark,

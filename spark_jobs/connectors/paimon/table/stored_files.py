@@ -16,12 +16,7 @@ from spark_jobs.connectors.paimon.format.locations import (
 from spark_jobs.connectors.paimon.format.manifest_entries import BucketKey, bucket_key_of
 from spark_jobs.connectors.paimon.format.schema_history import mappings
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation
-from spark_jobs.connectors.paimon.library import (
-    data_files,
-    index_manifest,
-    table_paths,
-    table_schema,
-)
+from spark_jobs.connectors.paimon.library import data_files, index_manifest, table_schema
 from spark_jobs.connectors.paimon.library.index_manifest import IndexFile
 from spark_jobs.connectors.paimon.library.metadata_checks import (
     place_of_metadata,
@@ -121,7 +116,7 @@ class StoredFiles:
         located = []
         for entry in entries:
             if entry.file.external_path is not None:
-                path = path_beside(table_paths.table_path(self.table), entry.file.external_path)
+                path = path_beside(table_schema.table_path(self.table), entry.file.external_path)
                 located.append((path, entry))
                 continue
             place = bucket_key_of(entry)
@@ -163,7 +158,7 @@ class StoredFiles:
         Raises:
             CatalogError: METADATA_UNREADABLE: a file is somewhere else.
         """
-        own = filesystem_path(table_paths.table_path(self.table))
+        own = filesystem_path(table_schema.table_path(self.table))
         with reading_metadata(place_of_metadata(self.table)):
             roots = {own}
             if not all(path.startswith(f"{own}/") for path in paths):
@@ -174,7 +169,7 @@ class StoredFiles:
 
     def bucket_directory(self, place: BucketKey) -> str:
         """The directory for a bucket's data files, within the table's directory."""
-        location = table_paths.bucket_directory(self.table, place.partition, place.bucket)
+        location = table_schema.bucket_directory(self.table, place.partition, place.bucket)
         return filesystem_path(location)
 
     @cached_property

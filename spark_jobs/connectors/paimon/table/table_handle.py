@@ -15,7 +15,7 @@ from spark_jobs.connectors.paimon.format.locations import (
 )
 from spark_jobs.connectors.paimon.format.manifest_entries import POSTPONED
 from spark_jobs.connectors.paimon.format.row_tracking import RowIdentity
-from spark_jobs.connectors.paimon.library import table_paths
+from spark_jobs.connectors.paimon.library import table_schema
 from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
 from spark_jobs.connectors.paimon.table.primary_key import KeyedTable, keyed_table
 from spark_jobs.connectors.paimon.table.stored_files import ColumnsInFiles, StoredFiles
@@ -115,12 +115,12 @@ class PinnedTable:
     @property
     def path(self) -> str:
         """The table's directory."""
-        return filesystem_path(table_paths.table_path(self.table))
+        return filesystem_path(table_schema.table_path(self.table))
 
     @property
     def branch_path(self) -> str:
         """The directory with snapshots and consumers: the table's own, or that of its branch."""
-        return filesystem_path(table_paths.branch_path(self.table))
+        return filesystem_path(table_schema.branch_path(self.table))
 
     @cached_property
     def keyed(self) -> KeyedTable | None:

@@ -16,14 +16,13 @@ import pyarrow as pa
 
 from spark_jobs.connectors.paimon.format.buckets import BUCKET_COLUMN
 from spark_jobs.connectors.paimon.format.manifest_entries import POSTPONED, BucketKey
-from spark_jobs.connectors.paimon.keyed.bucket_appender import BucketAppender
 from spark_jobs.connectors.paimon.keyed.bucket_index import (
     BucketIndex,
     BucketIndexes,
     require_own_rows,
 )
 from spark_jobs.connectors.paimon.keyed.bucket_rewriter import BucketRewriter, Section
-from spark_jobs.connectors.paimon.keyed.changed_rows import ChangedRows
+from spark_jobs.connectors.paimon.keyed.changed_rows import BucketAppender, ChangedRows
 from spark_jobs.connectors.paimon.keyed.changelog import Changelog, ChangelogFiles
 from spark_jobs.connectors.paimon.keyed.file_columns import POSITION
 from spark_jobs.connectors.paimon.keyed.key_order import equal_to_previous

@@ -2,20 +2,31 @@
 
 A changed file is rewritten, or a deletion vector marks its deleted and updated rows, and the new
 versions of the updated rows are appended to the file's bucket. Never imports a table library.
+
+Each task appends the new versions of the rows that it updates, or new rows as it computes them, so
+that a statement on many cores would leave as many files as tasks: small ones are read once more.
 """
 
 from __future__ import annotations
 
+import json
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.format.manifest_entries import BucketKey
-from spark_jobs.connectors.paimon.format.row_tracking import COLUMNS, RowIdentity, file_mappings
+from spark_jobs.connectors.paimon.format.row_tracking import (
+    COLUMNS,
+    RowIdentity,
+    file_mappings,
+    stores_ids,
+)
 from spark_jobs.connectors.paimon.format.vectors import (
     VectorIndexWriter,
     VectorLocation,
@@ -31,6 +42,8 @@ from spark_jobs.connectors.paimon.write.file_layout import (
 from spark_jobs.connectors.shared.write.merge_sink import FileIds, FileSinks, MergeSink
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges, Positions
+from spark_jobs.datafiles.file_scan import FileScan
+from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.spi.writes import Fragment
 
@@ -121,3 +134,49 @@ class PaimonMergeSink(MergeSink[SourceFile, BucketKey]):
 
     def _document(self, written: WrittenFile, place: BucketKey) -> Mapping[str, Any]:
         return bucket_file_document(written, place)
+
+
+class SmallFile(NamedTuple):
+    """A new file of a bucket, whose number within the partition is ``bucket``.
+
+    ``stores_ids``: it has the ids of its rows, which are old.
+    """
+
+    path: str
+    bucket: int
+    stores_ids: bool
+
+
+def place_of(added: Mapping[str, Any]) -> str:
+    """What the rows of a new file have in common: bucket, and whether they are old ones."""
+    return json.dumps([added["partition"], added["bucket"], stores_ids(added["statistics"])])
+
+
+def new_file(fragment: Fragment) -> SmallFile:
+    """The file that a fragment adds."""
+    added = fragment.document["added"]
+    return SmallFile(added["path"], added["bucket"], stores_ids(added["statistics"]))
+
+
+@dataclass(frozen=True, slots=True)
+class SmallFilesReader:
+    """Implements ``PartReader``: the rows of new files. Picklable.
+
+    ``columns`` are those of the table's files.
+    """
+
+    filesystem: pafs.FileSystem
+    columns: pa.Schema
+
+    def read(self, parts: Sequence[SmallFile]) -> Iterator[pa.RecordBatch]:
+        """Read files, one row group after another.
+
+        Yields:
+            The columns of the table, those with row ids if the files have them, and the bucket.
+        """
+        for part in parts:
+            columns = COLUMNS.added_to(self.columns) if part.stores_ids else self.columns
+            scan = FileScan(self.filesystem, list(columns), {})
+            with reading_file(part.path):
+                for _, table in scan.rows(part.path, np.zeros(0, np.int64)):
+                    yield from in_bucket(table, part.bucket).combine_chunks().to_batches()

@@ -1,14 +1,16 @@
-"""New rows into files of their places, such as partitions, and the names of those files.
+"""New rows into files of their places, such as partitions, whose names are one task's own.
 
 Runs on executors.
 """
 
 from __future__ import annotations
 
+import math
 import posixpath
 import uuid
-from collections.abc import Callable, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -17,6 +19,8 @@ from spark_jobs.datafiles.conform import conform
 from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.datafiles.rolling_writer import NewFiles, RollingWriter
 from spark_jobs.datafiles.runs import codes_of, runs_of_equal
+from spark_jobs.packing import filled
+from spark_jobs.spi.writes import Fragment
 from spark_jobs.storage.files import remove_file
 
 
@@ -115,3 +119,30 @@ class NewRowsWriter(Generic[P]):
 
 def _array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+
+
+_MOST_FILES: Final = 2
+
+
+def small_files(
+    fragments: Sequence[Fragment],
+    target_file_size: int,
+    place_of: Callable[[Mapping[str, Any]], Hashable],
+) -> list[list[int]]:
+    """Groups of fragments whose new files fit into one file each.
+
+    ``place_of`` tells from the document of a new file what the rows of a file have in common. Only
+    of places with more than twice as many new files as their size needs. Afterwards none has more,
+    because two neighbouring groups do not fit into one file.
+    """
+    by_place: dict[Hashable, list[int]] = defaultdict(list)
+    for index, fragment in enumerate(fragments):
+        added = fragment.document.get("added")
+        if added is not None and fragment.document["removed"] is None:
+            by_place[place_of(added)].append(index)
+    groups: list[list[int]] = []
+    for members in by_place.values():
+        total = sum(fragments[index].bytes_added for index in members)
+        if len(members) > _MOST_FILES * math.ceil(total / target_file_size):
+            groups += filled(members, lambda index: fragments[index].bytes_added, target_file_size)
+    return [group for group in groups if len(group) > 1]

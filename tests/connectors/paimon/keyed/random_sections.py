@@ -24,8 +24,7 @@ from spark_jobs.connectors.paimon.keyed.file_columns import (
     VALUE_KIND,
     file_schema,
 )
-from spark_jobs.connectors.paimon.keyed.keyed_schema import KeyedSchema
-from spark_jobs.connectors.paimon.keyed.merge_engines import MergeEngine
+from spark_jobs.connectors.paimon.keyed.merge_engines import KeyedSchema, MergeEngine
 from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionReader
 from spark_jobs.datafiles.field_mapping import FieldMapping
 
