@@ -24,7 +24,13 @@ from spark_jobs.connectors.shared.commit.commit_loop import (
     store_once,
     until_committed,
 )
-from spark_jobs.connectors.shared.table.alterations import alter_report, drop_noted, order_of_names
+from spark_jobs.connectors.shared.table.alterations import (
+    alter_report,
+    change_each,
+    drop_noted,
+    order_of_names,
+    store_noted,
+)
 from spark_jobs.contract import codec
 from spark_jobs.contract.alter_table import AlteredPart, AlterTableReport, AlterTableSpec
 from spark_jobs.contract.drop_table import DropTableSpec
@@ -34,6 +40,10 @@ from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
 from spark_jobs.spi.connector import find_table
 from spark_jobs.storage.files import remove_file, remove_folder
 from spark_jobs.storage.warehouse import Warehouse
+
+# The folders of a table that are removed first and last.
+_FIRST: Final = "snapshot"
+_LAST: Final = "schema"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +59,18 @@ class PaimonAlterations:
     def drop_table(
         self, name: TableName, spec: DropTableSpec, *, note: ChangeNote = NO_NOTE
     ) -> bool:
-        """Drop the table with its files."""
-        return drop_table(self.metadata, self.storage, self.server, name, spec, note)
+        """Drop the table with its files, by a request to the server if the catalog has one."""
+        table = _existing(self.metadata, name)
+
+        def drop() -> None:
+            if table is None:
+                return
+            if self.server is None:
+                _remove(self.storage, table)
+            else:
+                rest_catalog.drop_table(self.server, table.table)
+
+        return drop_noted(name, spec, partial(_identity, table), drop, note)
 
     def alter_table(
         self,
@@ -89,38 +109,27 @@ class PaimonAlterations:
         _refuse_altered(name, target)
         if dry_run:
             return report
-        note.write(_noted(latest, target, report))
-        return report if self._stored(name, target, changing, note) else None
+        noted = _noted(latest, target, report)
+        store = partial(self._store, name, target, changing, noted)
+        return report if store_noted(note, noted, store) else None
 
-    def _stored(
-        self, name: TableName, target: PinnedTable, changing: Changing, note: ChangeNote
+    def _store(
+        self, name: TableName, target: PinnedTable, changing: Changing, noted: Mapping[str, Any]
     ) -> bool:
-        noted = _noted(target.evolved_from or target, target, AlterTableReport())
+        number = noted["id"]
 
         def look_up() -> bool | None:
             now = self._table(name)
-            return _is_made(now, noted) if _has(now, noted["id"]) else None
+            return _is_made(now, noted) if _has(now, number) else None
 
-        number = noted["id"]
+        store = partial(self.store.store_schema, target, changing.found)
         try:
-            is_stored = store_once(
-                f"schema {number}",
-                partial(self.store.store_schema, target, changing.found),
-                look_up,
-            )
-        except JobError as error:
+            return store_once(f"schema {number}", store, look_up)
+        except CommitError as error:
             if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
-                note.remove()
-            if isinstance(error, CommitError) and error.code is ErrorCode.COMMIT_OUTCOME_UNKNOWN:
-                raise CommitError(
-                    error.code,
-                    error.problem,
-                    "Run the statement again: it looks for its own schema first.",
-                ) from error
-            raise
-        if not is_stored:
-            note.remove()
-        return is_stored
+                raise
+            remedy = "Run the statement again: it looks for its own schema first."
+            raise CommitError(error.code, error.problem, remedy) from error
 
 
 def _changed(name: TableName, table: PinnedTable, spec: AlterTableSpec) -> Changing:
@@ -130,12 +139,7 @@ def _changed(name: TableName, table: PinnedTable, spec: AlterTableSpec) -> Chang
         AnalysisError, NotSupportedError: as the changes, with the number of the change.
     """
     changing = Changing(name, table, table.table.table_schema)
-    for number, change in enumerate(spec.changes):
-        try:
-            changing.make(change)
-        except JobError as error:
-            place = f"changes[{number}]" if len(spec.changes) > 1 else change.kind
-            raise error.within(place) from None
+    change_each(spec, changing.make)
     return changing
 
 
@@ -191,35 +195,6 @@ def _is_made(table: PinnedTable, noted: Mapping[str, Any]) -> bool:
 
 def _mark(schema: Any) -> str:
     return hashlib.sha256(new_schemas.text_of_schema(schema).encode()).hexdigest()
-
-
-_FIRST: Final = "snapshot"
-_LAST: Final = "schema"
-
-
-def drop_table(
-    metadata: PaimonMetadata,
-    storage: Warehouse,
-    catalog: Any | None,
-    name: TableName,
-    spec: DropTableSpec,
-    note: ChangeNote,
-) -> bool:
-    """Drop the table with its files, by a request to the server of ``catalog`` if it has one.
-
-    Raises as ``ConnectorAlterations.drop_table``.
-    """
-    table = _existing(metadata, name)
-
-    def drop() -> None:
-        if table is None:
-            return
-        if catalog is None:
-            _remove(storage, table)
-        else:
-            rest_catalog.drop_table(catalog, table.table)
-
-    return drop_noted(name, spec, partial(_identity, table), drop, note)
 
 
 def _existing(metadata: PaimonMetadata, name: TableName) -> PinnedTable | None:

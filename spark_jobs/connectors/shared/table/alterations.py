@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from spark_jobs.contract import codec
-from spark_jobs.contract.alter_table import AlteredPart, AlterTableReport
+from spark_jobs.contract.alter_table import (
+    AlteredPart,
+    AlterTableReport,
+    AlterTableSpec,
+    TableChange,
+)
 from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.identifiers import RESERVED_PREFIX
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.secret_names import holds_secret, may_be_secret_name
-from spark_jobs.errors import AnalysisError, CatalogError, CommitError, ErrorCode, NotSupportedError
+from spark_jobs.errors import (
+    AnalysisError,
+    CatalogError,
+    CommitError,
+    ErrorCode,
+    JobError,
+    NotSupportedError,
+)
 from spark_jobs.spi.change_notes import ChangeNote
 
 # The parts of a definition: what each is called, and how it is now, by what tells it apart.
@@ -84,6 +96,40 @@ def refuse_reserved_prefix(table: TableName, name: str) -> None:
 def property_text(name: str, value: str) -> str:
     """The value of a property for people, who must see no secret."""
     return _HIDDEN if may_be_secret_name(name) or holds_secret(value) else value
+
+
+def change_each(spec: AlterTableSpec, change: Callable[[TableChange], None]) -> None:
+    """Make the changes of a statement, one after the other.
+
+    Raises:
+        JobError: raised by ``change``, with the number of the change.
+    """
+    for number, each in enumerate(spec.changes):
+        try:
+            change(each)
+        except JobError as error:
+            place = f"changes[{number}]" if len(spec.changes) > 1 else each.kind
+            raise error.within(place) from None
+
+
+def store_noted(note: ChangeNote, noted: Mapping[str, Any], store: Callable[[], bool]) -> bool:
+    """Note what ``store`` is about to store; False if others have changed the table meanwhile.
+
+    The note goes if it is certain that nothing was stored.
+
+    Raises:
+        JobError: raised by ``store``.
+    """
+    note.write(noted)
+    try:
+        is_stored = store()
+    except JobError as error:
+        if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
+            note.remove()
+        raise
+    if not is_stored:
+        note.remove()
+    return is_stored
 
 
 def alter_report(before: Described, after: Described) -> AlterTableReport:
