@@ -15,7 +15,7 @@ from airflow_provider_merge.file_check.command import add_arguments
 from airflow_provider_merge.file_check.command import run as check_files
 from airflow_provider_merge.submit.class_archive import NoArchiveError
 from airflow_provider_merge.submit.class_archive_maker import make
-from airflow_provider_merge.submit.left_folders import remove_left_folders
+from airflow_provider_merge.submit.job_files import remove_left_folders
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.surroundings import class_archive_folder
 from airflow_provider_merge.undo.command import add_arguments as add_undo_arguments

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
-from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.errors import RequestError
 
 

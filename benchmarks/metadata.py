@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from airflow_provider_merge.metadata.paimon.table import PaimonTable
-from airflow_provider_merge.metadata.retained import retained_snapshots
+from airflow_provider_merge.metadata.table_view import retained_snapshots
 from tests.support.many_files import FIRST_DAY, NAME, create_table, fill_table
 
 DAYS, FILES_PER_DAY, SNAPSHOTS, ROUNDS = 1000, 20, 1000, 5

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
-from spark_jobs.contract.application_line import application_line
 from spark_jobs.contract.arguments import (
     ANSWERS,
     BATCH,
@@ -31,7 +30,7 @@ from spark_jobs.contract.arguments import (
     VERSIONS_TOLD,
 )
 from spark_jobs.contract.batch import JobBatch
-from spark_jobs.contract.own_lines import taken_line_secret
+from spark_jobs.contract.job_lines import application_line, taken_line_secret
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.tested_versions import RANGES, installed_versions, untested_versions
 from spark_jobs.engine.runtime.java_names import remember_java_names

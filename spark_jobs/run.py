@@ -15,20 +15,18 @@ from pyspark.sql import SparkSession
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.arguments import NO_SESSION
 from spark_jobs.contract.batch import JobBatch
-from spark_jobs.contract.connections import credentials_of, of_catalog, of_sources, scoped
+from spark_jobs.contract.catalogs import credentials_of, of_catalog, of_sources, scoped
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.sources import connections_of
-from spark_jobs.engine.job.alter_table_job import AlterTableJob
 from spark_jobs.engine.job.batch import run_batch
 from spark_jobs.engine.job.compaction_job import CompactionJob
-from spark_jobs.engine.job.create_table_job import CreateTableJob
-from spark_jobs.engine.job.drop_table_job import DropTableJob
 from spark_jobs.engine.job.maintenance_job import MaintenanceJob
 from spark_jobs.engine.job.query_job import QueryJob
 from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.job.statement_runs import preview_place
+from spark_jobs.engine.job.table_jobs import AlterTableJob, CreateTableJob, DropTableJob
 from spark_jobs.engine.job.undo_job import UndoJob
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.operations import OperationLog

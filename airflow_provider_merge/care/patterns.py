@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
-from spark_jobs.contract.branches import BRANCH_MARK
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.table_name import BRANCH_MARK
 
 _WILDCARDS = frozenset("*?[")
 _REMEDY = "Write database.table with * and ?, such as shop.* or *.orders."

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from airflow_provider_merge.checks.relations import Relation
 from airflow_provider_merge.checks.type_families import is_wider
-from spark_jobs.contract.identifiers import RESERVED_PREFIX, unquoted
 from spark_jobs.contract.inserts import DEFAULT_AS, DEFAULT_OF, InsertStatement
+from spark_jobs.contract.sql_text import RESERVED_PREFIX, unquoted
 from spark_jobs.contract.statements import (
     InsertAction,
     InsertAllAction,

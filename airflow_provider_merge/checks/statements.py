@@ -15,7 +15,6 @@ from airflow_provider_merge.checks.relations import Relation, column_of
 from airflow_provider_merge.checks.type_families import family_of, may_be_stored
 from spark_jobs.contract.compaction import CompactSpec, require_named
 from spark_jobs.contract.compaction_order import resolved_terms
-from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import (
     DropPartitionsSpec,
     InsertOverwriteSpec,
@@ -24,6 +23,7 @@ from spark_jobs.contract.inserts import (
     PartitionStatement,
     TruncateTableSpec,
 )
+from spark_jobs.contract.sql_text import unquoted
 from spark_jobs.contract.statements import (
     Assignment,
     DeleteSpec,

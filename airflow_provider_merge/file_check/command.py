@@ -15,7 +15,7 @@ from airflow_provider_merge.file_check.verdicts import FileCheck
 from airflow_provider_merge.hooks.catalog import catalog_hook
 from airflow_provider_merge.operators.sources import file_source, sql_source
 from airflow_provider_merge.sql.schemas import columns_of_schema
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 
 # Where the files of a source are is known to the task only.
 _SOMEWHERE: Final = "elsewhere://source"

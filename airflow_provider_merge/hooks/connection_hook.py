@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
 from airflow.providers.common.compat.sdk import BaseHook, Connection
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.connection_forms import SPARK_CATALOG_NAME
-from airflow_provider_merge.hooks.connection_pages import ConnectionPages
 from airflow_provider_merge.hooks.connections import own_connection
 from airflow_provider_merge.hooks.metadata_reads import MetadataReads
+from airflow_provider_merge.links import filled_page
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.errors import JobError
 
@@ -30,6 +30,40 @@ class ConnectionSettings(Protocol):
     def workspace_options(self) -> dict[str, Any]:
         """How fsspec opens the workspace."""
         ...
+
+
+class ConnectionPages(ABC):
+    """Fills in the fields ``ui_url`` and ``quarantine-url`` of a hook's connection."""
+
+    catalog_conn_id: str
+
+    @abstractmethod
+    def _connection(self) -> Connection:
+        """The connection; raises RequestError without one."""
+
+    def snapshot_page(self, target: TableName, snapshot_id: int) -> str:
+        """The web page of a snapshot: ``ui_url``, filled in; empty without it.
+
+        Raises:
+            RequestError: ``ui_url`` is not a web page, or has a secret or unknown placeholder.
+        """
+        names = {"database": target.database, "table": target.table}
+        return self._page("ui_url", **names, snapshot_id=snapshot_id)
+
+    def quarantine_page(self, path: str) -> str:
+        """The web page of a file of quarantined records: ``quarantine-url``; empty without it.
+
+        Raises:
+            RequestError: ``quarantine-url`` is not a web page, or has a secret or unknown
+                placeholder.
+        """
+        return self._page("quarantine-url", path=path)
+
+    def _page(self, field: str, **values: Any) -> str:
+        template = self._connection().extra_dejson.get(field)
+        if not template:
+            return ""
+        return filled_page(f"connection {self.catalog_conn_id!r}, {field}", str(template), **values)
 
 
 class ConnectionHook(ConnectionPages, MetadataReads, BaseHook):

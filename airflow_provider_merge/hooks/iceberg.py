@@ -17,7 +17,7 @@ from airflow_provider_merge.metadata.iceberg.definition import IcebergDefinition
 from airflow_provider_merge.metadata.iceberg.table import IcebergTable
 from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.storage.files import remove
-from airflow_provider_merge.storage.storage_arguments import storage_arguments
+from airflow_provider_merge.storage.remote import storage_arguments
 from airflow_provider_merge.storage.warehouse import require_folder
 from airflow_provider_merge.table_names import parse_table_name
 from spark_jobs.contract.alter_table import AlterTableSpec

@@ -18,7 +18,7 @@ from airflow_provider_merge.metadata.model import (
     Tag,
 )
 from airflow_provider_merge.metadata.reader import TableReader
-from airflow_provider_merge.metadata.retained import retained_snapshots
+from airflow_provider_merge.metadata.table_view import retained_snapshots
 from airflow_provider_merge.storage.failures import reaching
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import TableName

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_merge.sql.schemas import columns_of_schema
 from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.deduplication import DeduplicatedSource
-from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
 from spark_jobs.contract.request import FileSource, Source, SqlSource
 from spark_jobs.contract.scd2 import Scd2Source
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.contract.statements import (
     Assignment,
     InsertAction,

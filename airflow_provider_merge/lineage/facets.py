@@ -1,11 +1,17 @@
-"""What tasks tell OpenLineage; imported only when OpenLineage asks for it."""
+"""What tasks tell OpenLineage; imported only when OpenLineage asks for it.
+
+Names are as in OpenLineage's "Naming Conventions": files by their store and path; tables by the
+connection that stands for their catalog, as assets are named.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from airflow_provider_merge.assets import dataset_name, table_asset
 from airflow_provider_merge.hooks.catalog import catalog_hook
 from airflow_provider_merge.lineage.columns import (
     TARGET,
@@ -14,14 +20,15 @@ from airflow_provider_merge.lineage.columns import (
     file_columns,
     written_columns,
 )
-from airflow_provider_merge.lineage.datasets import DatasetName, of_source, of_table
+from airflow_provider_merge.table_names import quoted_name
 from spark_jobs.contract.alter_table import AlterTableSpec
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.inserts import InsertOverwriteSpec, TruncateTableSpec
 from spark_jobs.contract.maintenance import MaintenanceStatement
-from spark_jobs.contract.request import Source, TableName, TableSource
+from spark_jobs.contract.request import FileSource, Source, TableName, TableSource
 from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
 from spark_jobs.contract.statements import CreateTableSpec, Statement
 from spark_jobs.errors import JobError
 
@@ -29,6 +36,47 @@ if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
 
     from airflow_provider_merge.operators._shared.table_operator import TableOperator
+
+
+# Stores whose paths are keys, without a slash in front.
+_KEYS = {**dict.fromkeys(S3_SCHEMES, "s3"), "gs": "gs", "oss": "oss"}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class DatasetName:
+    """Namespace and name of a dataset."""
+
+    namespace: str
+    name: str
+
+
+def _of_table(catalog_conn_id: str, table: TableName) -> DatasetName:
+    """The dataset of a table, the same as that of its asset."""
+    return DatasetName(*dataset_name(table_asset(catalog_conn_id, quoted_name(table)).uri))
+
+
+def _of_source(catalog_conn_id: str, source: Source) -> DatasetName | None:
+    """The dataset that a source reads; None for a query, whose sources are others."""
+    if isinstance(source, TableSource):
+        return _of_table(source.connection or catalog_conn_id, source.table)
+    return of_files(source.path) if isinstance(source, FileSource) else None
+
+
+def of_files(path: str) -> DatasetName | None:
+    """The dataset of files; None for what is no absolute path and no URI."""
+    if path.startswith("/"):
+        return DatasetName("file", path)
+    scheme, separator, rest = path.partition("://")
+    scheme = scheme.lower()
+    if not separator:
+        return DatasetName("file", path[5:]) if path.startswith("file:/") else None
+    if scheme == "file":
+        return DatasetName("file", f"/{rest.lstrip('/')}")
+    parts = urlsplit(f"x://{rest}", allow_fragments=False)
+    if scheme in _KEYS:
+        return DatasetName(f"{_KEYS[scheme]}://{parts.netloc}", rest.partition("/")[2])
+    return DatasetName(f"{scheme}://{parts.netloc}", f"/{rest.partition('/')[2]}")
+
 
 # Name → type, of a table.
 Schema = Mapping[str, str]
@@ -63,7 +111,7 @@ class TaskFacts:
     def _output(self, result: JobResult | None) -> Any:
         from openlineage.client.event_v2 import OutputDataset
 
-        name = of_table(self.catalog_conn_id, self.target)
+        name = _of_table(self.catalog_conn_id, self.target)
         if result is None:
             return OutputDataset(namespace=name.namespace, name=name.name)
         schema = self._schema(self.target)
@@ -116,9 +164,9 @@ class TaskFacts:
 
     def _dataset_of(self, view: str) -> DatasetName | None:
         if view == TARGET:
-            return of_table(self.catalog_conn_id, self.target)
+            return _of_table(self.catalog_conn_id, self.target)
         source = next(each for each in self.sources if each.name == view)
-        return of_source(self.catalog_conn_id, source)
+        return _of_source(self.catalog_conn_id, source)
 
 
 def task_lineage(
@@ -174,7 +222,7 @@ def batch_lineage(
 def _inputs(catalog_conn_id: str, sources: Sequence[Source]) -> list[Any]:
     states: dict[DatasetName, set[str]] = {}
     for source in sources:
-        name = of_source(catalog_conn_id, source)
+        name = _of_source(catalog_conn_id, source)
         if name is not None:
             states.setdefault(name, set()).add(_state(source))
     return [_dataset(name, states[name]) for name in sorted(states)]

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.storage.files import list_names, modified, read_bytes, read_text
-from spark_jobs.contract.lifetimes import ABANDONED_AFTER
 from spark_jobs.contract.operation_files import (
+    ABANDONED_AFTER,
     FOLDER,
     operation_of_running,
     preview_path,

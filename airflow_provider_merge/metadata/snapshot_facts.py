@@ -1,11 +1,13 @@
-"""What is told of a snapshot: to other tasks as facts, and to people as text."""
+"""What is told of a snapshot or table: to other tasks as facts, and to people as text."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from airflow_provider_merge.metadata.model import Snapshot
+from airflow_provider_merge.metadata.table_view import TableView
 from spark_jobs.contract import properties
 
 _PROPERTIES = {
@@ -45,3 +47,26 @@ def time_text(millis: int) -> str:
         return datetime.fromtimestamp(millis / 1000, UTC).isoformat(timespec="seconds")
     except (ValueError, OverflowError, OSError):
         return f"{millis} ms"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a gate saw of a table: for people, and as facts if the gate is open.
+
+    ``seen`` of a shut gate also tells what it waits for.
+    """
+
+    seen: str
+    facts: dict[str, Any] | None = None
+
+
+def newest(view: TableView) -> str:
+    """The table's newest snapshot, for people."""
+    if view.latest is None:
+        return "the table has no snapshot"
+    return f"newest: {described(view.latest)}"
+
+
+def counted(count: int, what: str) -> str:
+    """A number with its noun: 1 row, 1,200 rows."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

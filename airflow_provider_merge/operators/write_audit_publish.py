@@ -37,11 +37,11 @@ from airflow_provider_merge.templates import (
     is_template,
     with_words,
 )
-from spark_jobs.contract.branches import MAIN_BRANCH
-from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.near_names import not_among, unknown_field
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.contract.statements import created_table
+from spark_jobs.contract.table_name import MAIN_BRANCH
 from spark_jobs.errors import JobError
 
 Check = str | Mapping[str, Any]

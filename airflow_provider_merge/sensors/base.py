@@ -21,18 +21,18 @@ from airflow.providers.common.compat.sdk import (
 )
 
 from airflow_provider_merge import metrics
-from airflow_provider_merge.durations import seconds_of
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import catalog_hook, other_table
 from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
+from airflow_provider_merge.metadata.snapshot_facts import Observation
 from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.metrics import Sample
-from airflow_provider_merge.observations import Observation
 from airflow_provider_merge.parameters import ParameterOperator
 from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.table_names import parse_table_name
 from airflow_provider_merge.task_errors import task_failure
 from airflow_provider_merge.templates import is_template, when_rendered
+from airflow_provider_merge.times import seconds_of
 from airflow_provider_merge.triggers.gates import Gate, gate_arguments
 from airflow_provider_merge.triggers.polling import is_passing
 from airflow_provider_merge.triggers.table import TableTrigger

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_merge.durations import seconds_of
 from airflow_provider_merge.operators._shared.partitions import partition_texts
 from airflow_provider_merge.sensors.base import TableSensor
 from airflow_provider_merge.templates import has_template, is_template
+from airflow_provider_merge.times import seconds_of
 from airflow_provider_merge.triggers.gates import FreshnessGate
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.operators._shared.partitions import partition_texts
 from airflow_provider_merge.sensors.base import TableSensor, whole
-from airflow_provider_merge.sensors.times import millis_of
 from airflow_provider_merge.templates import has_template
+from airflow_provider_merge.times import millis_of
 from airflow_provider_merge.triggers.gates import PartitionGate
 
 if TYPE_CHECKING:

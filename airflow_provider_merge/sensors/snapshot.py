@@ -13,8 +13,8 @@ from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import is_nothing, kind_of_nothing
 from airflow_provider_merge.operators._shared.values import text
 from airflow_provider_merge.sensors.base import TableSensor, whole
-from airflow_provider_merge.sensors.times import millis_of
 from airflow_provider_merge.templates import has_template, is_template
+from airflow_provider_merge.times import millis_of
 from airflow_provider_merge.triggers.gates import SnapshotGate
 from spark_jobs.errors import NotSupportedError
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_merge.durations import seconds_of
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.sensors.base import TableSensor, whole
 from airflow_provider_merge.table_names import parse_table_name
 from airflow_provider_merge.templates import is_template
+from airflow_provider_merge.times import seconds_of
 from airflow_provider_merge.triggers.source_lag_gate import SourceLagGate
 
 if TYPE_CHECKING:

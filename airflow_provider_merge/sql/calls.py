@@ -10,9 +10,9 @@ from airflow_provider_merge.sql import iceberg_procedures, paimon_procedures
 from airflow_provider_merge.sql.call_arguments import Argument, Call, read_call
 from airflow_provider_merge.sql.procedures import Parameters, Procedure
 from airflow_provider_merge.sql.text import SqlText
-from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
-from spark_jobs.contract.identifiers import quote, unquoted
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.sql_text import quote, unquoted
+from spark_jobs.contract.table_name import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.errors import RequestError
 
 # By the name of the schema that procedures are in.

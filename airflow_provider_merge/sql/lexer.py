@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from spark_jobs.contract.identifiers import unquoted
+from spark_jobs.contract.sql_text import unquoted
 
 if TYPE_CHECKING:
     from sqlglot.tokens import Tokenizer

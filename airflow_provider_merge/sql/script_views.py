@@ -12,8 +12,8 @@ from airflow_provider_merge.sql.definitions import DefinitionReader
 from airflow_provider_merge.sql.parser import ParsedQuery, parse_view
 from airflow_provider_merge.sql.script_settings import same_zone
 from airflow_provider_merge.sql.text import SqlText
-from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.errors import ErrorCode
 

@@ -8,7 +8,41 @@ from typing import Any, Final
 
 from airflow_provider_merge.exceptions import invalid
 from spark_jobs.contract.hdfs_options import PACKAGE as HDFS_PACKAGE
-from spark_jobs.contract.hdfs_options import SCHEME as HDFS
+from spark_jobs.contract.hdfs_options import SCHEME as HDFS_SCHEME
+from spark_jobs.contract.hdfs_options import HdfsOptions
+from spark_jobs.contract.locations import scheme_of
+from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
+from spark_jobs.contract.s3_options import S3Options
+
+
+def storage_arguments(location: str, options: Mapping[str, str]) -> dict[str, Any]:
+    """The arguments of the file system; they hold secrets, as ``options`` do."""
+    if scheme_of(location) == HDFS_SCHEME:
+        return _hdfs_arguments(HdfsOptions.of(location, options))
+    if scheme_of(location) in S3_SCHEMES:
+        return _s3_arguments(S3Options.of(options))
+    return {}
+
+
+def _s3_arguments(access: S3Options) -> dict[str, Any]:
+    keys = _given(key=access.access_key, secret=access.secret_key, token=access.session_token)
+    return {
+        **keys,
+        "client_kwargs": _given(endpoint_url=access.endpoint, region_name=access.region),
+        "config_kwargs": {"s3": {"addressing_style": access.addressing_style}},
+        # Others write there too.
+        "use_listings_cache": False,
+    }
+
+
+def _hdfs_arguments(access: HdfsOptions) -> dict[str, Any]:
+    host, _, port = access.authority.partition(":")
+    return {"host": host, "port": int(port) if port.isdecimal() else None, **dict(access.config)}
+
+
+def _given(**values: str | None) -> dict[str, str]:
+    return {name: value for name, value in values.items() if value}
+
 
 _EXPIRED: Final = ("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired")
 
@@ -48,7 +82,7 @@ def _filesystem(location: str, storage_options: Mapping[str, Any]) -> Any:
 
     scheme = location.partition("://")[0]
     try:
-        if scheme == HDFS:
+        if scheme == HDFS_SCHEME:
             _require_hdfs_client(fsspec.get_filesystem_class(scheme))
         return fsspec.filesystem(scheme, **storage_options)
     except (ImportError, ValueError) as error:

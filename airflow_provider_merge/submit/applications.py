@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from airflow_provider_merge.links import is_page
 from airflow_provider_merge.submit.output_lines import OutputLine
-from spark_jobs.contract.application_line import told_application
+from spark_jobs.contract.job_lines import named_application
 
 # What Spark's clients of YARN and Kubernetes say, by the loggers that say it.
 _YARN: Final = frozenset({"Client", "YarnClientImpl", "YarnClientSchedulerBackend"})
@@ -50,7 +50,7 @@ class SparkApplication:
 
     def after(self, line: OutputLine) -> SparkApplication:
         """What is known after a line of the output; what was told first stays."""
-        if line.is_own and (driver := told_application(line.text)):
+        if line.is_own and (driver := named_application(line.text)):
             application_id, page = driver
             return self._told(application_id, running_page=page)
         if line.client in _YARN:

@@ -9,10 +9,9 @@ from typing import Any
 
 from airflow_provider_merge import job_package
 from airflow_provider_merge.submit.job_files import JobFiles, job_files
-from airflow_provider_merge.submit.libraries import check_libraries
 from airflow_provider_merge.submit.locales import utf8_variables
 from airflow_provider_merge.submit.processes import OPERATION, SUBMISSION, end_processes
-from airflow_provider_merge.submit.spark_environment import SparkEnvironment
+from airflow_provider_merge.submit.spark_environment import SparkEnvironment, check_libraries
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from airflow_provider_merge.submit.surroundings import (
     deploy_mode,

@@ -2,17 +2,18 @@
 
 Rows and libraries print what they like, line breaks included. The job's own lines have its secret.
 Those of Spark's client are what its loggers write before the job says anything: until then no row
-has been read.
+has been read. One line asks, right before the job publishes, whether its task still runs.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
-from spark_jobs.contract.own_lines import told
+from spark_jobs.contract.job_lines import answer_name, asking_operation, without_secret
 
 # Spark's pattern of log4j, that of its shells, and its default without any settings.
 _CLIENT: Final = re.compile(
@@ -39,7 +40,7 @@ def output_lines(lines: Iterable[str], secret: str) -> Iterator[OutputLine]:
     """The lines of a job's output; ``secret`` is the one that the job was given."""
     logger, has_begun = "", False
     for raw in lines:
-        text, is_own = told(secret, raw.rstrip("\r\n"))
+        text, is_own = without_secret(secret, raw.rstrip("\r\n"))
         has_begun = has_begun or is_own
         if is_own or has_begun:
             yield OutputLine(text, is_own)
@@ -50,3 +51,24 @@ def output_lines(lines: Iterable[str], secret: str) -> Iterator[OutputLine]:
         elif not text[:1].isspace():
             logger = ""
         yield OutputLine(text, client=logger, said=client_line["text"] if client_line else text)
+
+
+@dataclass(frozen=True, slots=True)
+class LastLook:
+    """``answers`` is the folder in which the job finds what ``ended`` tells.
+
+    ``ended``: what became of the task; empty as long as it goes on.
+    """
+
+    answers: Path
+    ended: Callable[[], str]
+
+    def answering(self, lines: Iterable[OutputLine]) -> Iterator[OutputLine]:
+        """The same lines of the job's output, each question of its own among them answered."""
+        for line in lines:
+            yield line
+            operation_id = asking_operation(line.text) if line.is_own else None
+            if operation_id is not None and self.answers.exists():
+                half = self.answers / "half"
+                half.write_text(self.ended(), encoding="utf-8")
+                half.rename(self.answers / answer_name(operation_id))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from airflow_provider_merge.submit.output_lines import OutputLine
-from spark_jobs.contract.phase_line import told_phase
+from spark_jobs.contract.job_lines import begun_phase
 
 PREPARE: Final = "prepare"
 START: Final = "start"
@@ -69,7 +69,7 @@ def without_phases(
 ) -> Iterator[OutputLine]:
     """The lines of a job's output but those that tell phases, of which ``enter`` hears."""
     for line in lines:
-        phase = told_phase(line.text) if line.is_own else None
+        phase = begun_phase(line.text) if line.is_own else None
         if phase is None:
             yield line
         else:

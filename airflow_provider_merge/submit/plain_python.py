@@ -6,13 +6,12 @@ import logging
 import subprocess
 from collections.abc import Callable
 
-from airflow_provider_merge.submit.endings import process_failure
 from airflow_provider_merge.submit.job_files import JobFiles
 from airflow_provider_merge.submit.job_log import JobLog
-from airflow_provider_merge.submit.last_look import LastLook
 from airflow_provider_merge.submit.local_submitter import LocalSubmitter
-from airflow_provider_merge.submit.output_lines import output_lines
+from airflow_provider_merge.submit.output_lines import LastLook, output_lines
 from airflow_provider_merge.submit.phases import IMPORTS, without_phases
+from airflow_provider_merge.submit.processes import process_failure
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import (

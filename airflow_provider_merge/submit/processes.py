@@ -1,4 +1,4 @@
-"""All processes of a job on this machine, found by marks in their environment.
+"""All processes of a job on this machine, found by marks in their environment, and how one ended.
 
 spark-submit starts a JVM, the JVM the Python driver, the driver's JVM the Python workers; each can
 outlive the one that started it, but all inherit the environment.
@@ -7,10 +7,14 @@ outlive the one that started it, but all inherit the environment.
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Mapping
+from typing import Final
 
 import psutil
+
+from airflow_provider_merge.submit.submitter import SubmissionError
 
 # The variables of a job's environment that tell its operation, and which submission of it.
 OPERATION = "AIRFLOW_MERGE_OPERATION"
@@ -72,3 +76,28 @@ def job_processes(marks: Mapping[str, str]) -> list[psutil.Process]:
 
 def _is_jvm(process: psutil.Process) -> bool:
     return str(process.name()) == "java"
+
+
+# A shell, and Spark for its Python driver, report a signal as 128 and its number.
+_SIGNALS: Final = 128
+_MORE_ROOM: Final = (
+    "Run fewer jobs at a time there, with a pool, or use a machine with more memory."
+)
+
+
+def process_failure(
+    what: str, code: int, *, memory: str = "", last_lines: str = ""
+) -> SubmissionError:
+    """The error of the process ``what`` that ended with ``code``, negative for a signal.
+
+    ``memory`` says how much it was given, if the task can change that. ``last_lines`` are what it
+    printed at the end; where it was killed with SIGKILL, they do not tell why.
+    """
+    number = -code if code < 0 else code - _SIGNALS
+    if number not in {each.value for each in signal.Signals}:
+        return SubmissionError(f"{what} ended with exit code {code}.{last_lines}")
+    text = f"{what} was killed (signal {number}, {signal.Signals(number).name})"
+    if number != signal.SIGKILL:
+        return SubmissionError(f"{text}.{last_lines}")
+    given = f": {memory}" if memory else ""
+    return SubmissionError(f"{text}, often for lack of memory{given}.", _MORE_ROOM)

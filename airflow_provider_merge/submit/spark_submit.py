@@ -27,16 +27,15 @@ from airflow_provider_merge.submit.class_archive import (
     usable_archive,
 )
 from airflow_provider_merge.submit.compilers import compiler_options
-from airflow_provider_merge.submit.endings import process_failure
 from airflow_provider_merge.submit.java import java_variables
 from airflow_provider_merge.submit.job_files import JobFiles
 from airflow_provider_merge.submit.job_log import JobLog
-from airflow_provider_merge.submit.last_look import LastLook
 from airflow_provider_merge.submit.local_master import local_conf, local_variables
 from airflow_provider_merge.submit.local_submitter import LocalSubmitter
 from airflow_provider_merge.submit.locales import cluster_conf, require_utf8
-from airflow_provider_merge.submit.output_lines import OutputLine, output_lines
+from airflow_provider_merge.submit.output_lines import LastLook, OutputLine, output_lines
 from airflow_provider_merge.submit.phases import CLUSTER, START, without_phases
+from airflow_provider_merge.submit.processes import process_failure
 from airflow_provider_merge.submit.spark_environment import SparkEnvironment
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from airflow_provider_merge.submit.surroundings import (

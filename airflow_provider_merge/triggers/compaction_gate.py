@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from airflow_provider_merge.metadata.model import CompactionFacts
-from airflow_provider_merge.metadata.snapshot_facts import described, snapshot_facts
+from airflow_provider_merge.metadata.snapshot_facts import (
+    Observation,
+    counted,
+    described,
+    newest,
+    snapshot_facts,
+)
 from airflow_provider_merge.metadata.table_view import TableView
-from airflow_provider_merge.observations import Observation, counted, newest
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.errors import NotSupportedError
 

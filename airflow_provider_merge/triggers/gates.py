@@ -14,9 +14,15 @@ from typing import Any, ClassVar, Protocol
 
 from airflow_provider_merge.metadata.model import PartitionFacts, Snapshot
 from airflow_provider_merge.metadata.reader import PartitionFilter
-from airflow_provider_merge.metadata.snapshot_facts import described, snapshot_facts, time_text
+from airflow_provider_merge.metadata.snapshot_facts import (
+    Observation,
+    counted,
+    described,
+    newest,
+    snapshot_facts,
+    time_text,
+)
 from airflow_provider_merge.metadata.table_view import TableView
-from airflow_provider_merge.observations import Observation, counted, newest
 from airflow_provider_merge.triggers.compaction_gate import CompactionGate
 from airflow_provider_merge.triggers.source_lag_gate import SourceLagGate
 from spark_jobs.contract import properties

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.metadata.snapshot_facts import snapshot_facts
+from airflow_provider_merge.metadata.snapshot_facts import (
+    Observation,
+    counted,
+    newest,
+    snapshot_facts,
+)
 from airflow_provider_merge.metadata.source_lags import (
     AppliedChanges,
     SourceLag,
@@ -15,7 +20,6 @@ from airflow_provider_merge.metadata.source_lags import (
     source_lag,
 )
 from airflow_provider_merge.metadata.table_view import TableView
-from airflow_provider_merge.observations import Observation, counted, newest
 from spark_jobs.contract.durations import duration_text
 from spark_jobs.contract.near_names import did_you_mean
 from spark_jobs.errors import CatalogError, ErrorCode

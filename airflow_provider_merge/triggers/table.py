@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
-from airflow_provider_merge.durations import seconds_of
 from airflow_provider_merge.table_names import parse_table_name
+from airflow_provider_merge.times import seconds_of
 from airflow_provider_merge.triggers.gates import gate_of
 from airflow_provider_merge.triggers.polling import Poll, answers, is_passing
 from airflow_provider_merge.triggers.watching import new_snapshots

@@ -10,13 +10,13 @@ from airflow_provider_merge.metadata.differing_files import DifferingFiles, RowF
 from airflow_provider_merge.submit.surroundings import environment_of_jobs
 from airflow_provider_merge.ui.answers import PartitionSample, Sample
 from airflow_provider_merge.ui.opened import OpenTable
-from airflow_provider_merge.ui.row_samples.columns import family_of
 from airflow_provider_merge.ui.row_samples.documents import (
     MOST_BYTES,
     MOST_COLUMNS,
     MOST_COMPARED_ROWS,
     Part,
     Question,
+    family_of,
 )
 from airflow_provider_merge.ui.row_samples.process import read_rows
 from spark_jobs.errors import NotSupportedError

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from spark_jobs.contract.checks import require
-from spark_jobs.contract.identifiers import unquoted
+from spark_jobs.contract.sql_text import unquoted
 from spark_jobs.errors import AnalysisError, ErrorCode
 
 _TERM: Final = re.compile(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.change_ranges import CHANGE_TYPE, DELETE
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.contract.statements import (
     Action,
     Assignment,

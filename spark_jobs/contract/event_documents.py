@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from spark_jobs.contract.checks import require
-from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.near_names import did_you_mean, require_among
 from spark_jobs.contract.spark_types import SparkType, parse_type
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.errors import NotSupportedError, RequestError
 
 # Beside the fields of an event, the place of a row in Canal's list of rows.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.catalogs import CatalogSpec
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.inserts import InsertIntoSpec
@@ -17,7 +16,7 @@ from spark_jobs.contract.statements import (
     UpdateSpec,
     created_table,
 )
-from spark_jobs.contract.table_name import TableName
+from spark_jobs.contract.table_name import MAIN_BRANCH, TableName
 from spark_jobs.errors import NotSupportedError
 
 _MARK_OF: Final = "dry_run_of"

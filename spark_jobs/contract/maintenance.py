@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Final
 
-from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.durations import parse_duration, parse_limit
+from spark_jobs.contract.table_name import MAIN_BRANCH
 
 # On Paimon tables, a tag is stored as a file that has its name.
 _NAME: Final = re.compile(r"[^/\\\x00-\x1f\x7f\ud800-\udfff]{1,200}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import uuid
+from datetime import timedelta
 from typing import Final
 
 from spark_jobs.contract.unfinished_files import finished_name
@@ -216,3 +217,10 @@ def _mark_folder(mark: str) -> str:
 
 def _run_of(operation_id: str) -> str:
     return f"{operation_id}-{uuid.uuid4().hex}"
+
+
+# No statement runs this long, and no retry of a task comes this late: anything older was left by a
+# job that was killed and not retried.
+ABANDONED_AFTER: Final = timedelta(days=7)
+# A retry that starts later than this after the try that did the work may not find its result.
+RESULTS_KEPT: Final = timedelta(days=30)

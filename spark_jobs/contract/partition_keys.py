@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from spark_jobs.contract.checks import require
-from spark_jobs.contract.identifiers import unquoted
+from spark_jobs.contract.sql_text import unquoted
 
 IDENTITY: Final = "identity"
 _UNITS: Final = ("year", "month", "day", "hour")

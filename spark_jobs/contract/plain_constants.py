@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.inserts import ClearingStatement, PartitionSpec, TruncateTableSpec
+from spark_jobs.contract.sql_text import unquoted
 
 _TEXT: Final = re.compile(r"'([^'\\]*)'")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,18}")

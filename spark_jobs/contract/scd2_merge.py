@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.event_documents import ticks, times_of
-from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.scd2 import ACTION, CLOSED, CORRECTED, INSERTED, REMOVED, Scd2Source
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.contract.statements import (
     Assignment,
     DeleteAction,

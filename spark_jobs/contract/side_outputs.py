@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from spark_jobs.contract import codec
-from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.checks import require
-from spark_jobs.contract.identifiers import name_parts, quote
+from spark_jobs.contract.sql_text import name_parts, quote
+from spark_jobs.contract.table_name import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.errors import AnalysisError, ErrorCode
 
 SideKind = Literal["audit", "quarantine"]

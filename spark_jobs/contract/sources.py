@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from difflib import get_close_matches
+from typing import ClassVar, Final, Literal
 
 from spark_jobs.contract.bad_rows import (
     OnBadRows,
@@ -17,12 +18,27 @@ from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.change_ranges import ChangeRange
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.deduplication import DeduplicatedSource
-from spark_jobs.contract.file_formats import require_format
 from spark_jobs.contract.new_files import NewFiles
 from spark_jobs.contract.outside_sources import JdbcSource, PythonSource, SparkSource
 from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.table_name import TableName
 from spark_jobs.contract.table_versions import TableVersion
+
+# Spark may have others, by their name or their class: Delta, XML and the like.
+_FORMATS: Final = ("csv", "json", "text", "avro", "parquet", "orc")
+_ALIKE: Final = 0.75
+
+
+def require_format(name: str) -> None:
+    """Refuse a name that is almost one of the usual formats.
+
+    Raises:
+        RequestError: REQUEST_INVALID.
+    """
+    lower = name.lower()
+    meant = [] if lower in _FORMATS else get_close_matches(lower, _FORMATS, 1, _ALIKE)
+    problem = f"Spark has no format {name!r}"
+    require(not meant, "format", problem, f"Did you mean {''.join(meant)}?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
-"""The name of a table, as the catalog knows it."""
+"""The name of a table, as the catalog knows it, with a branch of it: ``orders$branch_audit``."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Final
 
-from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.checks import LONGEST_NAME, require
-from spark_jobs.contract.identifiers import unquoted
+from spark_jobs.contract.sql_text import unquoted
 from spark_jobs.errors import ErrorCode, RequestError
 
 _PART = re.compile(r"`(?:[^`]|``)+`|[^.`]+")
@@ -74,3 +74,8 @@ class TableName:
 
     def __str__(self) -> str:
         return f"{self.database}.{self.table}"
+
+
+# What stands between the name of a table and that of its branch, and the branch of every table.
+BRANCH_MARK: Final = "$branch_"
+MAIN_BRANCH: Final = "main"

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_jobs.datafiles.distinct import distinct
+from spark_jobs.datafiles.runs import distinct
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError
 from spark_jobs.spi.rows import MOST_ARRAY_BYTES
 

@@ -1,10 +1,10 @@
-"""Runs of adjacent rows that belong together. Runs on executors."""
+"""Runs of adjacent rows that belong together, and distinct numbers in order. Runs on executors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,3 +28,14 @@ def codes_of(column: pa.ChunkedArray) -> npt.NDArray[Any]:
         encoded = encoded.combine_chunks()
     codes: npt.NDArray[Any] = encoded.indices.to_numpy()
     return codes
+
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+def distinct(*numbers: npt.NDArray[Number]) -> npt.NDArray[Number]:
+    """The distinct numbers of all arrays, ascending."""
+    ordered = np.sort(np.concatenate(numbers), kind="stable")
+    is_new = np.ones(len(ordered), dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
+    return ordered[is_new]

@@ -1,12 +1,12 @@
 """Avro files as rows. Imported by executors.
 
-Each file is read with the schema it was written with.
+Each file is read with the schema it was written with, whose columns become Spark's types.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from spark_jobs.avro import open_avro
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 from spark_jobs.formats.avro.container import AvroDamagedError
 from spark_jobs.formats.avro.decoding import stored_values
-from spark_jobs.formats.avro.schemas import AvroSchema
-from spark_jobs.landing.avro_schemas import ddl_of, unread_field
+from spark_jobs.formats.avro.schemas import OTHER_TYPES, AvroSchema, Part
 from spark_jobs.landing.avro_values import Converters, MismatchError, column_values, only_name
 from spark_jobs.landing.files import FilePart
 from spark_jobs.landing.nested_values import BadValueError, Convert
@@ -105,7 +105,7 @@ class AvroReader:
             name: part for name, part in schema.fields.items() if name.lower() not in self.others
         }
         wanted = [pa.field(column.name, column.kind) for column in self.wanted.read]
-        unread = unread_field(schema, fields, wanted)
+        unread = _unread_field(schema, fields, wanted)
         if unread is not None:
             raise CatalogError(
                 ErrorCode.SOURCE_UNREADABLE,
@@ -153,7 +153,7 @@ def avro_types(stream: Bytes, name: str) -> dict[str, str]:
         types = {}
         for column, part in schema.fields.items():
             try:
-                types[column] = ddl_of(schema, part)
+                types[column] = _ddl_of(schema, part)
             except NotSupportedError as error:
                 raise NotSupportedError(
                     f"{name}: column {column} is of a type that Spark has nothing for: "
@@ -179,3 +179,78 @@ def _told(name: str) -> Iterator[None]:
 def _shown(record: dict[str, Any]) -> bytes:
     text = json.dumps(record, default=repr, ensure_ascii=False)
     return text.encode("utf-8", "backslashreplace")
+
+
+_TYPES: Final = {
+    "boolean": "BOOLEAN",
+    "int": "INT",
+    "long": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "string": "STRING",
+    "enum": "STRING",
+    "bytes": "BINARY",
+    "fixed": "BINARY",
+    "date": "DATE",
+    "timestamp-millis": "TIMESTAMP",
+    "timestamp-micros": "TIMESTAMP",
+    "timestamp-nanos": "TIMESTAMP",
+    "local-timestamp-millis": "TIMESTAMP_NTZ",
+    "local-timestamp-micros": "TIMESTAMP_NTZ",
+    "local-timestamp-nanos": "TIMESTAMP_NTZ",
+}
+_MOST_DIGITS: Final = 38
+_MOST_DEPTH: Final = 64
+
+
+def _unread_field(
+    schema: AvroSchema, fields: Mapping[str, Part], wanted: Iterable[pa.Field]
+) -> str | None:
+    """The path of a field that the file has and ``wanted`` lacks, in any case; None if none."""
+    kinds = {field.name.lower(): field.type for field in wanted}
+    for name, part in fields.items():
+        kind = kinds.get(name.lower())
+        if kind is None:
+            return name
+        below = _unread_below(schema, part, kind)
+        if below is not None:
+            return f"{name}.{below}"
+    return None
+
+
+def _unread_below(schema: AvroSchema, part: Part, kind: pa.DataType) -> str | None:
+    avro_type = schema.type_of(part)
+    if avro_type.name == "record" and pa.types.is_struct(kind):
+        return _unread_field(schema, avro_type.fields, kind)
+    if avro_type.item is None or not (pa.types.is_list(kind) or pa.types.is_map(kind)):
+        return None
+    name, item = (
+        ("element", kind.value_type) if pa.types.is_list(kind) else ("value", kind.item_type)
+    )
+    below = _unread_below(schema, avro_type.item, item)
+    return None if below is None else f"{name}.{below}"
+
+
+def _ddl_of(schema: AvroSchema, part: Part, depth: int = 0) -> str:
+    """A type in Spark's DDL.
+
+    Raises:
+        NotSupportedError: Spark has no such type; the message names it.
+    """
+    if depth > _MOST_DEPTH:
+        raise NotSupportedError("a record that contains itself", OTHER_TYPES)
+    avro_type = schema.type_of(part)
+    if avro_type.item is not None:
+        item = _ddl_of(schema, avro_type.item, depth + 1)
+        return f"ARRAY<{item}>" if avro_type.name == "array" else f"MAP<STRING, {item}>"
+    if avro_type.name == "record":
+        fields = (
+            f"{quote(name)}: {_ddl_of(schema, each, depth + 1)}"
+            for name, each in avro_type.fields.items()
+        )
+        return f"STRUCT<{', '.join(fields)}>"
+    if avro_type.name == "decimal" and avro_type.precision <= _MOST_DIGITS:
+        return f"DECIMAL({avro_type.precision},{avro_type.scale})"
+    if avro_type.name not in _TYPES:
+        raise NotSupportedError(avro_type.name, OTHER_TYPES)
+    return _TYPES[avro_type.name]

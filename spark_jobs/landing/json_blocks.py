@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pajson
 
+from spark_jobs.landing.blocks import count_lines
 from spark_jobs.landing.json_records import Members, NotJsonError, Number, decoded
-from spark_jobs.landing.line_blocks import count_lines
 from spark_jobs.landing.records import Column
 
 _BLANK: Final = b" \t\r\n"

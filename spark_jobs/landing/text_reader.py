@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from spark_jobs.landing.blocks import read_whole
+from spark_jobs.landing.blocks import line_blocks, read_whole
 from spark_jobs.landing.files import FilePart
-from spark_jobs.landing.line_blocks import line_blocks
 from spark_jobs.landing.records import NOT_UTF8, BadRecord, Problem, RecordLocation, RowBlock
 from spark_jobs.landing.rows import Found, Wanted, block_of
 from spark_jobs.landing.streams import is_utf8, opened_part

@@ -18,7 +18,7 @@ from spark_jobs.contract.maintenance import (
     RollbackSpec,
 )
 from spark_jobs.contract.request import TableName
-from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
+from spark_jobs.spi.alterations import NO_NOTE, ChangeNote
 from spark_jobs.spi.writes import always_wanted
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from spark_jobs.contract import identifiers
+from spark_jobs.contract import sql_text
 
-RESERVED_PREFIX: Final = identifiers.RESERVED_PREFIX
+RESERVED_PREFIX: Final = sql_text.RESERVED_PREFIX
 
 OPERATION: Final = "__merge_operation"
 CASE_NUMBER: Final = "__merge_case_number"

@@ -1,16 +1,20 @@
-"""Creates, replaces and removes files and folders on any storage. Used by executors too."""
+"""Creates, copies, lists, replaces and removes files and folders on any storage.
+
+Used by executors, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import pyarrow.fs as pafs
 
 from spark_jobs.contract.unfinished_files import unfinished_name
 from spark_jobs.errors import DataError, ErrorCode, excerpt
-
-if TYPE_CHECKING:
-    import pyarrow.fs as pafs
+from spark_jobs.storage.parallel import in_parallel
 
 # In bytes: of a name in a file system or in HDFS, and of a whole key in an object store.
 _LONGEST_NAME: Final = 255
@@ -132,3 +136,81 @@ def remove_folder(filesystem: pafs.FileSystem, path: str) -> None:
 def has_folders(filesystem: pafs.FileSystem) -> bool:
     """False for object stores, where a folder is only a prefix of names."""
     return str(filesystem.type_name) != "s3"
+
+
+def own_files(
+    filesystem: pafs.FileSystem, folder: str, *, recursive: bool
+) -> Iterator[pafs.FileInfo]:
+    """The files and folders in ``folder``, if it exists, and if ``recursive`` in those folders.
+
+    Only folders of this machine have links: they are neither listed nor followed, since what they
+    lead to may belong to others. Times are in nanoseconds.
+
+    Raises:
+        OSError: the storage refused.
+    """
+    if str(filesystem.type_name) != "local":
+        selector = pafs.FileSelector(folder, recursive=recursive, allow_not_found=True)
+        yield from filesystem.get_file_info(selector)
+        return
+    waiting = [folder]
+    while waiting:
+        for entry in _entries(waiting.pop()):
+            if entry.is_dir(follow_symlinks=False):
+                yield pafs.FileInfo(entry.path, pafs.FileType.Directory)
+                waiting += [entry.path] if recursive else []
+            elif entry.is_file(follow_symlinks=False) and (found := _status(entry)):
+                size, time = found.st_size, found.st_mtime_ns
+                yield pafs.FileInfo(entry.path, pafs.FileType.File, mtime_ns=time, size=size)
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except FileNotFoundError:
+        return []
+
+
+def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
+    """None if another process has removed the file."""
+    try:
+        return entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+_CHUNK: Final = 8 * 1024 * 1024
+
+
+def copy_files(filesystem: pafs.FileSystem, pairs: Sequence[tuple[str, str]]) -> None:
+    """Copy files to new paths, several at a time; the storage does it itself where it can.
+
+    Raises:
+        FileNotFoundError: a file is not there; its path is ``filename``.
+        OSError: the storage refused.
+    """
+    in_parallel(lambda pair: _copy(filesystem, *pair), pairs)
+
+
+def _copy(filesystem: pafs.FileSystem, source: str, target: str) -> None:
+    if filesystem.get_file_info(source).type != pafs.FileType.File:
+        raise FileNotFoundError(2, "there is no such file", source)
+    make_folder(filesystem, target.rpartition("/")[0])
+    try:
+        if filesystem.type_name == "s3":
+            filesystem.copy_file(source, target)
+        else:
+            _streamed(filesystem, source, target)
+    except BaseException:
+        remove_file(filesystem, target)
+        raise
+
+
+def _streamed(filesystem: pafs.FileSystem, source: str, target: str) -> None:
+    with (
+        filesystem.open_input_stream(source) as read,
+        filesystem.open_output_stream(target) as written,
+    ):
+        while chunk := read.read(_CHUNK):
+            written.write(chunk)

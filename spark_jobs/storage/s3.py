@@ -1,15 +1,52 @@
-"""Access to S3 through pyarrow and Amazon's client, from the catalog's options. Driver only."""
+"""Access to S3 through pyarrow and Amazon's client, from the catalog's options. Driver only.
+
+Sessions of that client for other services of Amazon's are made here, too.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.contract.s3_options import S3Options
 from spark_jobs.errors import CatalogError, ErrorCode
-from spark_jobs.storage.amazon import ANSWER_SECONDS, CONNECT_SECONDS
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs
+
+
+_CONNECT_SECONDS: Final = 10
+ANSWER_SECONDS: Final = 60
+# Seconds before a request is repeated.
+_PAUSES: Final = (0.5, 1.0, 2.0, 4.0)
+_BUSY: Final = ("ThrottlingException", "Throttling", "RequestLimitExceeded", "TooManyRequests")
+
+
+def bounded_session(repeated: Iterable[str]) -> Any:
+    """A session of botocore whose requests have time-outs.
+
+    Requests of the kinds ``repeated`` (``glue.GetTable``) are sent again where the service was too
+    busy to answer them: they must change nothing.
+    """
+    from botocore.config import Config
+    from botocore.session import Session
+
+    session = Session()
+    bounds = Config(connect_timeout=_CONNECT_SECONDS, read_timeout=ANSWER_SECONDS)
+    session.set_default_client_config(bounds)
+    for each in repeated:
+        session.register(f"needs-retry.{each}", _pause)
+    return session
+
+
+def _pause(attempts: int, response: Any, **_: Any) -> float | None:
+    """Seconds before a request is sent again; None: its answer, or the lack of one, stands."""
+    if response is None or attempts > len(_PAUSES):
+        return None
+    http, parsed = response
+    code = parsed.get("Error", {}).get("Code") if isinstance(parsed, dict) else None
+    is_busy = http.status_code in (429, 503) or code in _BUSY
+    return _PAUSES[attempts - 1] if is_busy else None
 
 
 def s3_filesystem(access: S3Options) -> pafs.S3FileSystem:
@@ -22,7 +59,7 @@ def s3_filesystem(access: S3Options) -> pafs.S3FileSystem:
         access_key=access.access_key,
         secret_key=access.secret_key,
         session_token=access.session_token,
-        connect_timeout=CONNECT_SECONDS,
+        connect_timeout=_CONNECT_SECONDS,
         request_timeout=ANSWER_SECONDS,
         force_virtual_addressing=not access.path_style,
     )
@@ -46,7 +83,7 @@ def s3_client(access: S3Options) -> Any:
             "Install it there: pip install botocore.",
         ) from error
     config = Config(
-        connect_timeout=CONNECT_SECONDS,
+        connect_timeout=_CONNECT_SECONDS,
         read_timeout=ANSWER_SECONDS,
         retries={"total_max_attempts": 1},
         # Many stores do not support Amazon's newer checksums.

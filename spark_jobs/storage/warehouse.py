@@ -1,4 +1,7 @@
-"""A warehouse's storage, and how exactly one writer creates a file there. Driver only."""
+"""A warehouse's storage, and how exactly one writer creates a file there. Driver only.
+
+The workspace, where a catalog's jobs leave results and temporary files, is opened alike.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,11 @@ import pyarrow.fs as pafs
 from spark_jobs.contract.access_rights import denied
 from spark_jobs.contract.hdfs_options import SCHEME as HDFS_SCHEME
 from spark_jobs.contract.hdfs_options import HdfsOptions
-from spark_jobs.contract.locations import Place
+from spark_jobs.contract.locations import WAREHOUSE_SCHEMES, Place, scheme_of
+from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.contract.s3_options import SCHEMES, S3Options
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, NotSupportedError
+from spark_jobs.spi.storage import WarehouseStorage
 from spark_jobs.storage.conditional_put import ConditionalPutFiles, require_conditional_put
 from spark_jobs.storage.files import has_folders
 from spark_jobs.storage.hard_link import HardLinkFiles
@@ -26,6 +31,7 @@ from spark_jobs.storage.s3 import s3_client, s3_filesystem
 if TYPE_CHECKING:
     from spark_jobs.storage.exclusive_files import ExclusiveFiles
     from spark_jobs.storage.removal import FileRemover
+
 
 _ONE_MACHINE_ONLY: Final = ("hdfs.conf-dir", "security.")
 
@@ -189,4 +195,35 @@ def _refuse_on_hdfs(
         raise NotSupportedError(
             f"Catalog option {name} would work on the driver only, not on executors.",
             "Leave it out, and give each machine HADOOP_CONF_DIR, and a Kerberos ticket if needed.",
+        )
+
+
+def open_workspace(
+    catalog: CatalogSpec, options: Mapping[str, str], warehouse: Warehouse | None = None
+) -> WarehouseStorage:
+    """The catalog's workspace, by default its ``warehouse``, which may be open.
+
+    ``options`` are those of the catalog, secrets included.
+
+    Raises:
+        CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED, LIBRARY_MISSING.
+        InternalError: STORAGE_UNAVAILABLE.
+        NotSupportedError: the workspace is on storage that jobs cannot reach.
+    """
+    # No snapshot is published there, so nothing has to be exclusive.
+    if catalog.workspace is not None:
+        _refuse_other_storage(catalog.workspace)
+        place = open_warehouse(catalog.workspace, options, is_exclusive=False, called="workspace")
+    else:
+        place = warehouse or open_warehouse(catalog.warehouse, options, is_exclusive=False)
+    return WarehouseStorage(place.filesystem, place.root, place.spark_uri)
+
+
+def _refuse_other_storage(workspace: str) -> None:
+    scheme = scheme_of(workspace)
+    if scheme not in WAREHOUSE_SCHEMES:
+        raise NotSupportedError(
+            f"The workspace {workspace} is on storage of the kind {scheme}, which jobs cannot "
+            "reach.",
+            "Use a local path, hdfs:// or s3://.",
         )

@@ -18,7 +18,7 @@ from airflow_provider_merge.submit.plain_python import PlainPythonSubmitter
 from airflow_provider_merge.submit.processes import OPERATION, end_processes
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
-from spark_jobs.contract.last_look import answer_name, question
+from spark_jobs.contract.job_lines import answer_name, publish_question
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import ErrorInfo, JobResult
 from spark_jobs.contract.task_notes import note_file, note_text
@@ -108,7 +108,9 @@ def test_the_job_is_told_what_became_of_its_task(
     connection(monkeypatch, "spark_default", conn_type="spark", host="local")
     request = example_request()
     heard, name = temporary / "heard", answer_name(request.operation_id)
-    then = ASKING.format(question=question(request.operation_id), name=name, heard=str(heard))
+    then = ASKING.format(
+        question=publish_question(request.operation_id), name=name, heard=str(heard)
+    )
     launcher = make(temporary / "env", then)
     ends = iter(["", "its state is failed"])
     settings = SparkSettings(spark_env=str(launcher.folder))

@@ -11,7 +11,7 @@ import pytest
 from pyiceberg.catalog import Catalog
 
 from airflow_provider_merge.hooks.iceberg import IcebergHook
-from airflow_provider_merge.metadata.iceberg.history import IcebergHistory
+from airflow_provider_merge.metadata.iceberg.snapshots import IcebergHistory
 from airflow_provider_merge.metadata.snapshot_cache import SnapshotCache
 from airflow_provider_merge.metadata.table_view import TableView
 from airflow_provider_merge.sensors.freshness import FreshnessSensor

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_merge.lineage.datasets import DatasetName, of_files
+from airflow_provider_merge.lineage.facets import DatasetName, of_files
 from tests.airflow.conftest import HOME
 from tests.airflow.support import PASSWORD
 from tests.support.paimon_metadata import TableFiles

@@ -11,13 +11,16 @@ from typing import Any
 import pytest
 
 from airflow_provider_merge.hooks.catalog import catalog_hook
-from airflow_provider_merge.hooks.function_code import function_code
-from airflow_provider_merge.hooks.source_connections import of_connection, source_credentials
+from airflow_provider_merge.hooks.source_connections import (
+    function_code,
+    of_connection,
+    source_credentials,
+)
 from airflow_provider_merge.operators._shared.source_parameters import to_sources
 from airflow_provider_merge.operators.clauses import when_matched
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.sources import jdbc_source, python_source, spark_source
-from spark_jobs.contract.connections import credentials_of
+from spark_jobs.contract.catalogs import credentials_of
 from spark_jobs.contract.outside_sources import JdbcSource, PythonSource
 from spark_jobs.contract.request import JobRequest, TableName
 from spark_jobs.contract.statements import DeleteAction, MergeCase, MergeSpec

@@ -14,8 +14,7 @@ from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleA
 
 from airflow_provider_merge.hooks.catalog import catalog_hook
 from airflow_provider_merge.metadata import running_notes
-from spark_jobs.contract.lifetimes import ABANDONED_AFTER
-from spark_jobs.contract.operation_files import result_path, running_path
+from spark_jobs.contract.operation_files import ABANDONED_AFTER, result_path, running_path
 from spark_jobs.contract.progress_note import SILENT_AFTER, ProgressNote, Share, catalog_mark
 from spark_jobs.contract.request import Origin
 from spark_jobs.contract.result import ErrorInfo

@@ -14,8 +14,8 @@ import pytest
 from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.hooks.catalog import catalog_hook
 from airflow_provider_merge.hooks.source_connections import of_connection, source_hook
+from spark_jobs.contract.catalogs import credentials_of, of_catalog
 from spark_jobs.contract.change_ranges import ChangeRange
-from spark_jobs.contract.connections import credentials_of, of_catalog
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.request import JobRequest, TableName, TableSource
 from spark_jobs.contract.statements import DeleteSpec

@@ -11,12 +11,11 @@ from airflow.sdk import DAG
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_merge.operators._shared.sql_parameter import names_sql_file
+from airflow_provider_merge.operators._shared.sql_parameter import FIRST_WORDS, names_sql_file
 from airflow_provider_merge.operators.query import QueryOperator
 from airflow_provider_merge.operators.statement_list import sql_statement
 from airflow_provider_merge.operators.statements import StatementsOperator
 from airflow_provider_merge.operators.update import UpdateOperator
-from airflow_provider_merge.sql.beginning import FIRST_WORDS
 from airflow_provider_merge.sql.create_table import parse_create_table
 from airflow_provider_merge.sql.parser import parse_query, parse_statement
 from spark_jobs.errors import JobError

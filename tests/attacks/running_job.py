@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.application_line import told_application
 from spark_jobs.contract.inserts import InsertIntoSpec
-from spark_jobs.contract.last_look import asking
+from spark_jobs.contract.job_lines import asking_operation, named_application
 from spark_jobs.contract.request import CatalogSpec, JobRequest, SqlSource
 from tests.cluster.processes import descendants, kill, wait_for
 from tests.support.paimon_tables import NAME, create
@@ -100,8 +99,8 @@ def _asking(log: Path, process: subprocess.Popen[bytes]) -> RunningJob | None:
     """The job, once it has asked whether its task still runs."""
     lines = log.read_text().splitlines()
     assert process.poll() is None, lines[-50:]
-    told = [found[0] for found in map(told_application, lines) if found]
-    return RunningJob(process.pid, told[0]) if any(map(asking, lines)) else None
+    told = [found[0] for found in map(named_application, lines) if found]
+    return RunningJob(process.pid, told[0]) if any(map(asking_operation, lines)) else None
 
 
 def _text(value: bytes) -> bytes:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.engine.runtime.network import protected
+from spark_jobs.engine.runtime.surroundings import protected
 from tests.attacks.running_job import running_job
 
 LOCAL = {

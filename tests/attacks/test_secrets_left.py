@@ -11,9 +11,13 @@ import pytest
 
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.inserts import TruncateTableSpec
-from spark_jobs.contract.last_look import answer_name, asking
-from spark_jobs.contract.own_lines import new_line_secret, told
-from spark_jobs.contract.phase_line import told_phase
+from spark_jobs.contract.job_lines import (
+    answer_name,
+    asking_operation,
+    begun_phase,
+    new_line_secret,
+    without_secret,
+)
 from spark_jobs.contract.request import CatalogSpec, JobRequest
 from tests.attacks.running_job import ROOT
 from tests.support.paimon_tables import NAME, append, create, snapshot_ids
@@ -59,9 +63,9 @@ def test_a_job_takes_its_secrets_and_leaves_no_file(tmp_path: Path, lake: Catalo
     printed = run(folder, lake, folder / "credentials.json")
 
     assert [path.name for path in folder.iterdir()] == ["request.json"]
-    lines = [told(secret, line) for line in printed.splitlines()]
+    lines = [without_secret(secret, line) for line in printed.splitlines()]
     own = [text for text, is_own in lines if is_own]
-    assert [asking(text) for text in own if not told_phase(text)] == [OPERATION]
+    assert [asking_operation(text) for text in own if not begun_phase(text)] == [OPERATION]
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.engine.merge.plan_limits import Plan
+from spark_jobs.engine.merge.physical_plan import Plan
 from tests.cluster.merging import ClusterMerge, ClusterMerges
 from tests.cluster.processes import ancestor, kill, wait_for
 from tests.conformance.behaviour import Behaviour

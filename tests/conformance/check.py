@@ -13,7 +13,7 @@ from spark_jobs.contract.request import JobRequest, Source, SqlSource, TableSour
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import MergeSpec, Statement, UpdateAllAction
 from spark_jobs.engine.job.statement_job import Job
-from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.merge.physical_plan import PlanLimits
 from tests.conformance.behaviour import Behaviour, Failure
 from tests.conformance.harness import TARGET, DataFile, Harness, TableState
 from tests.conformance.tables import Row

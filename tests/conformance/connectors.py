@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.merge.physical_plan import PlanLimits
 from tests.conformance.folder_harness import FolderHarness
 from tests.conformance.harness import Harness
 from tests.conformance.iceberg_harness import IcebergHarness

@@ -19,8 +19,8 @@ from spark_jobs.contract.maintenance import RollbackSpec
 from spark_jobs.contract.request import FileSource, JobRequest, SqlSource, TableName, TableSource
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec, MergeSpec
-from spark_jobs.engine.job.alter_table_job import AlterTableJob
 from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.job.table_jobs import AlterTableJob
 from tests.conformance.behaviour import (
     Behaviour,
     delete_from,

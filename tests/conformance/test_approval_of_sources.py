@@ -36,7 +36,7 @@ from spark_jobs.contract.request import (
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec, MergeSpec
 from spark_jobs.contract.table_versions import TableVersion
-from spark_jobs.engine.job.alter_table_job import AlterTableJob
+from spark_jobs.engine.job.table_jobs import AlterTableJob
 from spark_jobs.run import run
 from tests.conformance.behaviour import delete_from, insert_all, matched, not_matched, update
 from tests.conformance.check import request_of

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.connectors.paimon.read.scan import Reader
-from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.merge.physical_plan import PlanLimits
 from tests.conformance.behaviours import BEHAVIOURS
 from tests.conformance.check import check
 from tests.conformance.paimon_harness import PaimonHarness

@@ -24,8 +24,8 @@ from spark_jobs.contract.request import FileSource, JobRequest, SqlSource, Table
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.row_preview import RowPreview
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec, MergeSpec, Statement
-from spark_jobs.engine.job.alter_table_job import AlterTableJob
 from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.job.table_jobs import AlterTableJob
 from tests.conformance.behaviour import delete, insert, insert_all, matched, not_matched, update
 from tests.conformance.changing import KINDS, STATEMENTS
 from tests.conformance.check import request_of

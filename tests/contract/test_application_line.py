@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.contract.application_line import application_line, told_application
+from spark_jobs.contract.job_lines import application_line, named_application
 
 
 def test_the_line_never_changes() -> None:
@@ -12,12 +12,12 @@ def test_the_line_never_changes() -> None:
 
 def test_what_was_told_comes_back_from_a_log() -> None:
     line = f"2026-01-31 07:00:00 job: {application_line('app-1_2', 'http://host:4040')}\n"
-    assert told_application(line) == ("app-1_2", "http://host:4040")
+    assert named_application(line) == ("app-1_2", "http://host:4040")
 
 
 def test_an_application_without_a_page() -> None:
-    assert told_application(application_line("local-17", None)) == ("local-17", "none")
+    assert named_application(application_line("local-17", None)) == ("local-17", "none")
 
 
 def test_another_line_names_none() -> None:
-    assert told_application("Spark application id: none yet") is None
+    assert named_application("Spark application id: none yet") is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.contract.identifiers import quote, unquoted
+from spark_jobs.contract.sql_text import quote, unquoted
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contract.sql_literals import sql_conditions, sql_literal
+from spark_jobs.contract.sql_text import sql_conditions, sql_literal
 
 
 @pytest.mark.parametrize(

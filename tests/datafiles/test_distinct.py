@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spark_jobs.datafiles.distinct import distinct
+from spark_jobs.datafiles.runs import distinct
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.key_probe import KeyProbe
-from spark_jobs.datafiles.parquet.stored_values import decimals
+from spark_jobs.datafiles.parquet.row_groups import decimals
 from tests.datafiles.parquet_files import Layout, layouts
 from tests.datafiles.strategies import samples
 from tests.datafiles.test_rewrite_property import same

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.datafiles.z_order import unsigned_bits, z_values
+from spark_jobs.datafiles.row_orders import unsigned_bits, z_values
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

@@ -7,7 +7,7 @@ from typing import Any
 
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.job.statement_job import Job
-from spark_jobs.engine.merge.plan_limits import Plan, PlanLimits
+from spark_jobs.engine.merge.physical_plan import Plan, PlanLimits
 from tests.conformance.behaviour import Behaviour
 from tests.conformance.check import readable, request_of
 from tests.conformance.conftest import MakeTable

@@ -8,7 +8,7 @@ import pytest
 
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
-from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.merge.physical_plan import PlanLimits
 from spark_jobs.engine.write.change_writer import ChangeWriter
 from tests.conformance.behaviour import Behaviour
 from tests.conformance.check import request_of

@@ -13,7 +13,7 @@ from pyspark.sql.classic.dataframe import DataFrame
 
 from spark_jobs.engine.runtime.arrow_batches import arrow_batches
 from spark_jobs.engine.runtime.session import fixed_settings
-from spark_jobs.engine.write.joined_batches import joined
+from spark_jobs.engine.write.task_batches import joined
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from tests.engine.changed_tables import ChangedTable
 

@@ -21,7 +21,7 @@ from spark_jobs.contract.side_outputs import AUDIT_COLUMNS
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.engine.job import side_job
 from spark_jobs.engine.job.side_job import SideJob
-from spark_jobs.engine.write import new_partitions
+from spark_jobs.engine.write import expected_partitions
 from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.run import run
 from tests.support.audited_tables import TARGET, AuditedTable
@@ -186,7 +186,7 @@ def test_an_audit_has_any_number_of_new_partitions(
     table: AuditedTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The target is published by then: a limit would keep its audit away for good."""
-    monkeypatch.setattr(new_partitions, "MAX_NEW_PARTITIONS", 1)
+    monkeypatch.setattr(expected_partitions, "MAX_NEW_PARTITIONS", 1)
     columns = tuple(ColumnSpec(name, kind) for name, kind in AUDIT_COLUMNS.items())
     by_key = TableName("db", "by_key")
     table.open().metadata.create_table(by_key, CreateTableSpec(columns, ("row_key",)))

@@ -20,7 +20,7 @@ from spark_jobs.contract.inserts import (
     InsertOverwriteSpec,
     TruncateTableSpec,
 )
-from spark_jobs.contract.last_look import answer_name
+from spark_jobs.contract.job_lines import answer_name
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, SqlSource, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.job.statement_job import Job

@@ -13,7 +13,7 @@ from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
-from spark_jobs.engine.job.drop_table_job import DropTableJob
+from spark_jobs.engine.job.table_jobs import DropTableJob
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.run import run

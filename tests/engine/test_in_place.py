@@ -27,7 +27,7 @@ from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec, MergeSpe
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
 from spark_jobs.engine.merge.located_plan import LocatedPlan
-from spark_jobs.engine.merge.plan_limits import Plan, PlanLimits
+from spark_jobs.engine.merge.physical_plan import Plan, PlanLimits
 from spark_jobs.engine.source.in_place import in_place, is_settled
 from spark_jobs.engine.source.materialized import MaterializedSource
 from spark_jobs.engine.source.open_source import open_source

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.connections import scoped
+from spark_jobs.contract.catalogs import scoped
 from spark_jobs.contract.outside_sources import JdbcSource
 from spark_jobs.contract.request import CatalogSpec, JobRequest, TableName
 from spark_jobs.contract.result import JobResult

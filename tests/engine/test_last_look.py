@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract.last_look import answer_name, asking
+from spark_jobs.contract.job_lines import answer_name, asking_operation
 from spark_jobs.engine.job.statement_job import Job
-from spark_jobs.engine.runtime.last_look import LastLook
+from spark_jobs.engine.runtime.permission import LastLook
 from spark_jobs.errors import CommitError, ErrorCode
 from tests.conformance.behaviour import Behaviour, insert, not_matched
 from tests.conformance.check import OPERATION_ID, request_of
@@ -32,7 +32,7 @@ class Launcher(logging.Handler):
         self.questions = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        if asking(record.getMessage()) == OPERATION_ID:
+        if asking_operation(record.getMessage()) == OPERATION_ID:
             self.questions += 1
             # The job goes on meanwhile, and waits.
             threading.Timer(0.2, self._give, (self._texts.pop(0),)).start()

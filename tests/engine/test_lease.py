@@ -16,7 +16,7 @@ from spark_jobs.contract.inserts import InsertIntoSpec
 from spark_jobs.contract.request import JobRequest, SqlSource, TableSource
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.runtime.lease import Lease, LeasedTask
-from spark_jobs.engine.write import spark_run
+from spark_jobs.engine.write import statement_run
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.storage import files
 from tests.conformance.behaviour import Behaviour, insert, matched, not_matched, update
@@ -95,7 +95,7 @@ def test_a_task_that_writes_after_the_clean_up_removes_its_files(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # The driver does not wait for tasks, so that the lease alone keeps the folder clean.
-    monkeypatch.setattr(spark_run, "wait_for_stragglers", lambda spark: None)
+    monkeypatch.setattr(statement_run, "wait_for_stragglers", lambda spark: None)
     harness = make_table(connector, ORDERS, partitioned=True)
     opened = harness.open()
     signals = tmp_path / "signals"

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from spark_jobs.contract.statements import MergeCase
 from spark_jobs.engine.merge import located_plan, physical_plan, source_rows
-from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.merge.physical_plan import PlanLimits
 from spark_jobs.engine.write.derivation import by_position
 from spark_jobs.errors import ErrorCode
 from tests.conformance.behaviour import (

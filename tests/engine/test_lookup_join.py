@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pytest
 
-from spark_jobs.engine.merge.lookup_join import LookupJoin
+from spark_jobs.engine.merge.located_tasks import LookupJoin
 from spark_jobs.engine.merge.source_lookup import SourceLookup, make_lookup
 
 _MOST_BYTES = 65 * 1024 * 1024

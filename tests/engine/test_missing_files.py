@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.engine.job.statement_job import Job
-from spark_jobs.engine.merge.plan_limits import Plan, PlanLimits
+from spark_jobs.engine.merge.physical_plan import Plan, PlanLimits
 from spark_jobs.errors import ErrorCode
 from tests.conformance.behaviour import Behaviour, delete_from, fails, matched, update
 from tests.conformance.check import check_failure, request_of

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 
 from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.connectors.registry import open_connector
+from spark_jobs.contract.catalogs import scoped
 from spark_jobs.contract.change_ranges import ChangeRange
-from spark_jobs.contract.connections import scoped
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, TableName, TableSource
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
@@ -174,7 +174,7 @@ def test_what_cannot_be_opened_names_source_and_connection(
 
 
 def test_each_connection_has_its_own_secrets() -> None:
-    from spark_jobs.contract.connections import credentials_of, of_catalog, of_sources
+    from spark_jobs.contract.catalogs import credentials_of, of_catalog, of_sources
 
     own = {"fs.s3.accessKeyId": "A"}
     given = {**own, **scoped("b", {"fs.s3.accessKeyId": "B"}), **scoped("bb", {"key": "BB"})}

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.approval import Ticket
-from spark_jobs.contract.connections import scoped
+from spark_jobs.contract.catalogs import scoped
 from spark_jobs.contract.outside_sources import PythonSource, SparkSource
 from spark_jobs.contract.request import CatalogSpec, JobRequest, SqlSource, TableName
 from spark_jobs.contract.result import JobResult

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.plain_constants import plain_constant
 from spark_jobs.contract.request import CatalogSpec
-from spark_jobs.engine.analysis.spark_constants import SparkConstants
+from spark_jobs.engine.analysis.partition_specs import SparkConstants
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
 from spark_jobs.spi.tables import TableHandle

@@ -14,8 +14,8 @@ import pytest
 from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.parquet.row_groups import RowGroup
 from spark_jobs.engine.merge import located_plan
-from spark_jobs.engine.merge.located_writer import LOCATED_SCHEMA
-from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.merge.located_tasks import LOCATED_SCHEMA
+from spark_jobs.engine.merge.physical_plan import PlanLimits
 from spark_jobs.engine.write import change_writer
 from tests.conformance.behaviour import Behaviour, delete, insert, matched, not_matched, update
 from tests.conformance.conftest import MakeTable

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from spark_jobs.contract.statements import MergeCase
-from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.merge.physical_plan import PlanLimits
 from spark_jobs.errors import ErrorCode
 from tests.conformance.behaviour import (
     Behaviour,

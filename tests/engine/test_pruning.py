@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from spark_jobs.contract.statements import MergeCase
-from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.merge.physical_plan import PlanLimits
 from tests.conformance.behaviour import (
     Behaviour,
     by_source,

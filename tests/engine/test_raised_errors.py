@@ -14,7 +14,7 @@ from spark_jobs.contract.request import JobRequest, SqlSource
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.job.query_job import QueryJob
 from spark_jobs.engine.job.statement_job import Job
-from spark_jobs.engine.merge.plan_limits import Plan, PlanLimits
+from spark_jobs.engine.merge.physical_plan import Plan, PlanLimits
 from tests.conformance.conftest import MakeTable
 from tests.conformance.harness import TARGET, Harness
 from tests.conformance.tables import ORDERS

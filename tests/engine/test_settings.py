@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.merge.physical_plan import PlanLimits
 from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
 from tests.conformance.behaviours import BEHAVIOURS
 from tests.conformance.check import check

@@ -25,7 +25,7 @@ from spark_jobs.contract.statements import (
     UpdateAction,
 )
 from spark_jobs.engine.job.statement_job import Job
-from spark_jobs.engine.merge.plan_limits import Plan, PlanLimits
+from spark_jobs.engine.merge.physical_plan import Plan, PlanLimits
 from spark_jobs.engine.runtime.older_spark import collected_as_arrow
 from spark_jobs.spi.rows import ROW_ID
 from tests.conformance.connectors import HARNESSES

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spark_jobs.engine.write.task_sinks import task_sinks
+from spark_jobs.engine.write.change_writer import task_sinks
 from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.spi.writes import Fragment
 

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from spark_jobs.contract.phase_line import told_phase
+from spark_jobs.contract.job_lines import begun_phase
 from spark_jobs.engine.runtime.progress import Progress, tell_phases
 
 
@@ -20,6 +20,6 @@ def test_the_phase_that_begins(caplog: pytest.LogCaptureFixture) -> None:
         pass
     tell_phases()
     with progress.phase("source"):
-        assert [told_phase(line) for line in caplog.messages] == ["source"]
+        assert [begun_phase(line) for line in caplog.messages] == ["source"]
 
     assert list(progress.seconds) == ["plan", "source"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.contract.statements import DeleteSpec
 from spark_jobs.engine.analysis.analyzer import analyze_filtered
 from spark_jobs.engine.analysis.statement_time import StatementTime

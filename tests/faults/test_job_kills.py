@@ -16,7 +16,7 @@ import pytest
 from spark_jobs.contract.inserts import InsertOverwriteSpec
 from spark_jobs.contract.request import JobRequest, Origin
 from spark_jobs.contract.text_limits import TextLimits
-from spark_jobs.engine.merge.plan_limits import Plan
+from spark_jobs.engine.merge.physical_plan import Plan
 from spark_jobs.run import run
 from tests.cluster.processes import kill_tree
 from tests.cluster.standalone import Submission

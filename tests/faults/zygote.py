@@ -24,8 +24,8 @@ from spark_jobs.contract import codec
 from spark_jobs.contract.alter_table import AlterTableSpec
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, RemoveOrphanFilesSpec
 from spark_jobs.contract.request import JobRequest
-from spark_jobs.engine.job.alter_table_job import AlterTableJob
 from spark_jobs.engine.job.maintenance_job import MaintenanceJob
+from spark_jobs.engine.job.table_jobs import AlterTableJob
 from spark_jobs.engine.runtime.leftovers import leftovers_of
 from spark_jobs.errors import JobError
 from tests.faults.compactions import Compaction

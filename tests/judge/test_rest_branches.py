@@ -14,8 +14,8 @@ from spark_jobs.contract.maintenance import CreateBranchSpec, DeleteBranchSpec, 
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.spi.alterations import NO_NOTE
 from spark_jobs.spi.branches import ConnectorBranches, Publishing
-from spark_jobs.spi.change_notes import NO_NOTE
 from spark_jobs.spi.connector import Connector
 from tests.judge.judge import read_with_java
 from tests.judge.rest_server import RestCatalog

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from spark_jobs.engine.write.insert_rows import insert_rows
+from spark_jobs.engine.write.task_batches import insert_rows
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite, Operation

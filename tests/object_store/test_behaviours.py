@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.merge.physical_plan import PlanLimits
 from tests.conformance.behaviour import Behaviour, insert, matched, not_matched, update
 from tests.conformance.behaviours import BEHAVIOURS
 from tests.conformance.check import check

@@ -8,7 +8,7 @@ from spark_jobs.contract.request import JobRequest, Origin
 from spark_jobs.contract.statements import DeleteSpec
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import ErrorCode, JobError
-from spark_jobs.storage.workspace import open_workspace
+from spark_jobs.storage.warehouse import open_workspace
 from tests.support.paimon_tables import NAME
 from tests.support.stores import ObjectStore, gateway
 

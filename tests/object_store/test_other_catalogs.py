@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.connections import scoped
+from spark_jobs.contract.catalogs import scoped
 from spark_jobs.contract.request import JobRequest, TableName, TableSource
 from spark_jobs.run import run
 from tests.support.gateway import serving

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, get_args
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from spark_jobs.engine.merge.plan_limits import Plan
+from spark_jobs.engine.merge.physical_plan import Plan
 from tests.property.cases import KINDS, STATEMENTS_PER_TABLE, kind_of
 from tests.property.ledger import ROOT, Ledger, Run, current_commit, summary
 from tests.property.paimon_tables import Warehouse

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.merge.physical_plan import PlanLimits
 from tests.oracle.expressions import Row, Value
 from tests.oracle.merge import Merge, TableColumn, key_of
 from tests.oracle.statements import DeleteFrom, Statement, UpdateTable

@@ -14,7 +14,7 @@ from spark_jobs.contract.request import CatalogSpec, JobRequest
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.engine.job.statement_job import Job
-from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.merge.physical_plan import PlanLimits
 from tests.oracle.expressions import Row
 from tests.oracle.merge import TableColumn
 from tests.property.cases import Table

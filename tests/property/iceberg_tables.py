@@ -11,7 +11,7 @@ from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import JobRequest, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.job.statement_job import Job
-from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.merge.physical_plan import PlanLimits
 from tests.oracle.merge import TableColumn
 from tests.property.cases import Table
 from tests.property.paimon_tables import BUCKET_KEY, DATABASE, arrow_table

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any, Final
 
 from spark_jobs.contract.result import JobResult
-from spark_jobs.engine.merge.plan_limits import Plan, PlanLimits
+from spark_jobs.engine.merge.physical_plan import Plan, PlanLimits
 from spark_jobs.errors import ErrorCode
 from tests.oracle.expressions import And, Column, Compare, Expression
 from tests.oracle.merge import Merge

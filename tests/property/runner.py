@@ -38,7 +38,7 @@ from tests.support.table_kinds import FOLDER, ICEBERG, TableKind
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_jobs.engine.merge.plan_limits import Plan
+    from spark_jobs.engine.merge.physical_plan import Plan
 
 AnyTable = PaimonTable | FolderTable | IcebergTable
 

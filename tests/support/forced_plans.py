@@ -11,8 +11,7 @@ from unittest import mock
 
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.merge import merge_run
-from spark_jobs.engine.merge.plan_choice import PlanChoice
-from spark_jobs.engine.merge.plan_limits import Plan
+from spark_jobs.engine.merge.physical_plan import Plan, PlanChoice
 from spark_jobs.errors import NotSupportedError
 
 # "auto": the choice is the engine's.

@@ -1,9 +1,14 @@
-"""HTTP requests of pyiceberg, which has no time-outs, within bounds of time and size."""
+"""HTTP requests of pyiceberg and Amazon's client within bounds of time and size.
+
+pyiceberg has no time-outs.
+"""
 
 from __future__ import annotations
 
+import io
 import time
 from contextlib import closing
+from functools import partial
 from typing import Any, Final
 
 from requests import PreparedRequest, RequestException, Response
@@ -46,7 +51,7 @@ class BoundedAdapter(BaseAdapter):
         with closing(answer):
             if answer.is_redirect:
                 raise RequestException("an answer that leads elsewhere")
-            found: Response = with_content(answer, content_until(deadline, answer.raw))
+            found: Response = with_content(answer, _content_until(deadline, answer.raw))
             return found
 
     def close(self) -> None:
@@ -54,7 +59,7 @@ class BoundedAdapter(BaseAdapter):
         self.inner.close()
 
 
-def content_until(deadline: float, raw: Any) -> bytes:
+def _content_until(deadline: float, raw: Any) -> bytes:
     """The content of urllib3's answer ``raw``, which ends before a time of the monotonic clock.
 
     Raises:
@@ -72,3 +77,40 @@ def content_until(deadline: float, raw: Any) -> bytes:
     except HTTPError as error:
         raise RequestException(type(error).__name__) from None
     return bytes(content)
+
+
+def bounded_session() -> Any:
+    """A session of botocore whose requests to Glue have bounds."""
+    from botocore.config import Config
+    from botocore.session import Session
+
+    session = Session()
+    # Requests to other services are for keys.
+    seconds = SECONDS
+    session.set_default_client_config(Config(connect_timeout=seconds, read_timeout=seconds))
+    certificates = session.get_config_variable("ca_bundle") or True
+    session.register("before-send.glue", partial(_answer, certificates))
+    return session
+
+
+def _answer(certificates: Any, request: Any, **_: Any) -> Any:
+    """The whole answer to a request, in place of the one that botocore would wait for.
+
+    Raises:
+        HTTPClientError: there is none.
+        RequestException: it came too slowly, is too long or ends early.
+    """
+    from botocore.httpsession import URLLib3Session
+    from botocore.utils import get_environ_proxies
+    from urllib3 import HTTPResponse
+
+    deadline = time.monotonic() + SECONDS
+    proxies = get_environ_proxies(request.url)
+    # Else all of it is read at once.
+    request.stream_output = True
+    with closing(URLLib3Session(certificates, proxies, SECONDS)) as sender:
+        answer = sender.send(request)
+        with closing(answer.raw):
+            content = _content_until(deadline, answer.raw)
+    answer.raw = HTTPResponse(io.BytesIO(content), preload_content=False)
+    return answer

@@ -150,7 +150,7 @@ class _BoundedRest:
 
 
 def _glue_session() -> Any:
-    from airflow_provider_merge.metadata.iceberg.bounded_amazon import bounded_session
+    from airflow_provider_merge.metadata.iceberg.bounded_http import bounded_session
 
     return bounded_session()
 

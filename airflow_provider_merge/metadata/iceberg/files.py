@@ -11,7 +11,7 @@ from typing import Any, Final
 from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.files import read_bytes
 from airflow_provider_merge.storage.locations import store_of
-from airflow_provider_merge.storage.storage_arguments import storage_arguments
+from airflow_provider_merge.storage.remote import storage_arguments
 from spark_jobs.contract.locations import FILE_SCHEME, WAREHOUSE_SCHEMES
 from spark_jobs.formats.iceberg.foreign_types import readable_file
 from spark_jobs.formats.iceberg.options import storage_options

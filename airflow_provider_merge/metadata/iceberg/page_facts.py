@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from airflow_provider_merge.metadata.differing_files import DifferingFiles, RowColumn
+from airflow_provider_merge.metadata.differing_files import (
+    DifferingFiles,
+    RowColumn,
+    RowFile,
+    obstacle_of,
+)
 from airflow_provider_merge.metadata.iceberg.base_notes import BaseNotes
-from airflow_provider_merge.metadata.iceberg.row_files import differing_files
+from airflow_provider_merge.metadata.iceberg.manifests import TableFile
+from airflow_provider_merge.metadata.iceberg.partitions import DifferingPartition
 from airflow_provider_merge.metadata.iceberg.snapshots import IcebergSnapshot
 from airflow_provider_merge.metadata.iceberg.table import IcebergTable
 from airflow_provider_merge.metadata.model import CompactionFacts
@@ -23,6 +29,8 @@ from airflow_provider_merge.metadata.page_facts import (
 )
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
+from spark_jobs.contract.partition_names import partition_name
+from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.iceberg.compaction import CompactionThresholds, refuse_uncompactable
 from spark_jobs.formats.iceberg.expiry import Limits, expiring
 from spark_jobs.formats.iceberg.holds import Base, held
@@ -150,3 +158,47 @@ def _age(snapshot: Any) -> int:
 def _number(text: str | None) -> int | None:
     is_number = text is not None and text.isascii() and text.isdecimal() and len(text) <= _DIGITS
     return int(text) if text is not None and is_number else None
+
+
+_MARKED: Final = "Files of deletes mark rows of its files, and are not read here."
+
+
+def differing_files(
+    table: IcebergTable, before: IcebergSnapshot, after: IcebergSnapshot
+) -> list[DifferingFiles]:
+    """See ``PageFacts``.
+
+    Raises:
+        NotSupportedError: a row may be in one partition before, and in another after.
+    """
+    differing = list(table.differing(before, after))
+    specs = {file.spec_id for each in differing for file in (*each.removed, *each.added)}
+    if len(specs) > 1:
+        raise NotSupportedError(
+            f"The partitioning of {table.name} changed between the files of the two snapshots.",
+            "Compare the table at both snapshots with a query.",
+        )
+    return [_of(each, table.location) for each in differing]
+
+
+def _of(partition: DifferingPartition, folder: str) -> DifferingFiles:
+    name = partition_name(partition.values)
+    removed, added = partition.removed, partition.added
+    if _is_marked(partition, [*removed, *added]):
+        return DifferingFiles(name, (), (), _MARKED)
+    gone, come = (tuple(map(_row_file, some)) for some in (removed, added))
+    return DifferingFiles(name, gone, come, obstacle_of([*gone, *come], folder))
+
+
+def _is_marked(partition: DifferingPartition, differing: Iterable[TableFile]) -> bool:
+    """Whether deletes concern the files, or differ in what they mark elsewhere."""
+    old, new = partition.old_deletes, partition.new_deletes
+    if any(each.touch(differing) for each in (old, new)):
+        return True
+    paths = {each.path for each in partition.new}
+    common = [each for each in partition.old if each.path in paths]
+    return bool(old.of_files(common) != new.of_files(common))
+
+
+def _row_file(file: TableFile) -> RowFile:
+    return RowFile(file.path, file.format, file.size, file.rows)

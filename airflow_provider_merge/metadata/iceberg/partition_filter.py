@@ -9,7 +9,7 @@ from typing import Any
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.metadata.iceberg.manifests import Manifest
 from airflow_provider_merge.metadata.iceberg.partition_values import PartitionField
-from spark_jobs.contract.sql_literals import sql_literal
+from spark_jobs.contract.sql_text import sql_literal
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,18 @@
-"""Schemas and partition specs of an Iceberg table, from its metadata."""
+"""Schemas and partition specs of an Iceberg table, from its metadata.
+
+Types have the names that SQL has for them.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from airflow_provider_merge.metadata.iceberg.partition_values import PartitionField
-from airflow_provider_merge.metadata.iceberg.types import sql_type
 from airflow_provider_merge.metadata.model import Column, TableSchema
+from spark_jobs.formats.iceberg.foreign_types import type_name
 
 _OF_TIME: Final = ("year", "month", "hour")
 _UNKNOWN: Final = "unknown"
@@ -46,7 +50,7 @@ class Schemas:
             schema_id=wanted,
             columns=tuple(
                 Column(
-                    each.name, sql_type(each.field_type, is_required=each.required), each.field_id
+                    each.name, _sql_type(each.field_type, is_required=each.required), each.field_id
                 )
                 for each in schema.fields
             ),
@@ -90,3 +94,46 @@ class Schemas:
             if name is not None:
                 return name if schema is current else "", schema.find_type(source_id)
         return "", None
+
+
+_NAMES: Final = {
+    "boolean": "BOOLEAN",
+    "int": "INT",
+    "long": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP(6)",
+    "timestamptz": "TIMESTAMP(6) WITH LOCAL TIME ZONE",
+    "timestamp_ns": "TIMESTAMP(9)",
+    "timestamptz_ns": "TIMESTAMP(9) WITH LOCAL TIME ZONE",
+    "string": "STRING",
+    "binary": "BYTES",
+}
+_DECIMAL: Final = re.compile(r"decimal\((\d+), *(\d+)\)")
+_FIXED: Final = re.compile(r"fixed\[(\d+)\]")
+
+
+def _sql_type(kind: Any, *, is_required: bool = False) -> str:
+    """The name of one of pyiceberg's types, as in ``DECIMAL(10, 2) NOT NULL``."""
+    return f"{_name(kind)} NOT NULL" if is_required else _name(kind)
+
+
+def _name(kind: Any) -> str:
+    if hasattr(kind, "element_type"):
+        return f"ARRAY<{_sql_type(kind.element_type, is_required=kind.element_required)}>"
+    if hasattr(kind, "key_type"):
+        value = _sql_type(kind.value_type, is_required=kind.value_required)
+        return f"MAP<{_name(kind.key_type)}, {value}>"
+    if hasattr(kind, "fields"):
+        parts = (
+            f"`{each.name}` {_sql_type(each.field_type, is_required=each.required)}"
+            for each in kind.fields
+        )
+        return f"ROW<{', '.join(parts)}>"
+    text = type_name(str(kind))
+    if sizes := _DECIMAL.fullmatch(text):
+        return f"DECIMAL({sizes[1]}, {sizes[2]})"
+    if sizes := _FIXED.fullmatch(text):
+        return f"BINARY({sizes[1]})"
+    return _NAMES.get(text, text.upper())

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from airflow_provider_merge.metadata.iceberg.catalogs import LoadedTable
-    from airflow_provider_merge.metadata.iceberg.history import IcebergHistory
+    from airflow_provider_merge.metadata.iceberg.snapshots import IcebergHistory
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import reduce
 from typing import Any, Final
 
-from airflow_provider_merge.metadata.differing_files import DifferingFiles, RowColumn
-from airflow_provider_merge.metadata.model import CompactionFacts
+from airflow_provider_merge.metadata.differing_files import (
+    DifferingFiles,
+    RowColumn,
+    RowFile,
+    obstacle_of,
+)
+from airflow_provider_merge.metadata.model import CompactionFacts, TableSchema
 from airflow_provider_merge.metadata.page_facts import (
     TABLES_OWN,
     Expiry,
@@ -20,14 +27,22 @@ from airflow_provider_merge.metadata.page_facts import (
     Ref,
     Totals,
 )
-from airflow_provider_merge.metadata.paimon.row_files import differing_files
-from airflow_provider_merge.metadata.paimon.snapshots import PaimonSnapshot, PaimonSnapshots
+from airflow_provider_merge.metadata.paimon.binary_row import decoded
+from airflow_provider_merge.metadata.paimon.manifests import DataFile
+from airflow_provider_merge.metadata.paimon.partitions import DifferingPartition, is_on
+from airflow_provider_merge.metadata.paimon.snapshots import (
+    PaimonSnapshot,
+    PaimonSnapshots,
+    file_name,
+)
 from airflow_provider_merge.metadata.paimon.table import PaimonTable
 from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.files import list_names, modified, read_text
 from airflow_provider_merge.storage.locations import child
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
+from spark_jobs.contract.partition_names import partition_name
+from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.paimon.compaction import CompactionThresholds, refuse_uncompactable
 from spark_jobs.formats.paimon.expiry import (
     Limits,
@@ -43,6 +58,12 @@ from spark_jobs.formats.paimon.metadata_files import (
     ids_of,
     names_of,
     next_snapshot,
+)
+from spark_jobs.formats.paimon.paths import (
+    PartitionKey,
+    PartitionLayout,
+    bucket_directory,
+    data_root,
 )
 from spark_jobs.formats.paimon.refused_options import refuse_options
 
@@ -184,3 +205,99 @@ class _CommitTimes:
         path = entry_path(self.table.root, "snapshot", snapshot_id)
         stored = modified(path, self.table.storage_options)
         return commit_millis(snapshot.time_millis, stored)
+
+
+_PRECISION: Final = re.compile(r"TIMESTAMP(?:_LTZ)? *\( *(\d+)")
+_MARKED: Final = "Deletion vectors mark rows of its files, and are not read here."
+_REMEDY: Final = "Compare the table at both snapshots with a query."
+
+
+def differing_files(
+    table: PaimonTable, before: PaimonSnapshot, after: PaimonSnapshot
+) -> list[DifferingFiles]:
+    """See ``PageFacts``.
+
+    Raises:
+        NotSupportedError: a row of such a table is made of several files.
+    """
+    schemas = [table.schema(each.schema_id) for each in (before, after)]
+    if any(each.primary_keys for each in schemas):
+        raise NotSupportedError(
+            f"{table.name} has a primary key: its rows are merged from several files.", _REMEDY
+        )
+    if any(is_on(each, "data-evolution.enabled") for each in schemas):
+        raise NotSupportedError(
+            f"{table.name} has data evolution: a row's columns are in several files.", _REMEDY
+        )
+    files = _RowFiles(table, schemas[-1])
+    return [files.of(each) for each in table.differing(before, after)]
+
+
+@dataclass(frozen=True, slots=True)
+class _RowFiles:
+    """Finds the files of partitions, whose rows are shown with the columns of ``schema``."""
+
+    table: PaimonTable
+    schema: TableSchema
+
+    def of(self, partition: DifferingPartition) -> DifferingFiles:
+        """The files of one partition."""
+        name = partition_name(self.table.partition_values(self.schema, partition.row))
+        removed, added = partition.removed, partition.added
+        obstacle = self._obstacle(partition, [*removed, *added])
+        if obstacle:
+            return DifferingFiles(name, (), (), obstacle)
+        try:
+            folder = self._folder(partition.row)
+            gone, come = (
+                tuple(_row_file(folder, each) for each in some) for some in (removed, added)
+            )
+        except NotSupportedError as error:
+            return DifferingFiles(name, (), (), error.message)
+        except ValueError:
+            return DifferingFiles(name, (), (), "A file has an invalid name.")
+        return DifferingFiles(name, gone, come, obstacle_of([*gone, *come], self._root))
+
+    @property
+    def _root(self) -> str:
+        return data_root(self.table.location.rstrip("/"), self.schema.options)
+
+    def _obstacle(self, partition: DifferingPartition, files: Sequence[DataFile]) -> str:
+        marks = (partition.old_marks, partition.new_marks)
+        keys = {(each.partition, each.bucket, each.name) for each in files}
+        if marks[0] != marks[1] or any(keys & each.keys() for each in marks):
+            return _MARKED
+        if any(each.external_path for each in files):
+            return "A file lies outside of the table's folder."
+        if not all(self._fits(each.schema_id) for each in files):
+            return "A file was written with other columns than the newer snapshot has."
+        return ""
+
+    def _fits(self, schema_id: int | None) -> bool:
+        if schema_id is None or schema_id == self.schema.schema_id:
+            return schema_id is not None
+        return self.table.schema(schema_id).columns == self.schema.columns
+
+    def _folder(self, row: bytes) -> tuple[str, str]:
+        """The root of the data files and, below it, the folder of a partition.
+
+        Raises:
+            NotSupportedError: engines differ in the folder's name.
+        """
+        pairs = zip(self.schema.partition_keys, self.schema.partition_types, strict=True)
+        layout = PartitionLayout.of([_key(*pair) for pair in pairs], self.schema.options)
+        return self._root, layout.directory(decoded(row, self.schema.partition_types))
+
+
+def _row_file(folder: tuple[str, str], file: DataFile) -> RowFile:
+    root, partition = folder
+    name = file_name(file.name)
+    parts = [*bucket_directory("", partition, file.bucket).split("/"), name]
+    return RowFile(reduce(child, parts, root), name.rpartition(".")[2], file.size, file.rows)
+
+
+def _key(name: str, kind: str) -> PartitionKey:
+    upper = kind.upper()
+    precision = _PRECISION.match(upper)
+    single = upper.startswith("FLOAT")
+    return PartitionKey(name, int(precision[1]) if precision else None, single=single)

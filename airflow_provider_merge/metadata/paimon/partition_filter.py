@@ -11,7 +11,7 @@ from typing import Any, Final
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.metadata.model import TableSchema
 from airflow_provider_merge.metadata.paimon.binary_row import decoded, single
-from spark_jobs.contract.sql_literals import sql_literal
+from spark_jobs.contract.sql_text import sql_literal
 
 _WHOLE_NUMBERS: Final = ("TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT")
 

@@ -8,7 +8,8 @@ The layout is that of Paimon's file store: ``<table>/snapshot/snapshot-<id>`` an
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,9 +17,9 @@ from airflow_provider_merge.metadata.model import Snapshot
 from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.files import list_names, read_text, remove
 from airflow_provider_merge.storage.locations import child
-from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.properties import OPERATION_ID, STATEMENT
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.table_name import MAIN_BRANCH
 from spark_jobs.contract.undone import PARTIAL, Undone
 from spark_jobs.formats.paimon.metadata_files import (
     entry_name,
@@ -214,3 +215,25 @@ def _number(value: Any, expected: int | None = None) -> int:
 
 def _short(error: Exception) -> str:
     return repr(error)[:200]
+
+
+@dataclass(frozen=True, slots=True)
+class PaimonHistory:
+    """Snapshots by their ids, ascending; the last one is the newest."""
+
+    ids: tuple[int, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the table's first snapshot is retained, or there was none yet."""
+        return not self.ids or self.ids[0] == 1
+
+    def after(self, snapshot_id: int) -> Sequence[int] | None:
+        """The ids above one; None: the newest is below it, so that the table was rolled back."""
+        if snapshot_id > (self.ids[-1] if self.ids else 0):
+            return None
+        return self.ids[bisect_right(self.ids, snapshot_id) :]
+
+    def expired_after(self, snapshot_id: int) -> Sequence[int]:
+        """The ids between one and the oldest that is retained."""
+        return range(snapshot_id + 1, self.ids[0] if self.ids else 0)

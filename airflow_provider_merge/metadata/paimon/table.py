@@ -19,7 +19,6 @@ from airflow_provider_merge.metadata.model import (
 )
 from airflow_provider_merge.metadata.paimon.binary_row import decoded
 from airflow_provider_merge.metadata.paimon.compaction import CompactionCount
-from airflow_provider_merge.metadata.paimon.history import PaimonHistory
 from airflow_provider_merge.metadata.paimon.manifests import DataFile, Manifests
 from airflow_provider_merge.metadata.paimon.partition_filter import PaimonPartitionFilter
 from airflow_provider_merge.metadata.paimon.partitions import (
@@ -30,6 +29,7 @@ from airflow_provider_merge.metadata.paimon.partitions import (
 )
 from airflow_provider_merge.metadata.paimon.schema import parsed_schema
 from airflow_provider_merge.metadata.paimon.snapshots import (
+    PaimonHistory,
     PaimonSnapshot,
     PaimonSnapshots,
     parsed_snapshot,
@@ -37,10 +37,10 @@ from airflow_provider_merge.metadata.paimon.snapshots import (
 from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.files import list_names, read_text
 from airflow_provider_merge.storage.locations import child
-from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.partition_names import partition_name, partition_text
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.table_name import MAIN_BRANCH
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.formats.paimon.compaction import refuse_uncompactable
 from spark_jobs.formats.paimon.metadata_files import (

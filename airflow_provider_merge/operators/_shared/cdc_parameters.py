@@ -19,9 +19,9 @@ from spark_jobs.contract.change_ranges import (
     UPDATE_AFTER,
     UPDATE_BEFORE,
 )
-from spark_jobs.contract.identifiers import quote, unquoted
 from spark_jobs.contract.near_names import not_among, unknown_field
 from spark_jobs.contract.request import FileSource, Source, TableSource
+from spark_jobs.contract.sql_text import quote, unquoted
 from spark_jobs.errors import NotSupportedError
 
 _KNOWN: Final = (

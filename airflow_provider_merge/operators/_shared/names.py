@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from airflow_provider_merge.exceptions import invalid
-from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.request import Source, TableName, TableSource
+from spark_jobs.contract.sql_text import unquoted
 from spark_jobs.contract.statements import (
     DeleteSpec,
     InsertAction,

@@ -8,10 +8,10 @@ from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.table_names import parse_table_name
-from spark_jobs.contract.branches import BRANCH_MARK
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.request import JobRequest, Source, TableName, TableSource
 from spark_jobs.contract.statements import RowStatement, created_table
+from spark_jobs.contract.table_name import BRANCH_MARK
 
 
 @dataclass(frozen=True, slots=True)

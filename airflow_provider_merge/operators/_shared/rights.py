@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from airflow_provider_merge.hooks.catalog import CatalogHook
-from airflow_provider_merge.storage.locations import is_local
-from airflow_provider_merge.storage.rights import require_writable
+from airflow_provider_merge.storage.locations import is_local, local_path
+from spark_jobs.contract.access_rights import denied, is_refused_write
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionStatement
+from spark_jobs.contract.locations import Place
 from spark_jobs.contract.operation_files import FOLDER
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.statements import RowStatement
+from spark_jobs.contract.unfinished_files import unfinished_name
 from spark_jobs.errors import JobError
 
 
@@ -27,7 +31,7 @@ def require_rights(asked: Sequence[tuple[JobRequest, CatalogHook]]) -> None:
         require_workspace_rights(request)
         if is_local(request.catalog.workspace_location) and _publishes(request):
             for folder in _published_folders(request, hook):
-                require_writable(folder, "warehouse")
+                _require_writable(folder, "warehouse")
 
 
 def require_workspace_rights(request: JobRequest) -> None:
@@ -38,7 +42,7 @@ def require_workspace_rights(request: JobRequest) -> None:
     """
     workspace = request.catalog.workspace_location
     # A dry run makes a folder of its own.
-    require_writable(workspace if request.dry_run else f"{workspace}/{FOLDER}", "workspace")
+    _require_writable(workspace if request.dry_run else f"{workspace}/{FOLDER}", "workspace")
 
 
 def _publishes(request: JobRequest) -> bool:
@@ -54,3 +58,34 @@ def _published_folders(request: JobRequest, hook: CatalogHook) -> Sequence[str]:
         return hook.table(request.table).published_folders
     except (JobError, OSError):
         return ()  # the job tells, or an earlier statement makes the table
+
+
+_PROBE = "probe"
+
+
+def _require_writable(location: str, called: Place) -> None:
+    """Check that files can be made in a local folder, or in that which it would be made in.
+
+    Who has the right writes nothing here. A refusal is believed only after a try: some file systems
+    know more rights than they tell. What is not local is not looked at.
+
+    Raises:
+        CatalogError: WAREHOUSE_ACCESS_DENIED, WORKSPACE_ACCESS_DENIED.
+    """
+    if not is_local(location):
+        return
+    folder = _existing(local_path(location))
+    if os.access(folder, os.W_OK | os.X_OK):
+        return
+    try:
+        probe = folder / unfinished_name(_PROBE)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        if is_refused_write(error):
+            raise denied(f"write in {folder}: {error.strerror}", called) from error
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the closest one above it that exists, as far as this user can see."""
+    return next((each for each in (folder, *folder.parents) if os.path.lexists(each)), folder)

@@ -13,7 +13,6 @@ from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.storage.failures import reaching
 from airflow_provider_merge.table_names import parse_table_name
-from spark_jobs.contract.branches import BRANCH_MARK
 from spark_jobs.contract.properties import (
     DAG_ID,
     OPERATION_ID,
@@ -23,6 +22,7 @@ from spark_jobs.contract.properties import (
     recorded_sources,
 )
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.table_name import BRANCH_MARK
 from spark_jobs.contract.undone import is_of_run
 from spark_jobs.errors import ErrorCode, JobError
 

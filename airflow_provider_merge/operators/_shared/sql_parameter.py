@@ -12,13 +12,14 @@ from jinja2 import TemplateNotFound
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.parameters import ParameterOperator
-from airflow_provider_merge.sql.beginning import begins_statement
+from airflow_provider_merge.sql.queries import QUERY_WORDS
 from airflow_provider_merge.task_errors import naming_task
 from airflow_provider_merge.templates import PLACEHOLDER, are_all_known, is_template, with_words
 from spark_jobs.errors import JobError
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
 
 _SQL_FILE: Final = ".sql"
 _LINE_END: Final = re.compile(r"[\r\n]")
@@ -92,7 +93,7 @@ def names_sql_file(sql: Any) -> TypeGuard[str]:
     """Whether all of a text of the DAG file is the path of a file: one line, and no statement."""
     if are_all_known() or not isinstance(sql, str) or not sql.endswith(_SQL_FILE):
         return False
-    return not _LINE_END.search(sql) and not begins_statement(sql)
+    return not _LINE_END.search(sql) and not _begins_statement(sql)
 
 
 def sql_of_file(path: str, environment: Environment) -> str:
@@ -128,3 +129,31 @@ def of_parameter(name: str) -> Iterator[None]:
         yield
     except JobError as error:
         raise error.within(name) from None
+
+
+# The words with which a statement can begin that a task runs, or refuses by its name.
+FIRST_WORDS: Final = frozenset(
+    {
+        *QUERY_WORDS,
+        *("SET", "MERGE", "UPDATE", "DELETE", "INSERT", "TRUNCATE", "ALTER", "CREATE"),
+        *("DROP", "REPLACE", "EXPLAIN", "COMMENT"),
+    }
+)
+_BEFORE: Final = re.compile(
+    r"""(?: [\s\ufeff(]            # a byte order mark, blanks, parentheses of queries
+          | {%.*?%}                # what sets a variable
+          | {{.*?}}(?=\s)          # a whole word
+        )*""",
+    re.VERBOSE,
+)
+_COMMENT: Final = ("--", "/*", "{#")
+# Behind a statement's first word, but not within the name of a file or a folder.
+_FIRST_WORD: Final = re.compile(r"(\w+)(?=\s|/\*|{\#|[*('\"`])", re.VERBOSE)
+
+
+def _begins_statement(text: str) -> bool:
+    """Whether a line of text begins with a comment or the first word of a statement."""
+    begins = _BEFORE.match(text)
+    rest = text[begins.end() :] if begins else text
+    word = _FIRST_WORD.match(rest)
+    return rest.startswith(_COMMENT) or (word is not None and word[1].upper() in FIRST_WORDS)

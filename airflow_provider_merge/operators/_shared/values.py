@@ -13,9 +13,9 @@ from airflow_provider_merge.exceptions import invalid, no_text
 from airflow_provider_merge.nothing import is_nothing
 from airflow_provider_merge.templates import PLACEHOLDER, is_template
 from spark_jobs.contract.durations import parse_duration, parse_limit
-from spark_jobs.contract.identifiers import unquoted
 from spark_jobs.contract.side_outputs import require_side_table
 from spark_jobs.contract.sizes import parse_size
+from spark_jobs.contract.sql_text import unquoted
 from spark_jobs.errors import RequestError
 
 _IDENTIFIER = re.compile(r"[\w$-]+|`(?:[^`]|``)+`")

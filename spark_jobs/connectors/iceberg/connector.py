@@ -19,7 +19,7 @@ from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.formats.iceberg.options import require_catalog, storage_options
 from spark_jobs.spi.connector import Connector
 from spark_jobs.storage.source_location import source_location
-from spark_jobs.storage.workspace import open_workspace
+from spark_jobs.storage.warehouse import open_workspace
 
 
 def open_connector(catalog: CatalogSpec, credentials: Mapping[str, str]) -> Connector:

@@ -38,10 +38,10 @@ from spark_jobs.connectors.iceberg.write.table_layout import (
     partition_fields,
 )
 from spark_jobs.connectors.shared.table.definitions import create_then_compare
-from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.new_table import CREATED_BY
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.contract.table_name import MAIN_BRANCH
 from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import CatalogError, ErrorCode

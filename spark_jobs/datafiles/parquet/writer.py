@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
@@ -13,8 +14,8 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from spark_jobs.datafiles.parquet import footer as footers
+from spark_jobs.datafiles.parquet import thrift
 from spark_jobs.datafiles.parquet.annotations import annotated, is_annotated
-from spark_jobs.datafiles.parquet.edited_stream import EditedStream
 from spark_jobs.datafiles.parquet.float_bounds import has_floats, leaves_with_nan, without_bounds
 from spark_jobs.datafiles.parquet.footer import ChunkField, FileField, GroupField, number
 from spark_jobs.datafiles.parquet.options import Compression, ParquetOptions
@@ -135,3 +136,40 @@ def _edited_chunk(chunk: Struct, has_nan: bool) -> Struct:
     meta = footers.meta_of(chunk)
     kept = {k: v for k, v in chunk.items() if k not in ChunkField.PAGE_INDEXES}
     return {**kept, ChunkField.META_DATA: struct(without_bounds(meta) if has_nan else meta)}
+
+
+class EditedStream(io.RawIOBase):
+    """Passes a file on to ``stream``, but for its end: the page indexes and the footer."""
+
+    def __init__(self, stream: pa.NativeFile) -> None:
+        super().__init__()
+        self._stream = stream
+        self._end: bytearray | None = None
+
+    def writable(self) -> bool:
+        """True."""
+        return True
+
+    def tell(self) -> int:
+        """The size of the file so far, in bytes."""
+        return int(self._stream.tell()) + len(self._end or b"")
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]
+        """Take the next bytes of the file."""
+        if self._end is None:
+            self._stream.write(data)
+        else:
+            self._end += data
+        return len(data)
+
+    def begin_end(self) -> None:
+        """Hold back what follows, which has no pages any more."""
+        self._end = bytearray()
+
+    def finish(self, edit: Callable[[Struct], Struct]) -> None:
+        """Write the footer that ``edit`` makes of the one held back, without page indexes."""
+        end = bytes(self._end or b"")
+        start = len(end) - footers.TRAILER - int.from_bytes(end[-footers.TRAILER : -4], "little")
+        fields, _ = thrift.parse(end[start : -footers.TRAILER])
+        self._end = None
+        self._stream.write(footers.framed(edit(fields)))

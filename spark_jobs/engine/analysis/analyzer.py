@@ -19,13 +19,17 @@ from spark_jobs.contract.statements import (
     UpdateAction,
     UpdateSpec,
 )
-from spark_jobs.engine.analysis.analyzed import AnalyzedCase, AnalyzedMerge
+from spark_jobs.engine.analysis.analyzed import (
+    AnalyzedCase,
+    AnalyzedMerge,
+    filtered_read_set,
+    target_read_set,
+)
 from spark_jobs.engine.analysis.assignments import AssignmentAnalyzer, values_of
 from spark_jobs.engine.analysis.char_columns import char_lengths, noted_lengths, without_lengths
 from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
 from spark_jobs.engine.analysis.expressions import Expression, Side
 from spark_jobs.engine.analysis.opaque_columns import opaque_fields, opaque_types
-from spark_jobs.engine.analysis.read_set import filtered_read_set, target_read_set
 from spark_jobs.engine.analysis.store_assignment import frame_type
 from spark_jobs.engine.runtime.older_spark import parsed_type
 from spark_jobs.errors import AnalysisError, ErrorCode, NotSupportedError

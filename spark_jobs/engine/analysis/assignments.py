@@ -9,7 +9,7 @@ from typing import cast
 
 from pyspark.sql.types import DataType, StructType
 
-from spark_jobs.contract.identifiers import quote, unquoted
+from spark_jobs.contract.sql_text import quote, unquoted
 from spark_jobs.contract.statements import (
     Action,
     DeleteAction,
@@ -19,11 +19,10 @@ from spark_jobs.contract.statements import (
 )
 from spark_jobs.engine.analysis.expression_analyzer import ExpressionAnalyzer
 from spark_jobs.engine.analysis.expressions import NULL, Expression, Side
-from spark_jobs.engine.analysis.missing_fields import completed
-from spark_jobs.engine.analysis.nested import Assigned, assign, composed, field_path
+from spark_jobs.engine.analysis.nested import Assigned, assign, completed, composed, field_path
 from spark_jobs.engine.analysis.opaque_columns import refuse_all_columns, refuse_opaque
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, require_storable
-from spark_jobs.engine.runtime.names import find_name
+from spark_jobs.engine.runtime.sql_text import find_name
 from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi.tables import Column, TableHandle
 

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import CharType, DataType, StructField, StructType
 
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.engine.analysis.catalyst_nodes import DECLARED_TYPE, Operand, char_length
 from spark_jobs.errors import NotSupportedError
 

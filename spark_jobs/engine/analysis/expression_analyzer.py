@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, DataType
 
-from spark_jobs.contract.identifiers import RESERVED_PREFIX
+from spark_jobs.contract.sql_text import RESERVED_PREFIX
 from spark_jobs.engine.analysis.bound_expressions import bound_value
 from spark_jobs.engine.analysis.catalyst import (
     ReadingExpression,
@@ -28,6 +28,7 @@ from spark_jobs.engine.analysis.catalyst import (
     selected_value,
 )
 from spark_jobs.engine.analysis.char_columns import refuse_unpadded
+from spark_jobs.engine.analysis.column_references import qualified, qualified_column, without_added
 from spark_jobs.engine.analysis.expression_errors import NOT_A_ROW_EXPRESSION, ExpressionErrors
 from spark_jobs.engine.analysis.expression_parser import (
     Conjunct,
@@ -38,9 +39,7 @@ from spark_jobs.engine.analysis.expression_parser import (
 from spark_jobs.engine.analysis.expressions import Expression, JoinKey, LongExpression, Side
 from spark_jobs.engine.analysis.long_expressions import long_expression, value_alone
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque, refuse_opaque_reads
-from spark_jobs.engine.analysis.plain_columns import qualified_column
-from spark_jobs.engine.analysis.qualified_names import qualified, without_added
-from spark_jobs.engine.runtime.names import column_of, find_name
+from spark_jobs.engine.runtime.sql_text import column_of, find_name
 from spark_jobs.errors import AnalysisError, ErrorCode, JobError, RequestError
 
 

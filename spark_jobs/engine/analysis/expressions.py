@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, NullType
 
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.engine.runtime.older_spark import column_of_expression
 
 # Bounds of files are not asked about longer terms: a comparison costs some 10 ms.

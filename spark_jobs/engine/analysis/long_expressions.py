@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.engine.analysis.catalyst_nodes import class_name, contains, items
 from spark_jobs.engine.analysis.expression_parser import ParsedExpression, parse_expression
 from spark_jobs.engine.analysis.expressions import LONG_TERM, LongExpression

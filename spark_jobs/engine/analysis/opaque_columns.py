@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.errors import NotSupportedError, to_marker
 from spark_jobs.spi.rows import RESERVED_PREFIX
 from spark_jobs.spi.tables import TableHandle

@@ -21,10 +21,10 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.inserts import DEFAULT_AS, DEFAULT_OF, InsertStatement
 from spark_jobs.contract.spark_types import is_wider as is_wider_type
 from spark_jobs.contract.spark_types import parse_type
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.contract.statements import (
     InsertAction,
     InsertAllAction,
@@ -36,7 +36,7 @@ from spark_jobs.contract.statements import (
 from spark_jobs.contract.text_limits import expressions
 from spark_jobs.engine.analysis.analyzer import declared_types
 from spark_jobs.engine.analysis.assignments import split_name
-from spark_jobs.engine.runtime.names import find_name
+from spark_jobs.engine.runtime.sql_text import find_name
 from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.tables import TableHandle

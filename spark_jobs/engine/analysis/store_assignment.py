@@ -31,10 +31,9 @@ from pyspark.sql.types import (
 )
 
 from spark_jobs.contract import store_assignment
-from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
-from spark_jobs.engine.runtime.names import find_name
+from spark_jobs.contract.sql_text import RESERVED_PREFIX, quote
 from spark_jobs.engine.runtime.older_spark import parsed_type
-from spark_jobs.engine.runtime.sql_text import named, text_literal, type_text
+from spark_jobs.engine.runtime.sql_text import find_name, named, text_literal, type_text
 from spark_jobs.errors import AnalysisError, ErrorCode, job_mark, marker_ends
 
 _FAMILIES: Final[Mapping[type[DataType], str]] = {

@@ -16,7 +16,7 @@ from pyspark.sql.types import (
 )
 
 from spark_jobs.contract import row_checks
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.engine.analysis.analyzer import declared_types
 from spark_jobs.engine.analysis.char_columns import char_lengths, padded
 from spark_jobs.engine.analysis.store_assignment import frame_type

@@ -10,11 +10,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
 from spark_jobs.contract.inserts import DEFAULT_AS, DEFAULT_OF
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import GuardReport, Metrics
 from spark_jobs.contract.side_outputs import SideOutput, table_text
+from spark_jobs.contract.sql_text import RESERVED_PREFIX, quote
 from spark_jobs.engine.analysis.expressions import Expression
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, frame_type, stored
 from spark_jobs.engine.changes.kept_rows import keep, remove_side_folder
@@ -26,7 +26,7 @@ from spark_jobs.spi.connector import find_table
 if TYPE_CHECKING:
     from spark_jobs.engine.analysis.partition_specs import Constants
     from spark_jobs.engine.source.open_source import OpenSource
-    from spark_jobs.engine.write.spark_run import SparkRun
+    from spark_jobs.engine.write.statement_run import SparkRun
     from spark_jobs.spi.tables import PartitionField
 
 _PLACE: Final = "quarantine_table"

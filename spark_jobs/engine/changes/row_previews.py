@@ -10,7 +10,6 @@ from pyspark.sql.types import BinaryType, DataType, TimestampType
 
 from spark_jobs.contract import row_checks
 from spark_jobs.contract.access_rights import writing_workspace
-from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.operation_files import preview_path
 from spark_jobs.contract.row_preview import (
     MOST_CHARACTERS,
@@ -20,6 +19,7 @@ from spark_jobs.contract.row_preview import (
     RowPreview,
     shortened,
 )
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.engine.query.json_values import is_nested
 from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.storage.files import replace_file

@@ -15,7 +15,7 @@ from spark_jobs.engine.compaction.part_tasks import OUTCOME_SCHEMA, PartOutcome,
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.engine.runtime.progress import Progress
-from spark_jobs.engine.runtime.stragglers import wait_for_stragglers
+from spark_jobs.engine.runtime.query_status import wait_for_stragglers
 from spark_jobs.errors import ErrorCode, InternalError, JobError
 from spark_jobs.packing import scan_tasks
 from spark_jobs.spi.arrow_tasks import map_tasks

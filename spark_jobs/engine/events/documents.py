@@ -10,15 +10,23 @@ from pyspark.sql.types import ArrayType, StructType
 
 from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.event_documents import PAYLOAD, POSITION
-from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
 from spark_jobs.contract.source_names import source_text
+from spark_jobs.contract.sql_text import RESERVED_PREFIX, quote
 from spark_jobs.engine.events.encodings import decoded
-from spark_jobs.engine.events.operations import AFTER_MOVE, BEFORE_MOVE, OPERATION
 from spark_jobs.engine.runtime.sql_text import named, text_literal
 from spark_jobs.errors import NotSupportedError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+# The operation of an event, as text, until it is told by _change_type.
+OPERATION: Final = f"{RESERVED_PREFIX}operation"
+# The operation of a row that is left by an update of its key; no document says so.
+BEFORE_MOVE: Final = f"{RESERVED_PREFIX}moved"
+# A row that came by one, where no row of its key was.
+AFTER_MOVE: Final = f"{RESERVED_PREFIX}came"
+
 
 _NEW, _OLD, _IMAGE, _PLACE = (
     f"{RESERVED_PREFIX}{name}_image" for name in ("new", "old", "row", "place")

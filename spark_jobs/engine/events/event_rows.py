@@ -18,13 +18,12 @@ from spark_jobs.contract.change_ranges import (
     UPDATE_AFTER,
     UPDATE_BEFORE,
 )
-from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.source_names import source_text
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.engine.analysis.catalyst import view_columns
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads
 from spark_jobs.engine.analysis.store_assignment import raised
-from spark_jobs.engine.events.documents import document_rows
-from spark_jobs.engine.events.operations import AFTER_MOVE, BEFORE_MOVE, OPERATION
+from spark_jobs.engine.events.documents import AFTER_MOVE, BEFORE_MOVE, OPERATION, document_rows
 from spark_jobs.engine.runtime.sql_text import named, text_literal
 from spark_jobs.errors import AnalysisError, ErrorCode
 

@@ -9,8 +9,8 @@ from pyspark.sql.types import StructType
 
 from spark_jobs.contract.cdc import CdcSource, last_of
 from spark_jobs.contract.event_clauses import is_newer
-from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.source_names import source_text
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.contract.statements import (
     Action,
     Assignment,
@@ -23,7 +23,7 @@ from spark_jobs.contract.statements import (
 from spark_jobs.engine.analysis.store_assignment import frame_type
 from spark_jobs.engine.events.last_events import not_told
 from spark_jobs.engine.events.stored_keys import keeps_order
-from spark_jobs.engine.runtime.names import find_name
+from spark_jobs.engine.runtime.sql_text import find_name
 from spark_jobs.errors import AnalysisError, ErrorCode, NotSupportedError
 from spark_jobs.spi.tables import TableHandle
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.contract.cdc import CdcSource
-from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.source_names import source_text
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.engine.events.documents import Places
 from spark_jobs.engine.runtime.sql_text import named, text_literal
 from spark_jobs.errors import DataError, ErrorCode

@@ -18,14 +18,13 @@ from pyspark.sql.types import (
 
 from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.event_clauses import event_on
-from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.source_names import source_text
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.contract.statements import MergeSpec, Statement
 from spark_jobs.engine.analysis.analyzer import declared_types
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, frame_type, stored
 from spark_jobs.engine.events.event_rows import column_of
-from spark_jobs.engine.runtime.names import find_name
-from spark_jobs.engine.runtime.sql_text import named
+from spark_jobs.engine.runtime.sql_text import find_name, named
 from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi.tables import TableHandle
 

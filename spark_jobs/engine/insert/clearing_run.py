@@ -14,9 +14,8 @@ from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
 from spark_jobs.engine.changes.changed_rows import ChangeShape, Unpublished
 from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.insert.overwrite_commit import OverwriteCommit, begin_overwrite
-from spark_jobs.engine.insert.replaced_files import rows_replaced
-from spark_jobs.engine.insert.replacement import Replacement
-from spark_jobs.engine.runtime.stragglers import wait_for_stragglers
+from spark_jobs.engine.insert.replacement import Replacement, rows_replaced
+from spark_jobs.engine.runtime.query_status import wait_for_stragglers
 from spark_jobs.engine.write.statement_run import StatementOutcome, StatementRun
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType
 
-from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.inserts import (
     DEFAULT_AS,
     DEFAULT_OF,
     InsertStatement,
 )
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.contract.statements import InsertAction
 from spark_jobs.engine.analysis.analyzer import declared_types, refuse_reserved_names, target_side
 from spark_jobs.engine.analysis.assignments import AssignmentAnalyzer, split_name
@@ -26,8 +26,7 @@ from spark_jobs.engine.analysis.opaque_columns import (
 )
 from spark_jobs.engine.analysis.partition_specs import Constants
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, stored
-from spark_jobs.engine.runtime.names import column_of, find_name
-from spark_jobs.engine.runtime.sql_text import embedded, named
+from spark_jobs.engine.runtime.sql_text import column_of, embedded, find_name, named
 from spark_jobs.errors import AnalysisError, ErrorCode
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import TableHandle

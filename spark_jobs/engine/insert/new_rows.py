@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from spark_jobs.contract.inserts import InsertStatement
-from spark_jobs.engine.insert.insert_pass import CopiedRows
+from spark_jobs.engine.insert.insert_writer import CopiedRows
 from spark_jobs.engine.insert.partition_shares import Partition
 from spark_jobs.engine.write.clustering import (
     Cluster,
@@ -16,7 +16,7 @@ from spark_jobs.engine.write.clustering import (
     clusters_of,
     with_layout_columns,
 )
-from spark_jobs.engine.write.spark_run import SparkRun
+from spark_jobs.engine.write.statement_run import SparkRun
 from spark_jobs.spi.writes import WriteLayout
 
 

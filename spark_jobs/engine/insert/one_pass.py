@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from spark_jobs.contract.inserts import InsertStatement
 from spark_jobs.engine.analysis.char_columns import noted_lengths
 from spark_jobs.engine.analysis.store_assignment import frame_type
-from spark_jobs.engine.insert.insert_pass import CopiedRows
+from spark_jobs.engine.insert.insert_writer import CopiedRows
 from spark_jobs.engine.insert.inserted_rows import AnalyzedInsert
 from spark_jobs.engine.insert.new_rows import NewRows, file_size
 from spark_jobs.engine.insert.partition_shares import Partition
@@ -20,7 +20,7 @@ from spark_jobs.engine.runtime.spill import SpilledPart, SpillReader
 from spark_jobs.engine.source.copied_files import CopiedFiles, copied_files
 from spark_jobs.engine.source.materialized import MaterializedSource
 from spark_jobs.engine.source.open_source import OpenSource
-from spark_jobs.engine.write.spark_run import SparkRun
+from spark_jobs.engine.write.statement_run import SparkRun
 from spark_jobs.packing import scan_tasks
 from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.arrow_tasks import ScanTasks

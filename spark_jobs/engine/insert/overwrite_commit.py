@@ -13,10 +13,12 @@ from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.insert.partition_shares import Partition
 from spark_jobs.engine.insert.replacement import ReplacedFiles, Replacement
 from spark_jobs.engine.write.change_writer import TaskReport
-from spark_jobs.engine.write.changed_partitions import changed_partitions
-from spark_jobs.engine.write.guarding import Guarding
-from spark_jobs.engine.write.partition_counts import partition_changes, partition_metrics
-from spark_jobs.engine.write.row_counts import row_count
+from spark_jobs.engine.write.guarding import Guarding, row_count
+from spark_jobs.engine.write.partition_counts import (
+    changed_partitions,
+    partition_changes,
+    partition_metrics,
+)
 from spark_jobs.engine.write.statement_run import (
     StatementOutcome,
     StatementRun,

@@ -7,20 +7,17 @@ from dataclasses import dataclass, replace
 
 from spark_jobs.contract.inserts import InsertOverwriteSpec, InsertStatement
 from spark_jobs.contract.result import Metrics
-from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
-from spark_jobs.engine.analysis.spark_constants import SparkConstants
+from spark_jobs.engine.analysis.partition_specs import PartitionSpecs, SparkConstants
 from spark_jobs.engine.changes.changed_rows import ChangeShape, Unpublished
 from spark_jobs.engine.changes.late_rows import Placing, require_quarantine, set_aside
 from spark_jobs.engine.changes.row_checking import RowChecking
-from spark_jobs.engine.insert.insert_pass import CopiedRows, InsertPass, written
-from spark_jobs.engine.insert.insert_writer import InsertWriter
+from spark_jobs.engine.insert.insert_writer import CopiedRows, InsertPass, InsertWriter, written
 from spark_jobs.engine.insert.inserted_rows import SOURCE, AnalyzedInsert, analyze_insert, by_index
 from spark_jobs.engine.insert.new_rows import NewRows, file_size, new_rows_of
 from spark_jobs.engine.insert.one_pass import COMPRESSION, OnePass
 from spark_jobs.engine.insert.overwrite_commit import OverwriteCommit, begin_overwrite
 from spark_jobs.engine.insert.partition_shares import Partition
-from spark_jobs.engine.insert.replaced_files import rows_replaced
-from spark_jobs.engine.insert.replacement import ReplacedFiles, Replacement
+from spark_jobs.engine.insert.replacement import ReplacedFiles, Replacement, rows_replaced
 from spark_jobs.engine.insert.streaming import stored_partitions, streamed, why_not_streamed
 from spark_jobs.engine.runtime.arrow_batches import batches_of_short_rows
 from spark_jobs.engine.runtime.query_status import plan_bytes
@@ -29,13 +26,12 @@ from spark_jobs.engine.source.open_source import OpenSource
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
 from spark_jobs.engine.write.clustering import distribute
 from spark_jobs.engine.write.derivation import by_position
+from spark_jobs.engine.write.expected_partitions import require_few_new
 from spark_jobs.engine.write.guarding import Guarding
-from spark_jobs.engine.write.new_partitions import require_few_new
 from spark_jobs.engine.write.partition_counts import placement
 from spark_jobs.engine.write.recorder import Recording
 from spark_jobs.engine.write.repacking import repacked
-from spark_jobs.engine.write.spark_run import SparkRun
-from spark_jobs.engine.write.statement_run import StatementOutcome
+from spark_jobs.engine.write.statement_run import SparkRun, StatementOutcome
 from spark_jobs.errors import DataError, ErrorCode, NotSupportedError
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.sinks import MergeHandle

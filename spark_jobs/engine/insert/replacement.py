@@ -1,10 +1,15 @@
-"""Which partitions a statement replaces, and whether it may (rule 13)."""
+"""Which partitions a statement replaces, and whether it may (rule 13).
+
+Files that it replaces in part are read, and the rows that go are deleted. Driver only.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from spark_jobs.contract.inserts import (
     DropPartitionsSpec,
@@ -15,7 +20,7 @@ from spark_jobs.contract.inserts import (
 )
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.result import PlanReport
-from spark_jobs.contract.sql_literals import sql_conditions
+from spark_jobs.contract.sql_text import sql_conditions
 from spark_jobs.engine.analysis.partition_specs import Constants, PartitionSpecs, belongs
 from spark_jobs.engine.insert.partition_shares import (
     Occurring,
@@ -24,10 +29,24 @@ from spark_jobs.engine.insert.partition_shares import (
     partition_of,
     share_of,
 )
-from spark_jobs.engine.insert.replaced_rows import ReplacedPartitions, specs_of
+from spark_jobs.engine.insert.replaced_rows import (
+    ReplacedPartitions,
+    ReplacedReport,
+    ReplacedRows,
+    specs_of,
+)
+from spark_jobs.engine.write.change_writer import REPORT_SCHEMA
 from spark_jobs.engine.write.expected_partitions import not_expected
+from spark_jobs.engine.write.partition_counts import placement
+from spark_jobs.engine.write.recorder import Recording
+from spark_jobs.engine.write.statement_run import StatementRun
 from spark_jobs.errors import DataError, ErrorCode, NotSupportedError
+from spark_jobs.spi.arrow_tasks import map_tasks
+from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import PlannedFile, TableHandle
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,3 +218,47 @@ def _expected(spec: InsertOverwriteSpec, specs: PartitionSpecs) -> tuple[Constan
         specs.constants(each, f"expected_partitions[{index}]")
         for index, each in enumerate(spec.expected_partitions)
     )
+
+
+def rows_replaced(
+    run: StatementRun[Any],
+    spark: SparkSession | None,
+    handle: MergeHandle,
+    partitions: ReplacedPartitions,
+    files: Sequence[PlannedFile],
+    recording: Recording | None = None,
+) -> list[ReplacedReport]:
+    """Delete the rows of ``partitions`` in ``files``, and record them; nothing is published.
+
+    Without a session, this process reads the files, one after another.
+
+    Raises:
+        DataError: PARTITION_NOT_EXPECTED.
+        NotSupportedError: the rows of the table tell no partitions; the message names a file.
+    """
+    if not files:
+        return []
+    metadata, table = run.connector.metadata, run.table
+    layout = metadata.insert_layout(table)
+    names = () if layout.derived is None else layout.derived.inputs
+    recorded = recording.old if recording else ()
+    names = (*names, *(name for name in recorded if name not in names))
+    read = run.connector.scan.arrow_rows(spark, table, files, names)
+    if read is None or layout.derived is None:
+        raise NotSupportedError(
+            f"{table.name} has files whose partition is not known, such as {files[0].path}.",
+            "Rewrite older files by the table's partitions of today, or replace the whole table.",
+        )
+    run.progress.say(f"{len(files)} files of older partitions to read")
+    placed = placement(table, metadata.update_layout(table), layout) if run.dry_run else None
+    function = ReplacedRows(
+        read, layout.derived, partitions, handle.sinks, placed, names, recording
+    )
+    if spark is None:
+        return [function.stored([_numbers(len(read.files))], lambda: "0")]
+    reports = map_tasks(spark, len(read.files), function, REPORT_SCHEMA)
+    return [ReplacedReport.from_json(row["report"]) for row in reports.collect()]
+
+
+def _numbers(tasks: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"id": pa.array(range(tasks), pa.int64())})

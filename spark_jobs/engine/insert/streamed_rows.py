@@ -16,15 +16,12 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from spark_jobs.engine.insert.insert_pass import by_cluster
-from spark_jobs.engine.insert.insert_writer import require_not_null
+from spark_jobs.engine.insert.insert_writer import by_cluster, require_not_null
 from spark_jobs.engine.insert.task_clusters import MOST_CLUSTERS
 from spark_jobs.engine.runtime.spill import Spill, SpilledFile
 from spark_jobs.engine.runtime.tasks import task_key
-from spark_jobs.engine.write.change_writer import TaskReport
-from spark_jobs.engine.write.insert_rows import insert_rows
-from spark_jobs.engine.write.joined_batches import joined
-from spark_jobs.engine.write.task_sinks import TaskSinks, task_sinks
+from spark_jobs.engine.write.change_writer import TaskReport, TaskSinks, task_sinks
+from spark_jobs.engine.write.task_batches import insert_rows, joined
 from spark_jobs.engine.write.text_check import require_text
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.engine.insert.inserted_rows import AnalyzedInsert
     from spark_jobs.engine.insert.replacement import Replacement
-    from spark_jobs.engine.write.spark_run import SparkRun
+    from spark_jobs.engine.write.statement_run import SparkRun
     from spark_jobs.spi.connector import Connector
     from spark_jobs.spi.sinks import MergeHandle
     from spark_jobs.spi.tables import PlannedFile, TableHandle

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from spark_jobs.contract.approval import SourceEvidence, Ticket, stale
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import Metrics
-from spark_jobs.engine.source.table_digests import columns_digest, snapshot_digest
+from spark_jobs.engine.source.pinned_tables import columns_digest, snapshot_digest
 from spark_jobs.errors import CommitError, NotSupportedError
 from spark_jobs.spi.tables import TableHandle
 

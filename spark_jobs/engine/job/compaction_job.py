@@ -15,22 +15,19 @@ from spark_jobs.contract.compaction import (
 from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.properties import operation_properties
 from spark_jobs.contract.result import ErrorInfo, JobResult, Metrics, Status
-from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
-from spark_jobs.engine.analysis.spark_constants import SparkConstants
+from spark_jobs.engine.analysis.partition_specs import PartitionSpecs, SparkConstants
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.analysis.text_rules import require_plain_texts
-from spark_jobs.engine.compaction.compaction_run import CompactionRun
+from spark_jobs.engine.compaction.compaction_run import CompactionRun, WantedPartitions
 from spark_jobs.engine.compaction.group_run import GroupRuns
 from spark_jobs.engine.compaction.tally import Tally, manifest_counts, report_of
-from spark_jobs.engine.compaction.wanted import WantedPartitions
 from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.runtime.fence import Fence
-from spark_jobs.engine.runtime.file_names import require_utf8_names
-from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.engine.runtime.operations import OperationLog
-from spark_jobs.engine.runtime.permission import Permission
+from spark_jobs.engine.runtime.permission import LastLook, Permission
+from spark_jobs.engine.runtime.surroundings import require_utf8_names
 from spark_jobs.errors import JobError, NotSupportedError, error_of
 from spark_jobs.spi.compaction import CompactionPlan
 

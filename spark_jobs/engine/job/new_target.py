@@ -2,6 +2,7 @@
 
 A table that was created for the rows of an operation has the operation's id among its properties.
 By it, a try that was killed between the table and its rows is told from a table of somebody else.
+Its columns are those of a source, of which no row is read.
 """
 
 from __future__ import annotations
@@ -10,16 +11,21 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructField
 
 from spark_jobs.contract.inserts import InsertStatement
 from spark_jobs.contract.new_table import CREATED_BY, NewTable
 from spark_jobs.contract.request import JobRequest
+from spark_jobs.contract.spark_types import parse_type
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
-from spark_jobs.engine.job.source_columns import source_columns
+from spark_jobs.engine.analysis.opaque_columns import opaque_types, refuse_opaque
+from spark_jobs.engine.analysis.schema_evolution import ddl_of
+from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.source.source_access import SourceAccess
-from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.engine.source.sources import Sources
+from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError, RequestError
 from spark_jobs.spi.connector import Connector, find_table
 from spark_jobs.spi.tables import TableHandle
 
@@ -119,3 +125,40 @@ class NewTarget:
 
 def _exists(problem: str, remedy: str) -> CatalogError:
     return CatalogError(ErrorCode.TABLE_EXISTS, problem, remedy)
+
+
+def source_columns(
+    request: JobRequest,
+    spark: SparkSession,
+    connector: Connector,
+    progress: Progress,
+    source: str,
+    access: SourceAccess,
+) -> tuple[ColumnSpec, ...]:
+    """The columns of the request's ``source``, which all may be NULL.
+
+    Raises:
+        JobError: as ``open_source``.
+        NotSupportedError: no table has the type of a column.
+    """
+    moment = StatementTime(spark)
+    sources = Sources(spark, connector, request, None, "", progress, moment, access=access)
+    try:
+        sources.open()
+        schema = sources[source].frame.schema
+    finally:
+        sources.close()
+    refuse_opaque(opaque_types(schema), schema.names, source)
+    return tuple(_column(each) for each in schema)
+
+
+def _column(field: StructField) -> ColumnSpec:
+    kind = ddl_of(field.dataType, (field.name,))
+    try:
+        parse_type(kind)
+    except RequestError:
+        raise NotSupportedError(
+            f"column {field.name} of the source has the type {kind.upper()}, which no table has.",
+            "Cast it in the query.",
+        ) from None
+    return ColumnSpec(field.name, kind, comment=field.metadata.get("comment"))

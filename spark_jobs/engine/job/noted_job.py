@@ -3,12 +3,62 @@
 from __future__ import annotations
 
 import contextlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
+from spark_jobs.contract.access_rights import named_denials, writing_workspace
+from spark_jobs.contract.operation_files import change_path
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.runtime.fence import Fence
-from spark_jobs.engine.runtime.operation_note import OperationNote
+from spark_jobs.storage.files import remove_file, replace_file
+from spark_jobs.storage.notes import read_note
+
+if TYPE_CHECKING:
+    from spark_jobs.contract.request import JobRequest
+    from spark_jobs.spi.storage import WarehouseStorage
+
+
+_REMEDY: Final = "Look at the table's tags, branches and snapshots; then delete the file."
+
+
+@dataclass(frozen=True, slots=True)
+class OperationNote:
+    """Implements ``ChangeNote``: a note is of the work with this ``digest``, and of no other."""
+
+    fence: Fence
+    digest: str
+
+    @classmethod
+    def of(cls, request: JobRequest, storage: WarehouseStorage) -> OperationNote:
+        """The note of the request's operation."""
+        return cls(Fence.of(request, storage), request.digest())
+
+    def read(self) -> Mapping[str, Any] | None:
+        """What an earlier try of the same work has noted; None: nothing."""
+        with named_denials():
+            return read_note(self.fence.storage.filesystem, self._path, self._change, _REMEDY)
+
+    def write(self, change: Mapping[str, Any]) -> None:
+        """Note a change, unless this try was given up."""
+        self.fence.require_none()
+        content = json.dumps({"digest": self.digest, "change": change}).encode()
+        with writing_workspace():
+            replace_file(self.fence.storage.filesystem, self._path, content)
+
+    def remove(self) -> None:
+        """Remove the note, if there is one."""
+        remove_file(self.fence.storage.filesystem, self._path)
+
+    def _change(self, document: Any) -> Mapping[str, Any] | None:
+        found: Mapping[str, Any] = document["change"]
+        return found if document["digest"] == self.digest else None
+
+    @property
+    def _path(self) -> str:
+        return f"{self.fence.storage.root}/{change_path(self.fence.operation_id)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from spark_jobs.engine.analysis.text_rules import require_plain_texts
 from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.query.json_values import json_frame, json_value
 from spark_jobs.engine.query.query_output import query_output
-from spark_jobs.engine.runtime.file_names import require_utf8_names
 from spark_jobs.engine.runtime.operations import OperationLog
+from spark_jobs.engine.runtime.surroundings import require_utf8_names
 from spark_jobs.engine.source.sources import Sources
 from spark_jobs.errors import DataError, ErrorCode
 

@@ -28,7 +28,7 @@ from spark_jobs.engine.changes.kept_rows import (
     side_folders,
 )
 from spark_jobs.engine.job.statement_runs import StatementRuns
-from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.merge.physical_plan import PlanLimits
 from spark_jobs.engine.runtime.back_off import ATTEMPTS, back_off
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import CommitError, ErrorCode, JobError, NotSupportedError, error_of

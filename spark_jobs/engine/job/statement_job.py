@@ -30,12 +30,12 @@ from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.job.side_job import SideJob
 from spark_jobs.engine.job.statement_runs import StatementRuns
 from spark_jobs.engine.marks.marks import Marks
-from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.merge.physical_plan import PlanLimits
 from spark_jobs.engine.runtime.arrow_batches import measured_batches
 from spark_jobs.engine.runtime.back_off import ATTEMPTS, back_off
 from spark_jobs.engine.runtime.failures import translated
-from spark_jobs.engine.runtime.file_names import require_utf8_names
 from spark_jobs.engine.runtime.operations import OperationLog, require_same_work
+from spark_jobs.engine.runtime.surroundings import require_utf8_names
 from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 

@@ -22,17 +22,16 @@ from spark_jobs.contract.properties import operation_properties
 from spark_jobs.contract.request import JobRequest, Source, TableName, TableSource
 from spark_jobs.contract.row_preview import PreviewPlace
 from spark_jobs.contract.statements import MergeSpec, RowStatement, Statement
-from spark_jobs.engine.analysis.partition_specs import PartitionSpecs
+from spark_jobs.engine.analysis.partition_specs import PartitionSpecs, SparkConstants
 from spark_jobs.engine.analysis.schema_evolution import require_same_columns, schema_changes
-from spark_jobs.engine.analysis.spark_constants import SparkConstants
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.events.plain_clauses import plain_clauses
 from spark_jobs.engine.insert.clearing_run import ClearingRun
 from spark_jobs.engine.insert.overwrite_run import OverwriteRun
 from spark_jobs.engine.merge.merge_run import MergeRun
-from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.merge.physical_plan import PlanLimits
 from spark_jobs.engine.runtime.fence import Fence
-from spark_jobs.engine.runtime.last_look import LastLook
+from spark_jobs.engine.runtime.permission import LastLook
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.source.open_source import OpenSource
 from spark_jobs.engine.source.pinned_tables import FormerStates

@@ -10,13 +10,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql.types import AtomicType
 
-from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
+from spark_jobs.contract.sql_text import RESERVED_PREFIX, quote
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.expressions import NULL, Expression, LongExpression
 from spark_jobs.engine.analysis.long_expressions import selected
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, stored
-from spark_jobs.engine.runtime.names import column_of
-from spark_jobs.engine.runtime.sql_text import embedded, failing, named, null_of
+from spark_jobs.engine.runtime.sql_text import column_of, embedded, failing, named, null_of
 from spark_jobs.engine.write.recorder import OLD_ROW
 from spark_jobs.engine.write.redistribution import SPREAD_SEED
 from spark_jobs.errors import DataError, ErrorCode

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from spark_jobs.engine.write.change_writer import ChangeWriter
-from spark_jobs.engine.write.insert_rows import insert_rows
+from spark_jobs.engine.write.task_batches import insert_rows
 from spark_jobs.spi import rows
 from spark_jobs.spi.arrow_tasks import ScanTasks
 

@@ -19,13 +19,19 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, LongType, StructField, StructType
 
-from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
+from spark_jobs.contract.sql_text import RESERVED_PREFIX, quote
 from spark_jobs.engine.analysis.expressions import JoinKey
 from spark_jobs.engine.merge.cases import SOURCE_PRESENT
 from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
-from spark_jobs.engine.merge.located_writer import LOCATED_SCHEMA, LocatedReport, LocatedWriter
-from spark_jobs.engine.merge.lookup_join import SOURCE_ROW, LookupJoin
-from spark_jobs.engine.merge.prepared_changes import PreparedChanges, columns_of
+from spark_jobs.engine.merge.located_tasks import (
+    LOCATED_SCHEMA,
+    SOURCE_ROW,
+    LocatedReport,
+    LocatedWriter,
+    LookupJoin,
+    PreparedChanges,
+    columns_of,
+)
 from spark_jobs.engine.merge.prepared_clauses import PreparedClauses
 from spark_jobs.engine.merge.source_lookup import (
     SourceLookup,

@@ -20,11 +20,13 @@ from spark_jobs.engine.changes.late_rows import LateRows, set_aside
 from spark_jobs.engine.changes.row_checking import RowChecking
 from spark_jobs.engine.merge.general_plan import GeneralPlan, PlanResult
 from spark_jobs.engine.merge.located_plan import LocatedPlan
-from spark_jobs.engine.merge.merge_reports import clause_metrics, nothing_to_do, plan_report
-from spark_jobs.engine.merge.physical_plan import physical_plan
-from spark_jobs.engine.merge.placing import placing_of
-from spark_jobs.engine.merge.plan_choice import PlanChoice, chosen_plan
-from spark_jobs.engine.merge.plan_limits import PlanLimits
+from spark_jobs.engine.merge.merge_reports import (
+    clause_metrics,
+    nothing_to_do,
+    placing_of,
+    plan_report,
+)
+from spark_jobs.engine.merge.physical_plan import PlanChoice, PlanLimits, chosen_plan, physical_plan
 from spark_jobs.engine.merge.processors import RowChangeProcessor, processor_for
 from spark_jobs.engine.pruning.dynamic_filters import dynamic_filter, with_key_columns
 from spark_jobs.engine.pruning.needed_files import NeededFiles, Pruning
@@ -35,18 +37,21 @@ from spark_jobs.engine.source.open_source import OpenSource
 from spark_jobs.engine.source.subqueries import empty_views, materialize_views
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import ChangeWriter, TaskReport
-from spark_jobs.engine.write.changed_partitions import changed_partitions
-from spark_jobs.engine.write.expected_partitions import ExpectedPartitions
+from spark_jobs.engine.write.expected_partitions import ExpectedPartitions, require_few_new
 from spark_jobs.engine.write.guarding import Guarding
-from spark_jobs.engine.write.new_partitions import require_few_new
 from spark_jobs.engine.write.partition_counts import (
+    changed_partitions,
     partition_changes,
     partition_metrics,
     placement,
 )
 from spark_jobs.engine.write.repacking import repacked
-from spark_jobs.engine.write.spark_run import SparkRun
-from spark_jobs.engine.write.statement_run import StatementOutcome, counted, with_publication
+from spark_jobs.engine.write.statement_run import (
+    SparkRun,
+    StatementOutcome,
+    counted,
+    with_publication,
+)
 from spark_jobs.errors import JobError
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.sinks import MergeHandle

@@ -16,13 +16,12 @@ import pyarrow as pa
 from pyspark.sql.types import StructField, StructType
 
 from spark_jobs.arrow_types import arrow_type
-from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
+from spark_jobs.contract.sql_text import RESERVED_PREFIX, quote
 from spark_jobs.engine.merge.cases import SOURCE_PRESENT
 from spark_jobs.engine.merge.source_rows import SourceRows, require_small, source_rows
 from spark_jobs.engine.pruning.dynamic_filters import key_value
-from spark_jobs.engine.runtime.names import column_of
 from spark_jobs.engine.runtime.older_spark import collected_as_arrow
-from spark_jobs.engine.runtime.sql_text import named
+from spark_jobs.engine.runtime.sql_text import column_of, named
 from spark_jobs.spi import rows
 
 if TYPE_CHECKING:

@@ -2,6 +2,10 @@
 
 After Trino's ``MergeProcessorOperator``, ``ChangeOnlyUpdatedColumnsMergeProcessor`` and
 ``DeleteAndInsertMergeProcessor``. The columns of a change row are described in ``spi.rows``.
+
+While they join, Spark adds up what its tasks observe, the row pairs that ON joined among it. When
+an executor is lost, tasks whose output is lost run again and count again. So the tasks are counted
+too, both all of them and the distinct partitions: they tell whether the count is exact.
 """
 
 from __future__ import annotations
@@ -9,18 +13,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.contract.statements import When
 from spark_jobs.engine.analysis.analyzed import AnalyzedCase, AnalyzedMerge
 from spark_jobs.engine.analysis.expressions import Expression
 from spark_jobs.engine.analysis.key_columns import keeps_key
 from spark_jobs.engine.merge.cases import MATCHED, with_case_number, with_operation, with_values
-from spark_jobs.engine.merge.matches import observed
-from spark_jobs.engine.runtime.names import column_of
-from spark_jobs.engine.runtime.sql_text import named
+from spark_jobs.engine.runtime.query_status import observed_metric
+from spark_jobs.engine.runtime.sql_text import column_of, named
 from spark_jobs.engine.write.recorder import OLD_ROW
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import RowChangeParadigm
@@ -140,7 +145,7 @@ class RowChangeProcessor(ABC):
         """
         numbered = with_case_number(joined, self._merge)
         if self._changes_rows:
-            numbered = observed(numbered)
+            numbered = _observed(numbered)
         keep = f"{rows.CASE_NUMBER} >= 0"
         if self._merge.strict and self._merge.has("matched"):
             keep += f" OR {MATCHED}"
@@ -254,3 +259,29 @@ def processor_for(
 ) -> RowChangeProcessor:
     """The processor for a connector's paradigm."""
     return _PROCESSORS[paradigm](merge, insert_layout, row_id_columns, recorded)
+
+
+_OBSERVATION: Final = "merge_join"
+_TASK: Final = f"{rows.RESERVED_PREFIX}task"
+# monotonically_increasing_id numbers a partition's rows below this.
+_ROWS_OF_A_PARTITION: Final = 1 << 33
+_COUNTED_TWICE: Final = -1
+
+
+def _observed(joined: DataFrame) -> DataFrame:
+    """``joined``, which has ``__merge_matched``, with an observation that counts matched rows."""
+    is_first = f"monotonically_increasing_id() % {_ROWS_OF_A_PARTITION} = 0"
+    task = f"CASE WHEN {is_first} THEN spark_partition_id() END"
+    is_exact = f"count({_TASK}) = size(collect_set({_TASK}))"
+    matched = f"IF({is_exact}, count(CASE WHEN {MATCHED} THEN 1 END), {_COUNTED_TWICE})"
+    metric = F.expr(named(f"CAST({matched} AS BIGINT)", "matched"))
+    return joined.selectExpr("*", named(task, _TASK)).observe(_OBSERVATION, metric).drop(_TASK)
+
+
+def observed_matches(evaluated: DataFrame) -> int | None:
+    """The matched rows that ``_observed`` counted below an evaluated frame.
+
+    None if some were counted twice.
+    """
+    matched = observed_metric(evaluated, _OBSERVATION)
+    return None if matched == _COUNTED_TWICE else matched

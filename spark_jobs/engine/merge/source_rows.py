@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.types import ArrayType, MapType, StructField, StructType
 
 from spark_jobs.arrow_types import arrow_type
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.engine.analysis.expressions import JoinKey
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.pruning.dynamic_filters import key_value

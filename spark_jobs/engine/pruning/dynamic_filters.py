@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, IntegralType
 
 from spark_jobs.arrow_types import arrow_type
-from spark_jobs.contract.identifiers import RESERVED_PREFIX
+from spark_jobs.contract.sql_text import RESERVED_PREFIX
 from spark_jobs.engine.analysis.analyzed import AnalyzedMerge
 from spark_jobs.engine.analysis.expressions import JoinKey
 from spark_jobs.engine.analysis.statement_time import StatementTime

@@ -17,7 +17,7 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.engine.runtime.session import fixed_settings
 from spark_jobs.engine.runtime.sql_text import failing
 from spark_jobs.errors import DataError, ErrorCode

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow.fs as pafs
 
 from spark_jobs.contract.durations import parse_limit
-from spark_jobs.contract.lifetimes import ABANDONED_AFTER
-from spark_jobs.contract.operation_files import FOLDER, is_dry_run, is_scratch
+from spark_jobs.contract.operation_files import ABANDONED_AFTER, FOLDER, is_dry_run, is_scratch
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import ErrorCode, InternalError
 from spark_jobs.storage.clock import StoreClock

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 import pyarrow.fs as pafs
 
 from spark_jobs.contract.access_rights import writing_workspace
-from spark_jobs.contract.lifetimes import RESULTS_KEPT
 from spark_jobs.contract.operation_files import (
     FOLDER,
+    RESULTS_KEPT,
     dry_run_result_path,
     is_memory,
     is_scratch_of,

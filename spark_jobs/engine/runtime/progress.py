@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from spark_jobs.contract.own_lines import own_line
-from spark_jobs.contract.phase_line import phase_line
+from spark_jobs.contract.job_lines import own_line, phase_line
 from spark_jobs.contract.result import TimedPhase
 
 log = logging.getLogger("airflow_provider_merge.job")

@@ -1,7 +1,13 @@
-"""What Spark knows about queries besides their rows: estimates, metrics, running tasks."""
+"""What Spark knows about queries besides their rows: estimates, metrics, running tasks.
+
+Some tasks outlive their failed stage: they go on writing files while nobody waits for them. The
+lease makes sure that none of their files stay (``engine.runtime.lease``). Waiting lets them check
+it before the job ends and kills them.
+"""
 
 from __future__ import annotations
 
+import time
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -26,7 +32,7 @@ def plan_bytes(frame: DataFrame) -> int:
     return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
 
 
-def running_tasks(spark: SparkSession) -> int:
+def _running_tasks(spark: SparkSession) -> int:
     """The number of this application's running tasks, including those of failed stages."""
     tracker = spark._jsparkSession.sparkContext().statusTracker()
     return sum(int(each.numRunningTasks()) for each in tracker.getExecutorInfos())
@@ -69,3 +75,22 @@ def _rows(context: Any, stage: int) -> int:
         return max(map(int, counts))
     except Exception:  # noqa: BLE001 - this store is Spark's own: a release may not have it
         return 0
+
+
+_STEP = 0.05
+_QUIET = 0.3
+
+
+def wait_for_stragglers(spark: SparkSession, seconds: float = 30.0) -> None:
+    """Wait until no task has been running for a moment, for at most ``seconds``.
+
+    Spark reports a failed stage at once and only asks its other tasks to stop. The Python worker of
+    a task ends a moment after the task.
+    """
+    now = quiet_since = time.monotonic()
+    deadline = now + seconds
+    while now - quiet_since < _QUIET and now < deadline:
+        time.sleep(_STEP)
+        now = time.monotonic()
+        if _running_tasks(spark):
+            quiet_since = now

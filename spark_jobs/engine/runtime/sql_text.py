@@ -1,4 +1,4 @@
-"""Parts of Spark SQL text.
+"""Parts of Spark SQL text: names, literals and expressions.
 
 The engine hands Spark its own expressions as text, one ``selectExpr`` per step: building a
 ``Column`` takes several calls to the JVM for each part of an expression, text takes one for all.
@@ -6,11 +6,12 @@ The engine hands Spark its own expressions as text, one ``selectExpr`` per step:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.errors import JobError, to_marker
 
 # The end of a literal, an escape, and a variable (${name}).
@@ -58,3 +59,21 @@ def type_text(kind: DataType) -> str:
 def null_of(kind: DataType) -> str:
     """NULL as a value of a type."""
     return f"CAST(NULL AS {type_text(kind)})"
+
+
+def column_of(alias: str, column: str) -> str:
+    """``alias.column``, both quoted."""
+    return f"{quote(alias)}.{quote(column)}"
+
+
+def qualify(text: str, positions: Iterable[int], alias: str) -> str:
+    """``text`` with ``alias.`` in front of the references that start at ``positions``."""
+    for position in sorted(positions, reverse=True):
+        text = f"{text[:position]}{quote(alias)}.{text[position:]}"
+    return text
+
+
+def find_name(name: str, names: Iterable[str]) -> str | None:
+    """The first of ``names`` that equals ``name``, ignoring case; None if there is none."""
+    lowered = name.lower()
+    return next((each for each in names if each.lower() == lowered), None)

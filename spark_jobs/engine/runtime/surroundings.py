@@ -1,13 +1,16 @@
 """What surrounds a session and can change rows: Java's locale, Hadoop's settings, extensions.
 
 In a job of its own nothing of it does: ``own_session`` starts without it. Notebooks bring sessions
-that were started by others.
+that were started by others. Two facts more about the driver's Java are here: who can reach its
+processes, and in which character set it reads and writes names of files.
 """
 
 from __future__ import annotations
 
 import functools
 import re
+import socket
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pyspark import SparkConf, SparkContext
@@ -15,9 +18,8 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contract.spark_settings import HADOOP_NAMES, deciding
 from spark_jobs.engine.runtime.java_names import java_class, mapping
-from spark_jobs.engine.runtime.network import protected
 from spark_jobs.engine.runtime.progress import log
-from spark_jobs.errors import NotSupportedError
+from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 
 _EXTENSIONS: Final = "spark.sql.extensions"
 _EXECUTOR_OPTIONS: Final = "spark.executor.extraJavaOptions"
@@ -131,3 +133,61 @@ def _hadoop_settings(spark: SparkSession) -> list[str]:
 def _is_default(configuration: Any, name: str) -> bool:
     sources = configuration.getPropertySources(name)
     return all(str(source).endswith(_DEFAULTS) for source in sources or ())
+
+
+# Set by Java when it starts, from the locale of its environment.
+_CHARSET: Final = "sun.jnu.encoding"
+_UTF8: Final = ("utf-8", "utf8")
+
+
+def require_utf8_names(spark: SparkSession | None) -> None:
+    """Check, before anything is listed, that Java sees files whatever characters their names have.
+
+    Without a session there is no Java.
+
+    Raises:
+        CatalogError: LOCALE_MISSING.
+    """
+    if spark is None:
+        return
+    charset = str(java_class(spark, "java.lang.System").getProperty(_CHARSET))
+    if charset.lower() not in _UTF8:
+        raise CatalogError(
+            ErrorCode.LOCALE_MISSING,
+            f"The driver's Java, on {socket.gethostname()}, knows names of files in {charset} "
+            "only, and would not see others.",
+            "Give the driver a UTF-8 locale that `locale -a` lists there: LC_ALL=C.UTF-8 in its "
+            "environment; in cluster mode, spark.yarn.appMasterEnv.LC_ALL or "
+            "spark.kubernetes.driverEnv.LC_ALL in conf.",
+        )
+
+
+_LOOPBACK: Final = "127.0.0.1"
+_AUTHENTICATE: Final = "spark.authenticate"
+_LOCAL: Final = re.compile(r"local(\[.*\])?")
+
+
+def protected(settings: Mapping[str, str]) -> dict[str, str]:
+    """What protects a job with these settings; what is set already stays as it is.
+
+    Spark makes a secret for each application by itself, in memory or in what YARN and Kubernetes
+    hand to executors. A standalone cluster has one secret for all, which it must set itself.
+    """
+    master = settings.get("spark.master", "")
+    own = {}
+    if _LOCAL.fullmatch(master):
+        own = {"spark.driver.bindAddress": _LOOPBACK, "spark.driver.host": _LOOPBACK}
+        own[_AUTHENTICATE] = "true"
+    elif master.startswith("k8s://") or (master == "yarn" and _knows_secrets(settings)):
+        own[_AUTHENTICATE] = "true"
+    return {name: value for name, value in own.items() if name not in settings}
+
+
+def _knows_secrets(settings: Mapping[str, str]) -> bool:
+    """Whether a YARN application may have a secret of its own.
+
+    In cluster mode its driver runs already. A shuffle service of the cluster has to be told to ask
+    for secrets, or else executors cannot register with it.
+    """
+    shuffle = settings.get("spark.shuffle.service.enabled", "false")
+    return settings.get("spark.submit.deployMode") != "cluster" and shuffle.lower() != "true"

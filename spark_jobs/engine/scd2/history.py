@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
 from spark_jobs.contract.scd2 import (
     ACTION,
     CLOSED,
@@ -21,6 +20,7 @@ from spark_jobs.contract.scd2 import (
     Scd2Source,
 )
 from spark_jobs.contract.source_names import called
+from spark_jobs.contract.sql_text import RESERVED_PREFIX, quote
 from spark_jobs.engine.analysis.scd2_roles import Roles
 from spark_jobs.engine.analysis.store_assignment import raised
 from spark_jobs.engine.events.event_states import AT, GONE

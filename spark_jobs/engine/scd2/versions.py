@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.source_names import called
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.contract.statements import DeleteAction, MergeCase, MergeSpec
 from spark_jobs.engine.analysis.analyzer import analyze_merge
 from spark_jobs.engine.analysis.scd2_roles import Roles, roles_of
@@ -28,7 +28,7 @@ from spark_jobs.spi.writes import ReadSet, whole_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from spark_jobs.engine.write.spark_run import SparkRun
+    from spark_jobs.engine.write.statement_run import SparkRun
     from spark_jobs.spi.dynamic_filter import DynamicFilter
     from spark_jobs.spi.tables import PlannedFile
 

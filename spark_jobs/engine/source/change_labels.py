@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from spark_jobs.contract.change_ranges import SNAPSHOT_ID
-from spark_jobs.contract.identifiers import RESERVED_PREFIX
+from spark_jobs.contract.sql_text import RESERVED_PREFIX
 
 if TYPE_CHECKING:
     from spark_jobs.spi.arrow_tasks import ArrowFunction

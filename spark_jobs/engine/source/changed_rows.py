@@ -2,7 +2,8 @@
 
 Where files came and went, the same rows of both are no change: the rows are counted, those that
 came as 1 and those that went as -1, within each snapshot. Spark's aggregation spills, so that
-memory is bounded.
+memory is bounded. GROUP BY takes 0.0 and -0.0 for one value, and maps not at all, so rows are
+grouped by expressions that are equal only for the same values.
 """
 
 from __future__ import annotations
@@ -16,7 +17,17 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    StructField,
+    StructType,
+)
 
 from spark_jobs.contract.change_ranges import (
     CHANGE_TYPE,
@@ -26,9 +37,8 @@ from spark_jobs.contract.change_ranges import (
     UPDATE_AFTER,
     UPDATE_BEFORE,
 )
-from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
+from spark_jobs.contract.sql_text import RESERVED_PREFIX, quote
 from spark_jobs.engine.source.change_labels import FILE, ORDER, SIGN, ChangeLabels
-from spark_jobs.engine.source.same_values import same_value
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.arrow_tasks import map_tasks
 from spark_jobs.spi.changes import GONE, ChangedFile, TableChanges
@@ -37,6 +47,7 @@ from spark_jobs.spi.tables import TableHandle
 if TYPE_CHECKING:
     from spark_jobs.spi.changes import ConnectorChanges
     from spark_jobs.spi.connector import Connector
+
 
 _COUNT: Final = f"{RESERVED_PREFIX}change_count"
 _KEY: Final = f"{RESERVED_PREFIX}change_key_"
@@ -137,7 +148,7 @@ class _Reading:
         rows = self._rows(files)
         if net:
             rows = rows.withColumn(SNAPSHOT_ID, F.lit(self._newest))
-        same = [same_value(quote(each.name), each.dataType) for each in self.columns]
+        same = [_same_value(quote(each.name), each.dataType) for each in self.columns]
         odd = [each.name for each, text in zip(self.columns, same, strict=True) if text]
         keys = [
             F.expr(text).alias(f"{_KEY}{n}") if text else F.col(quote(each.name))
@@ -247,3 +258,32 @@ def _field(name: str, kind: str) -> StructField:
 
 def _numbered(number: int, kind: DataType) -> StructField:
     return StructField(f"c{number}", kind)
+
+
+def _same_value(value: str, kind: DataType, depth: int = 0) -> str:
+    """The expression for the expression ``value`` of type ``kind``; empty: the value itself."""
+    inner = f"v{depth}"
+    if isinstance(kind, FloatType | DoubleType):
+        return f"CAST({value} AS STRING)"
+    if isinstance(kind, ArrayType):
+        element = _same_value(inner, kind.elementType, depth + 1)
+        return f"transform({value}, {inner} -> {element})" if element else ""
+    if isinstance(kind, MapType):
+        key = _same_value(f"{inner}.key", kind.keyType, depth + 1) or f"{inner}.key"
+        held = _same_value(f"{inner}.value", kind.valueType, depth + 1) or f"{inner}.value"
+        pair = f"named_struct('k', {key}, 'v', {held})"
+        return f"transform(map_entries({value}), {inner} -> {pair})"
+    if isinstance(kind, StructType):
+        return _same_struct(value, kind, depth)
+    return ""
+
+
+def _same_struct(value: str, kind: StructType, depth: int) -> str:
+    places = [f"{value}.{quote(field.name)}" for field in kind]
+    parts = [
+        _same_value(place, field.dataType, depth) for place, field in zip(places, kind, strict=True)
+    ]
+    if not any(parts):
+        return ""
+    named = ", ".join(f"'f{n}', {part or places[n]}" for n, part in enumerate(parts))
+    return f"IF({value} IS NULL, NULL, named_struct({named}))"

@@ -11,8 +11,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from spark_jobs.contract.source_names import source_text
-from spark_jobs.engine.source.file_columns import Footer, Footers, folder_columns
-from spark_jobs.engine.source.file_types import INSTANT_OF_ORC, NANOSECONDS, UNKNOWN
+from spark_jobs.engine.source.file_columns import (
+    INSTANT_OF_ORC,
+    NANOSECONDS,
+    UNKNOWN,
+    Footer,
+    Footers,
+    folder_columns,
+)
 from spark_jobs.engine.source.source_files import SourceFiles
 from spark_jobs.engine.source.type_rules import is_read_as, is_too_long
 from spark_jobs.errors import CatalogError, ErrorCode, JobError, NotSupportedError

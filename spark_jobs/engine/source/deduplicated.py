@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql.types import StructField, StructType
 
 from spark_jobs.contract.deduplication import DeduplicatedSource
-from spark_jobs.contract.identifiers import RESERVED_PREFIX, quote
 from spark_jobs.contract.source_names import source_text
+from spark_jobs.contract.sql_text import RESERVED_PREFIX, quote
 from spark_jobs.engine.analysis.catalyst import view_columns
 from spark_jobs.engine.analysis.compared_types import is_comparable
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads

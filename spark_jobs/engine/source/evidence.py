@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.contract.approval import SourceEvidence
 from spark_jobs.engine.analysis.catalyst import reads_beside_views
-from spark_jobs.engine.source.table_digests import columns_digest, sha256, snapshot_digest
+from spark_jobs.engine.source.pinned_tables import columns_digest, sha256, snapshot_digest
 
 if TYPE_CHECKING:
     from spark_jobs.engine.source.open_source import OpenSource

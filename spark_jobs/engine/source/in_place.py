@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.engine.analysis.char_columns import noted_lengths
 from spark_jobs.engine.source.copied_files import CopiedFiles, copied_files
 from spark_jobs.engine.source.materialized import MaterializedSource

@@ -16,9 +16,8 @@ from pyspark.sql.types import StructType
 from spark_jobs.contract.result import SourceMetrics
 from spark_jobs.contract.source_names import placed_source, source_text
 from spark_jobs.engine.runtime.lease import Lease, LeasedTask
-from spark_jobs.engine.source.landing_report import LandingReport
 from spark_jobs.engine.source.landing_schema import columns_of, source_schema
-from spark_jobs.engine.source.landing_task import REPORT_SCHEMA, LandingTask
+from spark_jobs.engine.source.landing_task import REPORT_SCHEMA, LandingReport, LandingTask
 from spark_jobs.engine.source.quarantine import Quarantine
 from spark_jobs.engine.source.source_files import SourceFiles, source_files
 from spark_jobs.errors import CatalogError, DataError, ErrorCode, NotSupportedError

@@ -21,8 +21,8 @@ from pyspark.sql.types import (
 )
 
 from spark_jobs.arrow_types import arrow_type
-from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.source_names import placed_source, source_text
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.engine.runtime.older_spark import parsed_type
 from spark_jobs.engine.source.declared_columns import declared_schema
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError, RequestError

@@ -25,8 +25,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.operation_files import new_source_folder
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.engine.runtime.arrow_batches import arrow_batches
 from spark_jobs.engine.runtime.lease import Lease, LeasedTask
 from spark_jobs.engine.runtime.spill import REPORT_SCHEMA, SpilledFile, SpillWriter

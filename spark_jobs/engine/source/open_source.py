@@ -18,10 +18,10 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from spark_jobs.contract.cdc import CdcSource
 from spark_jobs.contract.deduplication import DeduplicatedSource
-from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import FileSource, Source, SqlSource, TableSource
 from spark_jobs.contract.source_names import placed_source, source_text
 from spark_jobs.contract.sources import DerivedSource, OutsideSource
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.contract.text_limits import DEFAULT_LIMITS, TextLimits
 from spark_jobs.engine.analysis.analyzer import declared_types
 from spark_jobs.engine.analysis.catalyst import reads_beside_views, view_columns
@@ -37,11 +37,10 @@ from spark_jobs.engine.source.column_checks import ColumnChecks
 from spark_jobs.engine.source.complete_listing import require_all_indexed
 from spark_jobs.engine.source.declared_columns import declared_lengths, declared_schema
 from spark_jobs.engine.source.deduplicated import deduplicated
-from spark_jobs.engine.source.file_columns import FOOTER_FORMATS, Footers, footers_of
-from spark_jobs.engine.source.file_types import NANOSECONDS
+from spark_jobs.engine.source.file_columns import FOOTER_FORMATS, NANOSECONDS, Footers, footers_of
+from spark_jobs.engine.source.file_times import as_stored, with_timestamps
 from spark_jobs.engine.source.footer_schema import footer_schema
 from spark_jobs.engine.source.landing import Landing, is_landed, landing_of
-from spark_jobs.engine.source.nanoseconds import as_stored, with_timestamps
 from spark_jobs.engine.source.outside_rows import outside_rows
 from spark_jobs.engine.source.pinned_tables import PinnedTables
 from spark_jobs.engine.source.source_access import SourceAccess

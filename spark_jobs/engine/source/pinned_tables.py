@@ -1,9 +1,14 @@
-"""The tables that sources read, each pinned once. Driver only."""
+"""The tables that sources read, each pinned once, with hashes of what they are. Driver only.
+
+By the hashes, a later run can tell whether a table is the same.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +22,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.spi.connector import ConnectorMetadata
     from spark_jobs.spi.tables import TableHandle
+
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
@@ -103,3 +109,23 @@ def read_snapshots(
         if table.snapshot_id is not None and not is_base:
             ids_by_name.setdefault(name, set()).add(table.snapshot_id)
     return {name: tuple(sorted(ids)) for name, ids in ids_by_name.items()}
+
+
+def snapshot_digest(table: TableHandle) -> str:
+    """SHA-256 (hex) of what only the pinned snapshot has."""
+    return sha256(table.snapshot_mark)
+
+
+def columns_digest(table: TableHandle, *, stored: bool = True) -> str:
+    """SHA-256 (hex) of a table's columns and partitions; ``stored``: of exactly those stored ones.
+
+    Else tables whose columns look alike have the same.
+    """
+    columns = [asdict(each) for each in (*table.columns, *table.opaque_columns)]
+    fields = [asdict(each) for each in table.partitioned_by]
+    return sha256([columns, fields, table.key_columns, table.schema_mark if stored else ""])
+
+
+def sha256(document: object) -> str:
+    """SHA-256 (hex) of a JSON document."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

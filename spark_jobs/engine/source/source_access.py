@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from spark_jobs.contract.catalogs import CatalogSpec
-from spark_jobs.contract.connections import PASSWORD, credentials_of
+from spark_jobs.contract.catalogs import PASSWORD, CatalogSpec, credentials_of
 from spark_jobs.contract.request import Source, TableSource
 from spark_jobs.contract.source_names import called
 from spark_jobs.errors import ErrorCode, JobError, RequestError

@@ -19,8 +19,7 @@ from spark_jobs.contract.result import SourceMetrics
 from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.sources import DerivedSource
 from spark_jobs.engine.analysis.char_columns import padded
-from spark_jobs.engine.analysis.local_times import require_order_of_times
-from spark_jobs.engine.analysis.scd2_roles import roles_of
+from spark_jobs.engine.analysis.scd2_roles import require_order_of_times, roles_of
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.events.event_states import change_events, dated
 from spark_jobs.engine.events.skipped_events import skipped_events
@@ -30,11 +29,11 @@ from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.runtime.sql_text import named, null_of
 from spark_jobs.engine.source.declared_columns import declared_lengths
+from spark_jobs.engine.source.file_times import refuse_old_times
 from spark_jobs.engine.source.landing import Landing, land
 from spark_jobs.engine.source.materialized import MaterializedSource, spilled_frame
 from spark_jobs.engine.source.new_files import ChosenFiles, new_files_of
 from spark_jobs.engine.source.open_source import OpenSource, open_source
-from spark_jobs.engine.source.orc_times import refuse_old_times
 from spark_jobs.engine.source.outside_rows import kept_rows
 from spark_jobs.engine.source.pinned_tables import FormerStates, PinnedTables
 from spark_jobs.engine.source.python_rows import failing_finally

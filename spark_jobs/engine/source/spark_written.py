@@ -39,9 +39,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from spark_jobs.engine.runtime.query_status import wait_for_stragglers
 from spark_jobs.engine.runtime.session import fixed_settings
 from spark_jobs.engine.runtime.spill import ROW_GROUP_BYTES, SpilledFile
-from spark_jobs.engine.runtime.stragglers import wait_for_stragglers
 from spark_jobs.spi.storage import WarehouseStorage
 
 _FOOTERS_AT_ONCE: Final = 16

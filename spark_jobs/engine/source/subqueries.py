@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.engine.analysis.char_columns import noted_lengths, with_noted_lengths
-from spark_jobs.engine.runtime.names import find_name
+from spark_jobs.engine.runtime.sql_text import find_name
 from spark_jobs.engine.source.materialized import materialize
 from spark_jobs.engine.source.open_source import OpenSource
 

@@ -13,8 +13,7 @@ from spark_jobs.contract.result import SourceMetrics
 from spark_jobs.contract.source_names import called, placed_source
 from spark_jobs.engine.marks.marks import FoundMark, Marks, NewMark, begun_before
 from spark_jobs.engine.source.changed_rows import all_rows, changed_rows, refuse_taken_names
-from spark_jobs.engine.source.pinned_tables import asked_millis
-from spark_jobs.engine.source.table_digests import snapshot_digest
+from spark_jobs.engine.source.pinned_tables import asked_millis, snapshot_digest
 from spark_jobs.errors import CatalogError, ErrorCode, JobError, NotSupportedError
 from spark_jobs.spi.changes import TableChanges
 from spark_jobs.spi.tables import TableHandle

@@ -10,7 +10,7 @@ from typing import Final
 
 from pyspark.sql.types import ArrayType, DataType, DecimalType, MapType, StructType
 
-from spark_jobs.engine.source.file_types import FIXED_BINARY, NANOSECONDS, UNKNOWN, Types
+from spark_jobs.engine.source.file_columns import FIXED_BINARY, NANOSECONDS, UNKNOWN, Types
 
 # Parquet stores all of them alike.
 _SMALL: Final = ("TINYINT", "SMALLINT", "INT")

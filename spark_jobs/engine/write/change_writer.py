@@ -6,8 +6,9 @@ Imported by executors: nothing here needs a table library.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,12 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.engine.runtime.tasks import task_key
-from spark_jobs.engine.write.cardinality import CardinalityCheck
+from spark_jobs.engine.write.cardinality import CardinalityCheck, KeyCheck
 from spark_jobs.engine.write.change_counts import ChangeCounts, Placement
-from spark_jobs.engine.write.joined_batches import joined
-from spark_jobs.engine.write.key_check import KeyCheck
 from spark_jobs.engine.write.recorder import Recording
-from spark_jobs.engine.write.task_sinks import task_sinks
+from spark_jobs.engine.write.task_batches import joined
 from spark_jobs.engine.write.text_check import Path, TextCheck
 from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.spi import rows
@@ -28,6 +27,7 @@ from spark_jobs.spi.writes import Fragment
 
 if TYPE_CHECKING:
     from spark_jobs.spi.sinks import MergeSink, MergeSinkFactory
+
 
 REPORT_SCHEMA = "report string"
 
@@ -161,3 +161,53 @@ class ChangeWriter:
 
 def _true(mask: pa.BooleanArray) -> int:
     return int(mask.true_count)
+
+
+log = logging.getLogger("airflow_provider_merge.job")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSinks:
+    """Opens sinks as needed, and finishes or aborts all of them."""
+
+    factory: MergeSinkFactory
+    opened: list[MergeSink] = field(default_factory=list)
+    unfinished: list[MergeSink] = field(default_factory=list)
+    fragments: list[Fragment] = field(default_factory=list)
+
+    def open(self, key: str) -> MergeSink:
+        """A new sink; ``key`` as in ``MergeSinkFactory.open``."""
+        sink = self.factory.open(key)
+        self.opened.append(sink)
+        self.unfinished.append(sink)
+        return sink
+
+    def finish_early(self, sink: MergeSink) -> None:
+        """Finish one that gets no more rows."""
+        self.unfinished.remove(sink)
+        self.fragments.extend(sink.finish())
+
+    def finish(self) -> list[Fragment]:
+        """Finish the other sinks, and return what all of them wrote."""
+        for sink in list(self.unfinished):
+            self.finish_early(sink)
+        return self.fragments
+
+    def abort(self) -> None:
+        """Abort all sinks; the driver removes what a sink fails to remove."""
+        for sink in self.opened:
+            try:
+                sink.abort()
+            except Exception as error:  # noqa: BLE001 - why the task failed matters more
+                log.warning("a sink could not remove its files: %s", error)
+
+
+@contextmanager
+def task_sinks(factory: MergeSinkFactory) -> Iterator[TaskSinks]:
+    """The sinks of a task; a failure in the block aborts them."""
+    sinks = TaskSinks(factory)
+    try:
+        yield sinks
+    except BaseException:
+        sinks.abort()
+        raise

@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import AtomicType
 
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.engine.runtime.arrow_batches import arrow_batches
 from spark_jobs.engine.runtime.instants import python_columns, python_value
 from spark_jobs.engine.write.derivation import with_derived_columns

@@ -6,17 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from spark_jobs.contract.approval import Ticket, stale
 from spark_jobs.contract.guards import Guards, Limit, exact, percent
 from spark_jobs.contract.result import GuardReport, Metrics, PartitionMetrics
-from spark_jobs.engine.write.row_counts import row_count
 from spark_jobs.errors import DataError, ErrorCode
-
-if TYPE_CHECKING:
-    from spark_jobs.spi.connector import ConnectorScan
-    from spark_jobs.spi.tables import PlannedFile, TableHandle
+from spark_jobs.spi.connector import ConnectorScan
+from spark_jobs.spi.tables import PlannedFile, TableHandle
 
 # What counts of rows say of a limit, by the end of its name.
 _COUNTS: Final = {
@@ -192,3 +189,10 @@ def _sentence(report: GuardReport) -> str:
     place = f" in partition {report.partition}" if report.partition else ""
     most = "least" if report.name.startswith("min_") else "most"
     return f"{report.name}: {report.seen}{place}, allowed at {most} {report.limit}"
+
+
+def row_count(scan: ConnectorScan, table: TableHandle, files: Sequence[PlannedFile]) -> int:
+    """The exact number of rows in ``files``; only those without an exact count are read."""
+    unknown = [file for file in files if not file.has_exact_count]
+    known = sum(file.live_row_count for file in files if file.has_exact_count)
+    return known + (scan.count_rows(table, unknown) if unknown else 0)

@@ -10,8 +10,7 @@ from spark_jobs.contract.approval import SourceEvidence
 from spark_jobs.contract.result import Metrics, PlanReport
 from spark_jobs.engine.source.evidence import of_changes, of_files
 from spark_jobs.engine.write.guarding import NO_CHECKS
-from spark_jobs.engine.write.spark_run import SparkRun
-from spark_jobs.engine.write.statement_run import StatementOutcome, with_publication
+from spark_jobs.engine.write.statement_run import SparkRun, StatementOutcome, with_publication
 from spark_jobs.errors import JobError
 from spark_jobs.spi.writes import MergeWrite
 

@@ -1,4 +1,4 @@
-"""What a dry run would change in each partition, from the reports of its tasks."""
+"""The partitions that a statement changes, by name, and what a dry run would change in each."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from spark_jobs.contract.partition_names import partition_name
 from spark_jobs.contract.result import Metrics, PartitionMetrics
 from spark_jobs.engine.write.change_counts import DELETED, Placement
 from spark_jobs.engine.write.change_writer import TaskReport
-from spark_jobs.engine.write.changed_partitions import changed_partitions
-from spark_jobs.engine.write.guarding import PartitionChange
-from spark_jobs.engine.write.row_counts import row_count
+from spark_jobs.engine.write.guarding import PartitionChange, row_count
 from spark_jobs.engine.write.statement_run import StatementRun
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi import rows
 from spark_jobs.spi.tables import PlannedFile, TableHandle
-from spark_jobs.spi.writes import WriteLayout
+from spark_jobs.spi.writes import Fragment, WriteLayout
 
 if TYPE_CHECKING:
     from spark_jobs.spi.connector import Connector
     from spark_jobs.spi.sinks import MergeHandle
+
 
 _NUMBERS: Final = tuple(each.name for each in fields(PartitionMetrics) if each.name != "name")
 
@@ -123,3 +122,13 @@ class FileNames:
             return partition_name(file.partition)
         dropped = self.connector.writes.drop_files(self.table, self.handle, [file])
         return changed_partitions(self.connector, self.table, dropped)[0]
+
+
+def changed_partitions(
+    connector: Connector, table: TableHandle, fragments: Sequence[Fragment]
+) -> tuple[str, ...]:
+    """Sorted names such as ``day=2026-01-31/hour=7``; none for a table without partitions."""
+    if not table.partitioned_by:
+        return ()
+    changed = connector.writes.changed_partitions(table, fragments)
+    return tuple(sorted(set(map(partition_name, changed))))

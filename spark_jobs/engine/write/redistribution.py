@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.engine.runtime.arrow_batches import arrow_batches
 from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.engine.write.derivation import with_derived_columns

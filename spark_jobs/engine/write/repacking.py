@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.engine.runtime.tasks import task_key
-from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport
-from spark_jobs.engine.write.insert_rows import insert_rows
-from spark_jobs.engine.write.task_sinks import task_sinks
+from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport, task_sinks
+from spark_jobs.engine.write.task_batches import insert_rows
 from spark_jobs.packing import scan_tasks
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
 from spark_jobs.spi.writes import Fragment, Repacking

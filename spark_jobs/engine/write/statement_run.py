@@ -7,26 +7,30 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from pyspark.sql import SparkSession
+
 from spark_jobs.contract.approval import SourceEvidence, Ticket
 from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.marks import mark_text
 from spark_jobs.contract.options import JobOptions
-from spark_jobs.contract.properties import (
-    metrics_property,
-    recorded_metrics,
-    sources_property,
-)
+from spark_jobs.contract.properties import metrics_property, recorded_metrics, sources_property
 from spark_jobs.contract.result import Metrics, PartitionMetrics, PlanReport
 from spark_jobs.contract.row_preview import PreviewPlace
 from spark_jobs.contract.side_outputs import SideOutput, side_property
+from spark_jobs.engine.analysis.partition_specs import PartitionSpecs, SparkConstants
+from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.marks.marks import Marks, NewMark
 from spark_jobs.engine.runtime.collector import paused_collector
 from spark_jobs.engine.runtime.fence import Fence
-from spark_jobs.engine.runtime.last_look import LastLook
 from spark_jobs.engine.runtime.lease import Lease, LeasedSinks
-from spark_jobs.engine.runtime.permission import Permission
+from spark_jobs.engine.runtime.permission import LastLook, Permission
 from spark_jobs.engine.runtime.progress import Progress
+from spark_jobs.engine.runtime.query_status import wait_for_stragglers
+from spark_jobs.engine.source.evidence import evidence_of
+from spark_jobs.engine.source.pinned_tables import read_snapshots
+from spark_jobs.engine.source.sources import Sources
 from spark_jobs.engine.write.change_writer import TaskReport
+from spark_jobs.engine.write.expected_partitions import ExpectedPartitions
 from spark_jobs.engine.write.guarding import Guarding
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.sinks import MergeHandle
@@ -35,6 +39,7 @@ from spark_jobs.spi.writes import Fragment, MergeWrite, Operation
 
 if TYPE_CHECKING:
     from spark_jobs.spi.connector import Connector
+
 
 Spec_co = TypeVar("Spec_co", covariant=True)
 
@@ -235,3 +240,44 @@ def with_publication(metrics: Metrics, snapshot: CommittedSnapshot) -> Metrics:
     return replace(
         metrics, publish_attempts=found.publish_attempts, snapshots_met=found.snapshots_met
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkRun(StatementRun[Spec_co]):
+    """One attempt of a statement that reads and writes rows with Spark.
+
+    ``sources`` are the request's sources, each with a temporary view. ``moment`` is the statement's
+    current time. ``reads_itself``: a source may read the target.
+    """
+
+    spark: SparkSession
+    sources: Sources
+    moment: StatementTime
+    reads_itself: bool = False
+
+    def evidence(self) -> Mapping[str, SourceEvidence]:
+        """What the sources are."""
+        return evidence_of(self.sources)
+
+    def read_tables(self) -> Mapping[str, Sequence[int]]:
+        """The snapshots of the tables that sources read, by name; the base is none of them."""
+        return read_snapshots(self.sources.read_tables, self.table)
+
+    def new_marks(self) -> Sequence[NewMark]:
+        """The marks of incremental sources that the snapshot is to record."""
+        return self.sources.new_marks
+
+    @property
+    def required_columns(self) -> tuple[str, ...]:
+        """The table's NOT NULL columns, which the primary key belongs to."""
+        keys = self.table.key_columns
+        return tuple(c.name for c in self.table.columns if not c.nullable or c.name in keys)
+
+    def expected_partitions(self) -> ExpectedPartitions:
+        """The partitions that may change; raises as ``PartitionSpecs.constants``."""
+        constants = SparkConstants(self.spark, self.table, self.moment)
+        return ExpectedPartitions.of(self.guards, PartitionSpecs(self.table, constants))
+
+    def wait_for_tasks(self) -> None:
+        """Wait for tasks that go on after a failure."""
+        wait_for_stragglers(self.spark)

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.durations import duration_text, parse_limit
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
+from spark_jobs.contract.table_name import MAIN_BRANCH
 from spark_jobs.errors import ErrorCode, RequestError
 from spark_jobs.formats.whole_numbers import LARGEST, whole_number
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from spark_jobs.contract.lifetimes import ABANDONED_AFTER
-from spark_jobs.contract.operation_files import operation_of_base
+from spark_jobs.contract.operation_files import ABANDONED_AFTER, operation_of_base
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from itertools import pairwise
 from typing import Final
 
 from spark_jobs.contract.durations import before, parse_limit, parse_option
-from spark_jobs.contract.lifetimes import ABANDONED_AFTER
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec
+from spark_jobs.contract.operation_files import ABANDONED_AFTER
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, NotSupportedError, RequestError
 from spark_jobs.formats.paimon.metadata_files import guarding_operation

@@ -18,8 +18,7 @@ from airflow.sdk._shared.secrets_masker import SecretsMasker
 
 from airflow_provider_merge.__main__ import main
 from airflow_provider_merge.hooks.catalog import catalog_hook
-from airflow_provider_merge.submit.job_files import job_files
-from airflow_provider_merge.submit.left_folders import LONGEST, PREFIX, sign
+from airflow_provider_merge.submit.job_files import LONGEST, PREFIX, job_files, sign
 from airflow_provider_merge.submit.submitter import SparkJob
 from tests.airflow.support import connection, example_request
 

@@ -9,7 +9,7 @@ import pytest
 
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings
-from spark_jobs.contract.last_look import answer_name, question
+from spark_jobs.contract.job_lines import answer_name, publish_question
 from tests.airflow.launcher import Launcher
 from tests.airflow.support import connection, example_request
 
@@ -70,7 +70,7 @@ def test_nor_before_the_job_has_said_anything(submit, printed: str) -> None:
 def test_a_row_gets_no_answer(submit, tmp_path: Path) -> None:
     request = example_request()
     seen = tmp_path / "seen"
-    asked = question(request.operation_id)
+    asked = publish_question(request.operation_id)
     then = (
         DRIVER.format(printed=asked)
         + f"""

@@ -19,7 +19,7 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.formats.iceberg import catalogs
-from spark_jobs.storage import amazon
+from spark_jobs.storage import s3
 from tests.connectors.iceberg.direct import DirectWrite, ids_of
 from tests.connectors.iceberg.glue_tables import GlueTables, before_commits
 from tests.connectors.iceberg.ids_here import ids_here
@@ -175,7 +175,7 @@ def _refusal(code: str) -> Any:
 def test_reading_waits_for_a_busy_service(
     tables: GlueTables, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(amazon, "_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(s3, "_PAUSES", (0.0, 0.0))
     plan = proxy.add("POST", "GetTable", "429", times=2)
 
     assert tables.open(proxy.endpoint).metadata.load_table(NAME)
@@ -204,7 +204,7 @@ def test_what_is_no_table(
     body: dict[str, str] | None,
     code: ErrorCode,
 ) -> None:
-    monkeypatch.setattr(amazon, "_PAUSES", ())
+    monkeypatch.setattr(s3, "_PAUSES", ())
 
     def answer_to(_: str) -> Answer:
         return status, b"no json" if body is None else {**body, "message": glue.secret_key}
@@ -219,7 +219,7 @@ def test_what_is_no_table(
 def test_a_service_that_does_not_answer(
     glue: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(amazon, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(s3, "ANSWER_SECONDS", 0.3)
     is_over = threading.Event()
 
     def answer_to(_: str) -> Answer:

@@ -29,7 +29,7 @@ from spark_jobs.contract.alter_table import (
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, TableName
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
-from spark_jobs.engine.job.alter_table_job import AlterTableJob
+from spark_jobs.engine.job.table_jobs import AlterTableJob
 from tests.connectors.iceberg.direct import DirectWrite, ids_of
 from tests.connectors.iceberg.plain_tables import NAME
 from tests.connectors.iceberg.rest_tables import RestTables

@@ -19,8 +19,8 @@ from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi import rows
+from spark_jobs.spi.alterations import NO_NOTE
 from spark_jobs.spi.branches import ConnectorBranches, Publishing
-from spark_jobs.spi.change_notes import NO_NOTE
 from spark_jobs.spi.connector import Connector
 from tests.support.noted import Noted
 from tests.support.paimon_tables import (

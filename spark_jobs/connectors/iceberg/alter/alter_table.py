@@ -47,12 +47,12 @@ from spark_jobs.contract.alter_table import (
     SetWriteOrder,
     TableChange,
 )
-from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.table_name import MAIN_BRANCH
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.iceberg.expiry import GC_ENABLED
-from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
+from spark_jobs.spi.alterations import NO_NOTE, ChangeNote
 from spark_jobs.spi.connector import find_table
 
 

@@ -27,10 +27,10 @@ from spark_jobs.contract.alter_table import (
     SetNullable,
     WidenColumn,
 )
-from spark_jobs.contract.identifiers import name_parts
 from spark_jobs.contract.literals import require_literal
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.spark_types import parse_type
+from spark_jobs.contract.sql_text import name_parts
 from spark_jobs.errors import AnalysisError, ErrorCode, NotSupportedError
 from spark_jobs.formats.iceberg.reserved import is_reserved
 

@@ -20,9 +20,9 @@ from spark_jobs.contract.alter_table import (
     ReplacePartitionField,
     SetWriteOrder,
 )
-from spark_jobs.contract.identifiers import name_parts
 from spark_jobs.contract.partition_keys import IDENTITY, PartitionKey, parsed_key
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.sql_text import name_parts
 from spark_jobs.errors import AnalysisError, ErrorCode, NotSupportedError
 from spark_jobs.formats.iceberg.transforms import VOID, is_known, is_sortable
 

@@ -22,7 +22,6 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from spark_jobs.connectors.iceberg.format.equality import DeletesByValue, KeyFiles
-from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.file_formats import is_for_pyarrow
 from spark_jobs.datafiles.parquet.damage import reading_file
@@ -34,6 +33,7 @@ from spark_jobs.datafiles.roaring import (
     framed,
 )
 from spark_jobs.datafiles.row_groups import row_groups
+from spark_jobs.datafiles.runs import distinct
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.tables import ColumnRange
 from spark_jobs.storage.files import make_folder

@@ -23,12 +23,12 @@ from spark_jobs.connectors.iceberg.format.file_columns import (
 )
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, arrow_field
 from spark_jobs.connectors.iceberg.format.stored_columns import stored_columns
-from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.key_probe import KeyProbe, Mask
 from spark_jobs.datafiles.parquet.damage import reading_file
+from spark_jobs.datafiles.runs import distinct
 
 _KEPT_BYTES: Final = 128 * 2**20
 _NONE: Final[Positions] = np.zeros(0, dtype=np.int64)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.datafiles.parquet.annotations import ANNOTATION
 from spark_jobs.formats.iceberg.foreign_types import type_name
 

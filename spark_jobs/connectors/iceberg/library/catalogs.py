@@ -20,8 +20,8 @@ from spark_jobs.errors import JobError, NotSupportedError
 from spark_jobs.formats.iceberg.catalogs import Client, found_table, handed_out
 from spark_jobs.formats.iceberg.glue import is_refusal
 from spark_jobs.formats.iceberg.options import GLUE, SQL, TYPE, identifier_of
-from spark_jobs.storage.amazon import bounded_session
 from spark_jobs.storage.file_errors import file_error
+from spark_jobs.storage.s3 import bounded_session
 from spark_jobs.storage.table_storage import TableStorage
 
 _log = logging.getLogger("airflow_provider_merge.job")

@@ -32,9 +32,9 @@ from spark_jobs.connectors.iceberg.maintenance.removable_files import (
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.shared.maintenance.removal_notes import FileFact, RemovalNotes
-from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, Kept, MaintenanceReport
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.table_name import MAIN_BRANCH
 from spark_jobs.errors import CommitError, ErrorCode, JobError, NotSupportedError
 from spark_jobs.formats.iceberg.expiry import (
     Expiring,

@@ -30,7 +30,7 @@ from spark_jobs.contract.properties import DAG_ID
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.formats.iceberg.expiry import history
-from spark_jobs.spi.change_notes import ChangeNote
+from spark_jobs.spi.alterations import ChangeNote
 
 
 @dataclass(frozen=True, slots=True)

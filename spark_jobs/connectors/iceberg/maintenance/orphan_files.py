@@ -18,7 +18,7 @@ from spark_jobs.connectors.shared.maintenance.orphan_tasks import Names, StoredF
 from spark_jobs.connectors.shared.maintenance.removal_notes import FileKind
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.avro.records import records
-from spark_jobs.storage.listing import own_files
+from spark_jobs.storage.files import own_files
 
 _METADATA_FILES: Final = (".metadata.json", ".metadata.json.gz")
 _HIDDEN: Final = ("_", ".")

@@ -47,8 +47,8 @@ from spark_jobs.contract.maintenance import (
 )
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, CommitError, ErrorCode
+from spark_jobs.spi.alterations import NO_NOTE, ChangeNote
 from spark_jobs.spi.branches import Publishing
-from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
 
 # How many names, and how many commits, an error has.
 _NAMES: Final = 20

@@ -32,7 +32,7 @@ from spark_jobs.contract.maintenance import (
 )
 from spark_jobs.contract.operation_files import FOLDER
 from spark_jobs.contract.request import TableName
-from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
+from spark_jobs.spi.alterations import NO_NOTE, ChangeNote
 from spark_jobs.spi.writes import always_wanted
 from spark_jobs.storage.clock import store_time
 

@@ -22,7 +22,7 @@ from spark_jobs.connectors.iceberg.read.scanned_files import scanned_file
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.read.scans import TASKS_PER_CORE, arrow_rows
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_formats import is_for_pyarrow
 from spark_jobs.datafiles.parquet.damage import reading_file

@@ -16,8 +16,8 @@ from spark_jobs.connectors.shared.table.former_states import (
     no_such_name,
     no_such_snapshot,
 )
-from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.table_name import MAIN_BRANCH
 from spark_jobs.contract.table_versions import TableVersion
 
 

@@ -28,8 +28,8 @@ from spark_jobs.connectors.iceberg.format.values import bound
 from spark_jobs.connectors.iceberg.table.live_files import LiveFile
 from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
-from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.table_name import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.datafiles.file_formats import is_avro, is_for_pyarrow, is_orc
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.errors import NotSupportedError

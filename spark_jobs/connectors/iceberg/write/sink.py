@@ -33,13 +33,13 @@ from spark_jobs.connectors.shared.write.merge_sink import (
     file_document,
 )
 from spark_jobs.connectors.shared.write.new_rows import TaskFiles
-from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges, Positions
 from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.loose_rows import LooseRows
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.writer import WrittenFile
+from spark_jobs.datafiles.runs import distinct
 from spark_jobs.spi.writes import Fragment
 
 

@@ -36,7 +36,7 @@ from spark_jobs.contract.alter_table import AlteredPart, AlterTableReport, Alter
 from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode, JobError, NotSupportedError
-from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
+from spark_jobs.spi.alterations import NO_NOTE, ChangeNote
 from spark_jobs.spi.connector import find_table
 from spark_jobs.storage.files import remove_file, remove_folder
 from spark_jobs.storage.warehouse import Warehouse

@@ -34,10 +34,10 @@ from spark_jobs.contract.alter_table import (
     UnsetProperties,
     WidenColumn,
 )
-from spark_jobs.contract.identifiers import name_parts
 from spark_jobs.contract.literals import require_literal
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.spark_types import SparkType, is_wider, parse_type
+from spark_jobs.contract.sql_text import name_parts
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.paimon.definitions import (
     NEVER,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
-from spark_jobs.contract.lifetimes import ABANDONED_AFTER
+from spark_jobs.contract.operation_files import ABANDONED_AFTER
 from spark_jobs.formats.paimon.metadata_files import (
     FIRST_SNAPSHOT,
     consumer_document,

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.spark_types import SparkField, SparkType, parse_type
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.errors import NotSupportedError
 
 _MAX_LENGTH: Final = 2147483647

@@ -20,8 +20,8 @@ from spark_jobs.connectors.paimon.format.hash_index import (
 from spark_jobs.connectors.paimon.format.manifest_entries import BucketKey
 from spark_jobs.connectors.paimon.format.vectors import write_index
 from spark_jobs.connectors.paimon.keyed.key_order import equal_to_previous
-from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.datafiles.row_id import FILE_FIELD
+from spark_jobs.datafiles.runs import distinct
 from spark_jobs.datafiles.values import encode_value
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi import rows

@@ -21,7 +21,7 @@ from spark_jobs.connectors.paimon.keyed.file_columns import (
 from spark_jobs.connectors.paimon.keyed.key_order import equal_to_previous
 from spark_jobs.connectors.paimon.keyed.merge_engines import KeyedSchema
 from spark_jobs.connectors.paimon.keyed.run_writer import SortedRunWriter
-from spark_jobs.contract.sql_literals import sql_conditions
+from spark_jobs.contract.sql_text import sql_conditions
 from spark_jobs.datafiles.conform import conform
 from spark_jobs.datafiles.file_changes import replace_rows
 from spark_jobs.datafiles.row_id import POSITION_FIELD

@@ -25,7 +25,7 @@ from spark_jobs.connectors.paimon.keyed.section_reader import (
     SectionReader,
 )
 from spark_jobs.datafiles.decoded_rows import BatchSize
-from spark_jobs.datafiles.distinct import distinct
+from spark_jobs.datafiles.runs import distinct
 
 # In Arrow bytes.
 _BUFFER_BYTES: Final = 64 * 2**20

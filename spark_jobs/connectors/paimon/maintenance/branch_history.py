@@ -16,7 +16,7 @@ import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.library import stored_snapshots
 from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata
-from spark_jobs.contract.branches import MAIN_BRANCH
+from spark_jobs.contract.table_name import MAIN_BRANCH
 from spark_jobs.errors import CommitError, ErrorCode, NotSupportedError
 from spark_jobs.formats.paimon.expiry import (
     Limits,

@@ -14,8 +14,8 @@ from spark_jobs.connectors.paimon.library import rest_references, stored_snapsho
 from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistory
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.shared.commit.commit_loop import store_once
-from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.table_name import MAIN_BRANCH
 from spark_jobs.errors import CatalogError, CommitError, ErrorCode, NotSupportedError
 from spark_jobs.formats.paimon.branches import is_tag_of
 from spark_jobs.formats.paimon.metadata_files import entry_path, ids_of

@@ -36,14 +36,14 @@ from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication
 from spark_jobs.connectors.shared.commit.refusals import expired
 from spark_jobs.contract import codec
-from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.maintenance import FastForwardSpec, MaintenanceReport
 from spark_jobs.contract.properties import BASE_SNAPSHOT_ID, OPERATION_ID
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.table_name import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.formats.paimon.branches import PUBLISHED_BRANCH, PUBLISHED_HEAD, published_tag
+from spark_jobs.spi.alterations import ChangeNote
 from spark_jobs.spi.branches import Publishing
-from spark_jobs.spi.change_notes import ChangeNote
 from spark_jobs.storage.warehouse import Warehouse
 
 # How often a publication begins again when its snapshot's id is taken.

@@ -20,8 +20,8 @@ from spark_jobs.connectors.paimon.maintenance.orphan_files import stored_kind
 from spark_jobs.connectors.paimon.maintenance.reachability import Reachability, References
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.shared.maintenance.removal_notes import FileFact, RemovalNotes
-from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.maintenance import Kept, MaintenanceReport
+from spark_jobs.contract.table_name import MAIN_BRANCH
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.storage.warehouse import Warehouse
 

@@ -22,15 +22,15 @@ from spark_jobs.connectors.paimon.maintenance.table_branches import PaimonBranch
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import store_once
 from spark_jobs.connectors.shared.maintenance.refusals import no_snapshot, no_tag
-from spark_jobs.contract.branches import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.contract.maintenance import (
     CreateBranchSpec,
     DeleteBranchSpec,
     MaintenanceReport,
 )
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.table_name import BRANCH_MARK, MAIN_BRANCH
 from spark_jobs.formats.paimon.branches import base_tag, is_tag_of, refuse_statement
-from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
+from spark_jobs.spi.alterations import NO_NOTE, ChangeNote
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from spark_jobs.contract.maintenance import (
 )
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode, NotSupportedError
-from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
+from spark_jobs.spi.alterations import NO_NOTE, ChangeNote
 from spark_jobs.storage.warehouse import Warehouse
 
 # How often a rollback begins again when others commit all the time.

@@ -47,8 +47,8 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError
 from spark_jobs.formats.paimon.branches import base_tag, refusal, refuse_statement
 from spark_jobs.formats.paimon.metadata_files import entry_path
+from spark_jobs.spi.alterations import NO_NOTE, ChangeNote
 from spark_jobs.spi.branches import Publishing
-from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
 from spark_jobs.storage.files import remove_folder
 from spark_jobs.storage.warehouse import Warehouse
 

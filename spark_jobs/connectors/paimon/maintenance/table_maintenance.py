@@ -40,7 +40,7 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.formats.paimon.expiry import refuse_cleaning
 from spark_jobs.formats.paimon.metadata_files import manifest_folder
-from spark_jobs.spi.change_notes import NO_NOTE, ChangeNote
+from spark_jobs.spi.alterations import NO_NOTE, ChangeNote
 from spark_jobs.spi.writes import always_wanted
 from spark_jobs.storage.clock import StoreClock
 from spark_jobs.storage.warehouse import Warehouse

@@ -34,7 +34,7 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.formats.paimon.expiry import duration_option
 from spark_jobs.formats.paimon.metadata_files import entry_path, hint_path
-from spark_jobs.spi.change_notes import ChangeNote
+from spark_jobs.spi.alterations import ChangeNote
 from spark_jobs.storage.files import read_file, replace_file
 from spark_jobs.storage.warehouse import Warehouse
 

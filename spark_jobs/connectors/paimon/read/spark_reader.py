@@ -22,7 +22,7 @@ from spark_jobs.connectors.paimon.format.vectors import read_vector
 from spark_jobs.connectors.paimon.library import table_schema
 from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata
 from spark_jobs.connectors.paimon.table.table_handle import pinned_table
-from spark_jobs.contract.identifiers import quote
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.recorded_columns import require_recorded
 from spark_jobs.spark_reads.mapped_columns import ReadColumns, mapped_columns

@@ -18,8 +18,8 @@ from spark_jobs.connectors.paimon.format.types import atomic_parts, has_nanoseco
 from spark_jobs.connectors.paimon.keyed.aggregates import FUNCTIONS
 from spark_jobs.connectors.paimon.library.table_schema import PaimonColumn, PaimonSchema
 from spark_jobs.connectors.paimon.table.primary_key import merge_engine, trimmed_key
-from spark_jobs.contract.branches import BRANCH_MARK
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.table_name import BRANCH_MARK
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.paimon.paths import DIRECTORY
 from spark_jobs.formats.paimon.refused_options import key_problems, refusal_of_key, refuse_options

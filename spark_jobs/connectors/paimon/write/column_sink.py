@@ -29,12 +29,12 @@ from spark_jobs.connectors.paimon.write.file_layout import (
 )
 from spark_jobs.connectors.shared.write.new_rows import NewRowsWriter
 from spark_jobs.datafiles.column_files import ColumnFiles
-from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges
 from spark_jobs.datafiles.new_column_file import write_columns
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.datafiles.row_position_sink import RowPositionSink
+from spark_jobs.datafiles.runs import distinct
 from spark_jobs.spi.writes import Fragment
 
 

@@ -29,7 +29,7 @@ from spark_jobs.connectors.paimon.keyed.key_order import equal_to_previous
 from spark_jobs.connectors.paimon.keyed.run_writer import SortedRunWriter, WrittenRun
 from spark_jobs.connectors.paimon.keyed.section_reader import SectionReader
 from spark_jobs.connectors.paimon.write.file_layout import NewFileLayout, PaimonTaskFiles
-from spark_jobs.contract.sql_literals import sql_conditions
+from spark_jobs.contract.sql_text import sql_conditions
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.datafiles.runs import codes_of, runs_of_equal
 from spark_jobs.datafiles.values import encode_value

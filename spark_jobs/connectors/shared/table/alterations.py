@@ -13,11 +13,11 @@ from spark_jobs.contract.alter_table import (
     AlterTableSpec,
     TableChange,
 )
-from spark_jobs.contract.branches import MAIN_BRANCH
 from spark_jobs.contract.drop_table import DropTableSpec
-from spark_jobs.contract.identifiers import RESERVED_PREFIX
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.secret_names import holds_secret, may_be_secret_name
+from spark_jobs.contract.sql_text import RESERVED_PREFIX
+from spark_jobs.contract.table_name import MAIN_BRANCH
 from spark_jobs.errors import (
     AnalysisError,
     CatalogError,
@@ -26,7 +26,7 @@ from spark_jobs.errors import (
     JobError,
     NotSupportedError,
 )
-from spark_jobs.spi.change_notes import ChangeNote
+from spark_jobs.spi.alterations import ChangeNote
 
 # The parts of a definition: what each is called, and how it is now, by what tells it apart.
 Described = Mapping[Hashable, tuple[str, str]]

@@ -22,7 +22,6 @@ import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.shared.write.new_rows import FileLayout, NewRowsWriter, TaskFiles
-from spark_jobs.datafiles.distinct import distinct
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges, Positions
 from spark_jobs.datafiles.file_scan import FileScan
@@ -32,6 +31,7 @@ from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.datafiles.row_position_sink import RowPositionSink
 from spark_jobs.datafiles.row_reader import read_row
+from spark_jobs.datafiles.runs import distinct
 from spark_jobs.datafiles.tracked_rows import TrackedColumns
 from spark_jobs.datafiles.updated_rows import updated_rows
 from spark_jobs.datafiles.values import encode_value

@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.connectors.iceberg.read.scan import IcebergScan, Reader
-from spark_jobs.contract.identifiers import quote
 from spark_jobs.contract.request import TableName
+from spark_jobs.contract.sql_text import quote
 from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
 from spark_jobs.spi.connector import ConnectorMetadata
 from spark_jobs.spi.rows import ROW_ID

@@ -1,6 +1,6 @@
-"""CREATE TABLE from start to end; it has no rows and no snapshot.
+"""CREATE, ALTER and DROP TABLE from start to end; they have no rows and no snapshot.
 
-Of a table like a source, the source's columns are found, but no row of it is read.
+A retry drops no table that others made since.
 """
 
 from __future__ import annotations
@@ -8,10 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
-from spark_jobs.contract.result import JobResult, Metrics
+from spark_jobs.contract.alter_table import AlterTableSpec
+from spark_jobs.contract.drop_table import DropTableSpec
+from spark_jobs.contract.result import JobResult, Metrics, Status
 from spark_jobs.contract.statements import CreateTableSpec
+from spark_jobs.engine.job.new_target import source_columns
+from spark_jobs.engine.job.noted_job import NotedJob
 from spark_jobs.engine.job.request_job import RequestJob
-from spark_jobs.engine.job.source_columns import source_columns
 from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError, RequestError
@@ -81,3 +84,60 @@ class CreateTableJob(RequestJob):
         keys = {each.lower() for each in spec.primary_key}
         columns = (replace(each, nullable=each.name.lower() not in keys) for each in found)
         return replace(spec, columns=tuple(columns), source=None)
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTableJob(NotedJob):
+    """A request to alter a table of an open catalog; a retry finds what was done by its note."""
+
+    statements: ClassVar[tuple[type, ...]] = (AlterTableSpec,)
+    without_session: ClassVar[tuple[type, ...]] = statements
+
+    def done(self) -> JobResult:
+        """Alter the table, unless an earlier try has."""
+        request, alterations = self.request, self.connector.alterations
+        if (earlier := self.log.earlier(request)) is not None:
+            return earlier
+        if alterations is None:
+            raise NotSupportedError(
+                f"alter_table: tables of {request.catalog.connector} are not altered here.",
+                "Alter the table with the engine that made it.",
+            )
+        if not request.dry_run:
+            self.fence.enter()
+        spec = cast("AlterTableSpec", request.statement)
+        with self.progress.phase("alter"):
+            report = alterations.alter_table(
+                request.table, spec, dry_run=request.dry_run, note=self.note
+            )
+        changed: Status = "committed" if report.changes else "unchanged"
+        metrics = Metrics(seconds=self.progress.seconds)
+        result = OperationLog.ended(request, "dry_run" if request.dry_run else changed, metrics)
+        return replace(result, alteration=report)
+
+
+@dataclass(frozen=True, slots=True)
+class DropTableJob(NotedJob):
+    """A request to drop a table of an open catalog."""
+
+    statements: ClassVar[tuple[type, ...]] = (DropTableSpec,)
+    without_session: ClassVar[tuple[type, ...]] = statements
+
+    def done(self) -> JobResult:
+        """Drop the table, unless an earlier try has."""
+        request, alterations = self.request, self.connector.alterations
+        if (earlier := self.log.earlier(request)) is not None:
+            return earlier
+        if alterations is None:
+            raise NotSupportedError(
+                f"drop_table: tables of {request.catalog.connector} are not dropped here.",
+                "Drop the table with the engine that made it.",
+            )
+        self.fence.enter()
+        spec = cast("DropTableSpec", request.statement)
+        with self.progress.phase("drop"):
+            dropped = alterations.drop_table(request.table, spec, note=self.note)
+        self.progress.say(f"{request.table} {'dropped' if dropped else 'does not exist'}")
+        metrics = Metrics(seconds=self.progress.seconds)
+        status: Status = "committed" if dropped else "unchanged"
+        return replace(OperationLog.ended(request, status, metrics), dropped=dropped)

@@ -1,11 +1,14 @@
-"""Joins the batches in which a task gets its rows. Imported by executors."""
+"""The batches in which a task gets its rows, joined, and new rows as change rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
+
+from spark_jobs.spi import rows
 
 # Up to here, what is done once for a batch takes longer than joining batches.
 _MOST_ROWS: Final = 16_000
@@ -39,3 +42,18 @@ def _has_lists(kind: pa.DataType) -> bool:
     if pa.types.is_struct(kind):
         return any(_has_lists(kind.field(index).type) for index in range(kind.num_fields))
     return bool(pa.types.is_nested(kind))
+
+
+def insert_rows(
+    batch: pa.RecordBatch, case_number: int = 0, row_id: pa.DataType | None = None
+) -> pa.RecordBatch:
+    """New rows as INSERT rows, which ``spi.rows`` describes; ``row_id`` is the type of row ids."""
+    count = batch.num_rows
+    change = {
+        rows.OPERATION: pa.array(np.full(count, rows.INSERT, np.int8)),
+        rows.CASE_NUMBER: pa.array(np.full(count, case_number, np.int32)),
+        rows.ROW_ID: pa.nulls(count, row_id or pa.null()),
+        rows.FROM_UPDATE: pa.array(np.zeros(count, np.bool_)),
+    }
+    arrays = [*change.values(), *batch.columns]
+    return pa.RecordBatch.from_arrays(arrays, [*change, *batch.schema.names])
