@@ -23,6 +23,27 @@ from spark_jobs.errors import ErrorCode, NotSupportedError, RequestError
 NAMES: Final = frozenset({"_row_id", "_sequence_number", "_value_kind", "_level", "rowkind"})
 # In files of primary-key tables, it stands before the names of key columns.
 KEY_PREFIX: Final = "_key_"
+# Options that say how files are to be read, and so cannot change: of any table.
+NEVER: Final = frozenset({"type", "primary-key", "partition", "path"})
+# And once a table has a snapshot: ``IMMUTABLE_OPTIONS`` of Paimon's ``CoreOptions``, and others.
+WITH_SNAPSHOTS: Final = frozenset(
+    {
+        *("bucket", "bucket-key", "bucket-function.type", "merge-engine", "rowkind.field"),
+        *("data-file.path-directory", "sequence.field", "sequence.snapshot-ordering"),
+        *("aggregation.remove-record-on-delete", "partial-update.remove-record-on-delete"),
+        *("partial-update.remove-record-on-sequence-group", "primary-key.nullable"),
+        *("dynamic-bucket.initial-buckets", "force-lookup", "row-tracking.enabled"),
+        *("data-evolution.enabled", "index-file-in-data-file-dir", "pk-clustering-override"),
+        # By them, readers find the folders of partitions.
+        *("partition.default-name", "partition.legacy-name"),
+        *("blob-field", "video-frame-field", "blob-descriptor-field", "blob-view-field"),
+    }
+)
+# What a catalog's server says of a table among its options, besides its place.
+OF_SERVER: Final = frozenset({"owner", "createdAt", "createdBy", "updatedAt", "updatedBy", "path"})
+# It may change only if this other option is "true".
+VECTORS: Final = "deletion-vectors.enabled"
+VECTORS_MODIFIABLE: Final = "deletion-vectors.modifiable"
 
 
 def is_reserved(name: str) -> bool:
@@ -81,26 +102,3 @@ def refuse_change(change: TableChange) -> None:
             "Partition keys are fixed when a table is created, and options such as "
             "sequence.field say in which order rows are kept.",
         )
-
-
-# Of any table.
-NEVER: Final = frozenset({"type", "primary-key", "partition", "path"})
-# Once a table has a snapshot: ``IMMUTABLE_OPTIONS`` of Paimon's ``CoreOptions``, and others.
-WITH_SNAPSHOTS: Final = frozenset(
-    {
-        *("bucket", "bucket-key", "bucket-function.type", "merge-engine", "rowkind.field"),
-        *("data-file.path-directory", "sequence.field", "sequence.snapshot-ordering"),
-        *("aggregation.remove-record-on-delete", "partial-update.remove-record-on-delete"),
-        *("partial-update.remove-record-on-sequence-group", "primary-key.nullable"),
-        *("dynamic-bucket.initial-buckets", "force-lookup", "row-tracking.enabled"),
-        *("data-evolution.enabled", "index-file-in-data-file-dir", "pk-clustering-override"),
-        # By them, readers find the folders of partitions.
-        *("partition.default-name", "partition.legacy-name"),
-        *("blob-field", "video-frame-field", "blob-descriptor-field", "blob-view-field"),
-    }
-)
-# What a catalog's server says of a table among its options, besides its place.
-OF_SERVER: Final = frozenset({"owner", "createdAt", "createdBy", "updatedAt", "updatedBy", "path"})
-# It may change only if this other option is "true".
-VECTORS: Final = "deletion-vectors.enabled"
-VECTORS_MODIFIABLE: Final = "deletion-vectors.modifiable"

@@ -40,6 +40,7 @@ from spark_jobs.spi.writes import MergeWrite
 
 # What the first commit to a table of version 3 changes.
 _CHANGED_IDS: Final = "the ids of rows that the statement stores again"
+_NONE: Final[Positions] = np.zeros(0, dtype=np.int64)
 
 
 def refuse_conflicts(gap: Gap, keys: KeyConflicts, write: MergeWrite) -> None:
@@ -101,9 +102,6 @@ def _with_new_deletes(
         for file in files
         if any(may_apply(delete, file, everywhere) for delete in commit.position_deletes)
     ]
-
-
-_NONE: Final[Positions] = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)

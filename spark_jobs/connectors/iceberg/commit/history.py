@@ -20,6 +20,9 @@ from spark_jobs.formats.iceberg.holds import Base
 from spark_jobs.spi.marks import HistoryEntry, TableHistory
 from spark_jobs.spi.tables import CommittedSnapshot
 
+# Version 1 has no numbers, and pyiceberg's expiry cuts parents off.
+_FIRST_NUMBER = 1
+
 
 def snapshots_since(latest: PinnedTable, base: Base) -> list[Any] | None:
     """The snapshots after ``base`` up to the head of ``latest``, oldest first.
@@ -150,10 +153,6 @@ def _maker(snapshot: Any) -> str | None:
 def _committed(snapshot: Any) -> CommittedSnapshot:
     properties = {k: v for k, v in summary_of(snapshot).items() if k.startswith("merge.")}
     return CommittedSnapshot(snapshot.snapshot_id, properties)
-
-
-# Version 1 has no numbers, and pyiceberg's expiry cuts parents off.
-_FIRST_NUMBER = 1
 
 
 def history(table: PinnedTable) -> TableHistory:

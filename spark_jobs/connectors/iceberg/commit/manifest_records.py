@@ -40,6 +40,10 @@ _FLOATING: Final = ("float", "double")
 
 
 Values = Mapping[int, Any]
+# Of version 1, which must have it.
+_BLOCK_SIZE: Final = 67_108_864
+_LISTED_COUNTS: Final = ("added", "existing", "deleted")
+_ZERO: Final = {"content": DATA, "sequence_number": 0, "min_sequence_number": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +194,6 @@ def avro_value(kind: Any, value: Any) -> Any:
     return number.to_bytes(fixed["size"], "big", signed=True)
 
 
-# Of version 1, which must have it.
-_BLOCK_SIZE: Final = 67_108_864
-_LISTED_COUNTS: Final = ("added", "existing", "deleted")
-
-
 def field_summary(part: PartitionPart, values: Sequence[Any]) -> dict[str, Any]:
     """What a manifest list tells of a field; of a column that is gone, no bounds."""
     kind: IcebergType | None = IcebergType("int")
@@ -283,6 +282,3 @@ def list_record(listed: Mapping[str, Any]) -> dict[str, Any]:
         entry[f"{kind}_files_count"] = count
         entry[f"{kind}_rows_count"] = listed.get(f"{kind}_rows_count") or 0
     return {name: value if value is not None else _ZERO.get(name) for name, value in entry.items()}
-
-
-_ZERO: Final = {"content": DATA, "sequence_number": 0, "min_sequence_number": 0}

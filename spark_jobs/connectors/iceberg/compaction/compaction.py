@@ -47,6 +47,8 @@ from spark_jobs.spi.compaction import (
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.storage.removal import remove_with_prefixes
 
+_Rewritten = tuple[CommittedSnapshot | None, ManifestRecord]
+
 
 class _Behind(NamedTuple):
     """The snapshots behind ``table``, as far as they have been read."""
@@ -156,9 +158,6 @@ class IcebergCompaction:
         """Remove the note: the operation's result is stored."""
         del table
         self._notes.remove(operation_id)
-
-
-_Rewritten = tuple[CommittedSnapshot | None, ManifestRecord]
 
 
 def _attempt(commits: SnapshotCommits, commit: ManifestCommit, number: int) -> _Rewritten | None:

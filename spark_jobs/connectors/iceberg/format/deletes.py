@@ -49,6 +49,8 @@ _SCHEMA: Final = pa.schema(
     ]
 )
 _NONE: Final[Positions] = np.zeros(0, dtype=np.int64)
+_MAGIC: Final = b"PFA1"
+_CREATOR: Final = "airflow-provider-merge"
 
 
 class DeleteFile(NamedTuple):
@@ -223,10 +225,6 @@ def _damaged(path: str, reason: str) -> CatalogError:
         f"The deletes in {path} are damaged: {reason}.",
         "Restore the file, or roll the table back to a snapshot before it.",
     )
-
-
-_MAGIC: Final = b"PFA1"
-_CREATOR: Final = "airflow-provider-merge"
 
 
 class _StoredVector(NamedTuple):

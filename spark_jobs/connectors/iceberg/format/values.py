@@ -17,6 +17,19 @@ import pyarrow as pa
 from spark_jobs.connectors.iceberg.format.schema import IcebergType, arrow_type, decimal_of
 
 _MAXIMUM_LONG: Final = 2**63 - 1
+_EPOCH_DAY: Final = dt.date(1970, 1, 1)
+_EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - TIMESTAMP_NTZ has no zone
+_EXACT: Final = Context(prec=40)
+_DAY: Final = 86_400_000_000
+_PLAIN: Final = {
+    "boolean": bool,
+    "int": int,
+    "long": int,
+    "float": float,
+    "double": float,
+    "string": str,
+    "binary": bytes,
+}
 
 
 def require_number(what: str, value: Any) -> None:
@@ -43,12 +56,6 @@ def require_text(what: str, value: Any) -> None:
     """Check a text that is not empty."""
     if type(value) is not str or not value:
         raise ValueError(f"{what}: {str(value)[:100]!r} is not text")
-
-
-_EPOCH_DAY: Final = dt.date(1970, 1, 1)
-_EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - TIMESTAMP_NTZ has no zone
-_EXACT: Final = Context(prec=40)
-_DAY: Final = 86_400_000_000
 
 
 def bound(kind: IcebergType, data: bytes) -> Any:
@@ -129,17 +136,6 @@ def partition_value(kind: IcebergType, value: Any) -> Any:
             raise TypeError(f"a partition value of the type {type(value).__name__}")
         return value
     return _decimal(kind, signed(value))
-
-
-_PLAIN: Final = {
-    "boolean": bool,
-    "int": int,
-    "long": int,
-    "float": float,
-    "double": float,
-    "string": str,
-    "binary": bytes,
-}
 
 
 def _number(value: Any) -> int:

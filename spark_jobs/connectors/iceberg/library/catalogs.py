@@ -32,6 +32,8 @@ _SECONDS: Final = (10.0, 60.0)
 
 # To a request to commit: done; the table has changed; refused for another reason; anything else.
 CommitAnswer = Literal["yes", "late", "no", "unknown"]
+_ENABLED: Final = "write.metadata.delete-after-commit.enabled"
+_ENDINGS: Final = (".metadata.json", ".metadata.json.gz")
 
 
 @dataclass(frozen=True)
@@ -228,10 +230,6 @@ _CLIENT: Final = Client(
     makes_tables=True,
     where="in the driver's environment",
 )
-
-
-_ENABLED: Final = "write.metadata.delete-after-commit.enabled"
-_ENDINGS: Final = (".metadata.json", ".metadata.json.gz")
 
 
 def _remove_old_metadata(before: Any, done: Any) -> None:

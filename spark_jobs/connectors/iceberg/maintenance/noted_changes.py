@@ -32,6 +32,9 @@ from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.formats.iceberg.expiry import history
 from spark_jobs.spi.alterations import ChangeNote
 
+# How often a move begins again when others commit all the time.
+_TRIES: Final = 10
+
 
 @dataclass(frozen=True, slots=True)
 class NotedChanges:
@@ -131,10 +134,6 @@ def _is_made(table: PinnedTable, noted: Mapping[str, Any]) -> bool:
             "Look at the branch; clear the task to move it once more.",
         )
     return bool(has)
-
-
-# How often a move begins again when others commit all the time.
-_TRIES: Final = 10
 
 
 @dataclass(frozen=True, slots=True)

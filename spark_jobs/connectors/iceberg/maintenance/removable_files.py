@@ -33,6 +33,7 @@ from spark_jobs.storage.parallel import PARALLEL, in_parallel
 from spark_jobs.storage.table_storage import TableStorage
 
 _SLASHES: Final = re.compile("//+")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +102,6 @@ def refuse_shared_files(name: TableName, properties: Mapping[str, str]) -> None:
             "belong to other tables, too.",
             f"Set {GC_ENABLED} to true if they do not, or use the catalog's own cleaning.",
         )
-
-
-T = TypeVar("T")
 
 
 class ManifestReader:

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
     from spark_jobs.contract.request import TableName
 
+# A snapshot, and the one after it.
+_Step = tuple[Any, Any]
+
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
@@ -73,10 +76,6 @@ class IcebergChanges(ConnectorChanges):
         more = (ROW_ID_FIELD,) if changes.has_row_ids else ()
         reader = ChangedScan(arrow_scan(pinned, table.column_names, {}, *more))
         return arrow_rows(spark, planned, reader, parts)
-
-
-# A snapshot, and the one after it.
-_Step = tuple[Any, Any]
 
 
 def _steps(name: TableName, table: PinnedTable, since: int) -> list[_Step]:

@@ -30,6 +30,7 @@ from spark_jobs.formats.iceberg.transforms import VOID, is_known, named
 from spark_jobs.spi.tables import ColumnRange, PlannedFile
 
 _UNKNOWN = ColumnRange(None, None, None)
+_UNITS: Final = ("year", "month", "day", "hour")
 
 
 def plan_files(table: PinnedTable) -> tuple[PlannedFile, ...]:
@@ -159,9 +160,6 @@ class FileRanges(Mapping[str, ColumnRange]):
 
     def __len__(self) -> int:
         return len(self._table.columns)
-
-
-_UNITS: Final = ("year", "month", "day", "hour")
 
 
 class FieldRanges(Mapping[str, ColumnRange]):

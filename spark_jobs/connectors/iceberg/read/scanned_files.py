@@ -26,6 +26,9 @@ from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.iceberg.table.refusals import refuse_file
 from spark_jobs.contract.request import TableName
 
+# Types whose bounds are ordered here as in Java.
+_ORDERED: Final = ("int", "long", "date", "timestamp", "timestamptz", "string")
+
 
 def scanned_file(table: PinnedTable, name: TableName, ordinal: int) -> ScannedFile:
     """The data file ``ordinal`` of the pinned snapshot.
@@ -95,10 +98,6 @@ def _constants(table: PinnedTable, file: LiveFile) -> Iterator[tuple[int, Any]]:
             kind = part.source.type
             value = partition_value(kind, file.entry.partition.get(part.id))
             yield part.source.id, pa.scalar(value, arrow_type(kind))
-
-
-# Types whose bounds are ordered here as in Java.
-_ORDERED: Final = ("int", "long", "date", "timestamp", "timestamptz", "string")
 
 
 def _may_share_values(column: IcebergField, one: ManifestEntry, other: ManifestEntry) -> bool:

@@ -45,6 +45,10 @@ _MOST_KEYS: Final = 20_000_000
 # The specification allows no equality deletes by them.
 _INEXACT: Final = ("float", "double")
 _COMPACT: Final = "Compact the table with the engine that made it (rewrite_data_files)."
+ORC: Final = "ORC"
+TIMES: Final = ("timestamp", "timestamptz")
+_FIRST_YEAR: Final = 1678
+_LAST_YEAR: Final = 2261
 
 
 def refuse_name(name: TableName) -> None:
@@ -224,12 +228,6 @@ def _refuse_opaque(name: TableName, table: PinnedTable) -> None:
                 f"{problem}, which is not supported.",
                 OTHER_ENGINE,
             )
-
-
-ORC: Final = "ORC"
-TIMES: Final = ("timestamp", "timestamptz")
-_FIRST_YEAR: Final = 1678
-_LAST_YEAR: Final = 2261
 
 
 def _format_problem(table: PinnedTable, file: LiveFile) -> str:

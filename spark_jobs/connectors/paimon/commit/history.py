@@ -34,6 +34,8 @@ from spark_jobs.storage.parallel import in_parallel
 COMMIT_IDENTIFIER: Final = 1
 # The number of snapshots that are read at a time.
 _READ_AT_ONCE: Final = 64
+_FIRST_SNAPSHOT = 1
+_FIRST_SCHEMA = 0
 
 
 def is_made_by(snapshot: Any, operation_id: str) -> bool:
@@ -109,10 +111,6 @@ def _require_all_since(base: int, ids: list[int], table: TableHandle, operation_
             f"{operation_id} was committed in it cannot be known.",
             "Look at the table's rows; clear the task to run the statement once more.",
         )
-
-
-_FIRST_SNAPSHOT = 1
-_FIRST_SCHEMA = 0
 
 
 def history(table: TableHandle) -> TableHistory:

@@ -16,6 +16,12 @@ from spark_jobs.contract.locations import FILE_SCHEME
 from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
 from spark_jobs.errors import NotSupportedError
 
+OPTION: Final = "data-file.external-paths"
+_STRATEGY: Final = f"{OPTION}.strategy"
+_SPECIFIC_FS: Final = f"{OPTION}.specific-fs"
+_WEIGHTS: Final = f"{OPTION}.weights"
+_REMEDY: Final = "Correct the table's option, or run this with Paimon's own engines."
+
 
 def filesystem_path(location: str) -> str:
     """The path of a location: ``/a`` for ``/a`` and ``file:/a``, ``b/k`` for ``s3://b/k``.
@@ -64,13 +70,6 @@ def _storage(location: str) -> str:
     if scheme in S3_SCHEMES:
         return "s3"
     return f"{HDFS}:{rest.split('/')[2]}" if location.startswith(f"{HDFS}://") else "local"
-
-
-OPTION: Final = "data-file.external-paths"
-_STRATEGY: Final = f"{OPTION}.strategy"
-_SPECIFIC_FS: Final = f"{OPTION}.specific-fs"
-_WEIGHTS: Final = f"{OPTION}.weights"
-_REMEDY: Final = "Correct the table's option, or run this with Paimon's own engines."
 
 
 @dataclass(frozen=True, slots=True)

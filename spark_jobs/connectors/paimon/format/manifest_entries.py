@@ -14,6 +14,11 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from typing import Any, Final, NamedTuple, TypeVar
 
 _LONGEST_NAME: Final = 255
+POSTPONED: Final = -2
+ADD: Final = 0
+DELETE: Final = 1
+M = TypeVar("M", bound=Hashable)
+F = TypeVar("F", bound=Hashable)
 
 
 def require_file_name(what: str, name: Any) -> None:
@@ -31,9 +36,6 @@ def require_file_name(what: str, name: Any) -> None:
         raise ValueError(f"{what}: {str(name)[:100]!r} is not the name of a file")
 
 
-POSTPONED: Final = -2
-
-
 class BucketKey(NamedTuple):
     """The values of the partition columns, and the bucket within that partition.
 
@@ -42,13 +44,6 @@ class BucketKey(NamedTuple):
 
     partition: tuple[Any, ...]
     bucket: int
-
-
-ADD: Final = 0
-DELETE: Final = 1
-
-M = TypeVar("M", bound=Hashable)
-F = TypeVar("F", bound=Hashable)
 
 
 class NamedFile(NamedTuple):

@@ -60,6 +60,8 @@ _FROM_SPARK: Final = {
     "timestamp_ltz": "TIMESTAMP(6) WITH LOCAL TIME ZONE",
     "timestamp_ntz": "TIMESTAMP(6)",
 }
+_BASE: Final = 2147483647 // 4
+_DEPTH_LIMIT: Final = 1024
 
 
 def is_nullable(paimon: Any) -> bool:
@@ -226,10 +228,6 @@ def _spelled(name: str) -> str:
 
 def _int(text: str | None) -> int | None:
     return None if text is None else int(text)
-
-
-_BASE: Final = 2147483647 // 4
-_DEPTH_LIMIT: Final = 1024
 
 
 def with_field_id(field: pa.Field, field_id: int, paimon: Any, depth: int = 0) -> pa.Field:

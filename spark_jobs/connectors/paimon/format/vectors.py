@@ -34,6 +34,11 @@ _MAGIC = struct.pack(">I", 1581511376)
 # 64-bit vectors are Iceberg's, whose magic number is little-endian.
 _MAGIC_64 = struct.pack("<I", 1681511377)
 _CRC = struct.Struct(">I")
+# In bytes. New index files are small, because writers that replace the same one conflict.
+_TARGET_SIZE: Final = 2 * 1024 * 1024
+_VERSION: Final = b"\x01"
+_LENGTH_BYTES: Final = 4
+_CHECKSUM_BYTES: Final = 4
 
 
 def decode(data: bytes, source: str, cardinality: int | None = None) -> Positions:
@@ -69,13 +74,6 @@ def _damaged(source: str, reason: str) -> CatalogError:
         f"The deletion vector {source} is damaged: {reason}.",
         "Restore the index file, or roll the table back to a snapshot before it.",
     )
-
-
-# In bytes. New index files are small, because writers that replace the same one conflict.
-_TARGET_SIZE: Final = 2 * 1024 * 1024
-_VERSION: Final = b"\x01"
-_LENGTH_BYTES: Final = 4
-_CHECKSUM_BYTES: Final = 4
 
 
 class VectorRange(NamedTuple):

@@ -30,6 +30,11 @@ from spark_jobs.spi import rows
 from spark_jobs.spi.writes import InsertedKeys
 
 _NAMED_KEYS = 3
+_KINDS = {
+    rows.INSERT: INSERT_KIND,
+    rows.UPDATE: UPDATE_AFTER_KIND,
+    rows.DELETE: DELETE_KIND,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +176,6 @@ def _places(stored: pa.Table, changes: pa.Table) -> npt.NDArray[np.int64]:
 def _conformed(values: pa.ChunkedArray, field: pa.Field) -> pa.Array:
     chunks = values.chunks or [pa.nulls(0, values.type)]
     return pa.concat_arrays([conform(chunk, field) for chunk in chunks])
-
-
-_KINDS = {
-    rows.INSERT: INSERT_KIND,
-    rows.UPDATE: UPDATE_AFTER_KIND,
-    rows.DELETE: DELETE_KIND,
-}
 
 
 class BucketAppender:

@@ -16,6 +16,12 @@ import pyarrow as pa
 from spark_jobs.connectors.paimon.keyed.key_order import rows_up_to
 from spark_jobs.datafiles.file_formats import is_avro, is_orc
 
+_COMPRESSION: Final = "lz4"
+# A value of unknown length.
+_TEXT_BYTES: Final = 32
+# What a reader of parquet holds of a column at most: a page, a dictionary, a part of the chunk.
+_READER_BYTES: Final = 3 * 2**19
+
 
 class _RunsPart(NamedTuple):
     """The records of all runs up to a key, by run; ``is_one_run``: no key has two of them."""
@@ -80,13 +86,6 @@ def _part(runs: Sequence[SortedRun], end: Sequence[Any]) -> _RunsPart:
 def _comparable(scalar: pa.Scalar) -> Any:
     """A Python value in the order of the key; times as numbers, because Python lacks some."""
     return scalar.value if pa.types.is_temporal(scalar.type) else scalar.as_py()
-
-
-_COMPRESSION: Final = "lz4"
-# A value of unknown length.
-_TEXT_BYTES: Final = 32
-# What a reader of parquet holds of a column at most: a page, a dictionary, a part of the chunk.
-_READER_BYTES: Final = 3 * 2**19
 
 
 def spilled(records: Iterator[pa.Table], path: Path) -> Iterator[pa.Table]:

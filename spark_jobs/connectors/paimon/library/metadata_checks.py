@@ -17,6 +17,12 @@ from spark_jobs.connectors.paimon.library.rest_catalog import server_error
 from spark_jobs.errors import JobError
 from spark_jobs.storage.file_errors import causes, file_error
 
+_MAXIMUM_LONG: Final = 2**63 - 1
+_NAMES: Final = ("base_manifest_list", "delta_manifest_list")
+_OPTIONAL_NAMES: Final = ("changelog_manifest_list", "index_manifest", "statistics")
+_NUMBERS: Final = ("id", "schema_id", "total_record_count")
+_TYPES: Final = {"delta_record_count": int, "commit_identifier": int, "commit_user": str}
+
 
 def _metadata_error(place: str, error: Exception) -> JobError:
     """The job's error for a failure to read the metadata of ``place``, a table or its directory.
@@ -29,15 +35,6 @@ def _metadata_error(place: str, error: Exception) -> JobError:
         if refused is not None:
             return refused
     return file_error(place, error)
-
-
-_MAXIMUM_LONG: Final = 2**63 - 1
-
-_NAMES: Final = ("base_manifest_list", "delta_manifest_list")
-_OPTIONAL_NAMES: Final = ("changelog_manifest_list", "index_manifest", "statistics")
-_NUMBERS: Final = ("id", "schema_id", "total_record_count")
-
-_TYPES: Final = {"delta_record_count": int, "commit_identifier": int, "commit_user": str}
 
 
 @contextmanager

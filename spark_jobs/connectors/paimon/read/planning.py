@@ -25,6 +25,8 @@ from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.tables import ColumnRange, PlannedFile, TableHandle
 
+_THIN_OPTION = "data-file.thin-mode"
+
 
 def plan_files(handle: TableHandle) -> tuple[PlannedFile, ...]:
     """All data files, ordered by path, or all sections or ranges; the index is the ordinal.
@@ -276,9 +278,6 @@ def range_files(table: PinnedTable, ordinal: int) -> tuple[RangeFile, ...]:
         RangeFile(path, table.columns.mapped_schema(entry), table.columns.file_columns.held(entry))
         for path, entry in located
     )
-
-
-_THIN_OPTION = "data-file.thin-mode"
 
 
 def run_files(table: PinnedTable, ordinal: int) -> tuple[RunFile, ...]:

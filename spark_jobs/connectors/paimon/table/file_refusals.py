@@ -27,6 +27,7 @@ _LAST_YEAR: Final = 2261
 
 _OTHER_ENGINE: Final = "Run this statement with Paimon's own engines."
 _COMPACT: Final = "Compact the table fully with Paimon's own engines first."
+_EVOLVES: Final = "stores columns apart (option data-evolution.enabled)"
 
 
 def refuse_indexes(table: PinnedTable, name: TableName) -> None:
@@ -185,9 +186,6 @@ def _refuse_changed_types(table: PinnedTable, name: TableName, file: Any) -> Non
             "not supported.",
             _COMPACT,
         ) from None
-
-
-_EVOLVES: Final = "stores columns apart (option data-evolution.enabled)"
 
 
 def _file_problem(table: PinnedTable, file: Any) -> str:

@@ -36,6 +36,10 @@ _UNSAFE_PARTITION_TYPES: Final = {
     "VARBINARY": "its values have no portable spelling",
     "BYTES": "its values have no portable spelling",
 }
+_ENGINES: Final = ("deduplicate", "first-row", "partial-update", "aggregation")
+_FLOATING: Final = ("FLOAT", "DOUBLE")
+_FOLDED: Final = ("sum", "max", "min")
+_NUMBERS: Final = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE")
 
 
 def refuse_name(name: TableName) -> None:
@@ -228,12 +232,6 @@ def _refuse_partition_types(name: TableName, schema: PaimonSchema) -> None:
                 f"{name} is partitioned by {column.name} of type {type_name}: {reason}.",
                 "Partition by a date, a number or a string.",
             )
-
-
-_ENGINES: Final = ("deduplicate", "first-row", "partial-update", "aggregation")
-_FLOATING: Final = ("FLOAT", "DOUBLE")
-_FOLDED: Final = ("sum", "max", "min")
-_NUMBERS: Final = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE")
 
 
 def _refuse_primary_key(name: TableName, schema: PaimonSchema) -> None:

@@ -32,6 +32,9 @@ from spark_jobs.formats.paimon.definitions import (
 from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.tables import Column
 
+# Options that are about the one table.
+_OWN: Final = OF_SERVER | {"branch", "data-file.external-paths", CREATED_BY}
+
 
 def requested_schema(spec: CreateTableSpec) -> PaimonSchema:
     """The schema that ``spec`` describes; keys get the case of their columns.
@@ -122,10 +125,6 @@ def _columns(schema: PaimonSchema) -> list[Column]:
         Column(each.name, to_spark(each.type, each.name), is_nullable(each.type), each.comment)
         for each in schema.columns
     ]
-
-
-# Options that are about the one table.
-_OWN: Final = OF_SERVER | {"branch", "data-file.external-paths", CREATED_BY}
 
 
 def like_schema(schema: PaimonSchema, spec: CreateTableSpec) -> PaimonSchema:

@@ -22,6 +22,17 @@ from spark_jobs.storage.file_errors import file_error
 from spark_jobs.storage.parallel import PARALLEL, in_parallel
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+LISTED: Final = pa.schema(
+    {"name": pa.string(), "path": pa.string(), "kind": pa.string(), "size": pa.int64()}
+    | {"stored": pa.int64()}
+)
+# ``place`` distinguishes files with the same name; ``manifest`` is a number.
+NAMED: Final = pa.schema(
+    {"name": pa.string(), "place": pa.binary(), "manifest": pa.int32(), "added": pa.bool_()}
+)
+ORPHANS: Final = pa.schema({"path": pa.string(), "kind": pa.string(), "size": pa.int64()})
+# The names and places of files that a manifest, whose content this is, adds and removes.
+NamesOf = Callable[[bytes], "Names"]
 
 
 class StoredFile(NamedTuple):
@@ -54,21 +65,8 @@ def orphans_among(
     return [each for each in files if each.stored < before and each.name not in needed]
 
 
-LISTED: Final = pa.schema(
-    {"name": pa.string(), "path": pa.string(), "kind": pa.string(), "size": pa.int64()}
-    | {"stored": pa.int64()}
-)
-# ``place`` distinguishes files with the same name; ``manifest`` is a number.
-NAMED: Final = pa.schema(
-    {"name": pa.string(), "place": pa.binary(), "manifest": pa.int32(), "added": pa.bool_()}
-)
-ORPHANS: Final = pa.schema({"path": pa.string(), "kind": pa.string(), "size": pa.int64()})
-
-
 # The files of a folder that can be orphans; whether those of the folders in it, too.
 ListFiles = Callable[[str, bool], Iterable[StoredFile]]
-# The names and places of files that a manifest, whose content this is, adds and removes.
-NamesOf = Callable[[bytes], "Names"]
 
 
 class Names(NamedTuple):

@@ -50,6 +50,19 @@ NAMED_FILES: Final = 1000
 _PART: Final = 10_000
 
 L = TypeVar("L")
+_TASKS_PER_CORE: Final = 4
+# The number of stored files and manifest entries that one task compares.
+_NAMES_PER_TASK: Final = 100_000
+_MOST_TASKS: Final = 2_000
+_TYPES: Final = {
+    pa.string(): "string",
+    pa.binary(): "binary",
+    pa.bool_(): "boolean",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+}
+# A folder to list, and whether the folders in it, too.
+Folder = tuple[str, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,24 +196,6 @@ class DriverOrphans:
     def paths(self) -> Iterator[str]:
         """The paths of all orphans."""
         return (each.path for each in self.files)
-
-
-_TASKS_PER_CORE: Final = 4
-# The number of stored files and manifest entries that one task compares.
-_NAMES_PER_TASK: Final = 100_000
-_MOST_TASKS: Final = 2_000
-
-_TYPES: Final = {
-    pa.string(): "string",
-    pa.binary(): "binary",
-    pa.bool_(): "boolean",
-    pa.int32(): "int",
-    pa.int64(): "bigint",
-}
-
-
-# A folder to list, and whether the folders in it, too.
-Folder = tuple[str, bool]
 
 
 @dataclass(frozen=True, slots=True)

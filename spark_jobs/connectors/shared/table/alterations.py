@@ -34,6 +34,7 @@ Described = Mapping[Hashable, tuple[str, str]]
 _HIDDEN: Final = "***"
 # In bytes of JSON: with it, a note of the change is readable.
 _LONGEST_REPORT: Final = 40_000
+_TABLE: Final = "table"
 
 
 def find_name(name: str, names: Iterable[str]) -> int | None:
@@ -158,9 +159,6 @@ def _bounded(parts: Sequence[AlteredPart]) -> AlterTableReport:
             break
         reported.append(part)
     return AlterTableReport(tuple(reported), len(parts) - len(reported))
-
-
-_TABLE: Final = "table"
 
 
 def drop_noted(

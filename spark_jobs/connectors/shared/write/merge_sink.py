@@ -38,6 +38,8 @@ from spark_jobs.datafiles.values import encode_value
 from spark_jobs.spi.rows import MOVED_FROM
 from spark_jobs.spi.writes import Fragment
 
+P = TypeVar("P")
+
 
 class _ChangedFile(Protocol):
     """A file that the statement may change; ``folder`` is where its new version belongs."""
@@ -53,7 +55,6 @@ class _ChangedFile(Protocol):
 
 
 S = TypeVar("S", bound=_ChangedFile)
-P = TypeVar("P")
 
 
 @dataclass(frozen=True, slots=True)

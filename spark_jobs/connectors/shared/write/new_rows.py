@@ -23,6 +23,9 @@ from spark_jobs.packing import filled
 from spark_jobs.spi.writes import Fragment
 from spark_jobs.storage.files import remove_file
 
+P = TypeVar("P")
+_MOST_FILES: Final = 2
+
 
 class TaskFiles:
     """Names files, uniquely by ``task_key``, and removes them again."""
@@ -51,9 +54,6 @@ class TaskFiles:
         """Remove all files that were named here."""
         for path in self._paths:
             remove_file(self.filesystem, path)
-
-
-P = TypeVar("P")
 
 
 class FileLayout(Protocol[P]):
@@ -119,9 +119,6 @@ class NewRowsWriter(Generic[P]):
 
 def _array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
-
-
-_MOST_FILES: Final = 2
 
 
 def small_files(
