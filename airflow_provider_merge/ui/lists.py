@@ -143,16 +143,16 @@ def _seen(hook: CatalogHook, names: Sequence[TableName], deadline: float) -> lis
     waiting = spread(partial(_look, hook), names, _READERS)
     try:
         seen_tables = []
-        for name, each in zip(names, waiting, strict=True):
+        for name, pending in zip(names, waiting, strict=True):
             try:
-                seen_tables.append(each.result(max(0.0, deadline - time.monotonic())))
+                seen_tables.append(pending.result(max(0.0, deadline - time.monotonic())))
             except NotDoneError:
                 late = Problem(code="TIMED_OUT", message="The table did not answer in time.")
                 seen_tables.append(_Seen(name, problem=late))
         return seen_tables
     finally:
-        for each in waiting:
-            each.cancel()
+        for pending in waiting:
+            pending.cancel()
 
 
 def _look(hook: CatalogHook, name: TableName) -> _Seen:

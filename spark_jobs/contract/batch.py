@@ -71,12 +71,12 @@ class JobBatch:
             needed += [changers[each] for each in (*used, *added)]
             needed += [adders[each] for each in used]
             needs.append(frozenset[int]().union(*needed))
-            for each in added:
-                adders[each].add(index)
-            for each in changed:
-                changers[each].add(index)
-            for each in used:
-                users[each].add(index)
+            for table in added:
+                adders[table].add(index)
+            for table in changed:
+                changers[table].add(index)
+            for table in used:
+                users[table].add(index)
         return needs
 
     def drops_behind(self) -> dict[str, JobRequest]:

@@ -207,11 +207,11 @@ def _texts(part: Any, place: str) -> Iterator[tuple[str, str]]:
         for name in (field.name for field in fields(part) if field.name not in _NAMES):
             yield from _texts(getattr(part, name), f"{place}.{name}")
     elif isinstance(part, Mapping):
-        for name, each in part.items():
-            yield from _texts(each, f"{place}.{name}")
+        for name, child in part.items():
+            yield from _texts(child, f"{place}.{name}")
     elif isinstance(part, tuple):
-        for number, each in enumerate(part):
-            yield from _texts(each, f"{place}[{number}]")
+        for number, child in enumerate(part):
+            yield from _texts(child, f"{place}[{number}]")
     elif isinstance(part, str) and may_call(part):
         yield place, part
 

@@ -33,7 +33,7 @@ def test_alone():
 """
 CONFTEST = "from tests.conftest import pytest_collection_modifyitems\n"
 MARKS = "[pytest]\nmarkers = by_turns\n"
-_PARTS = re.compile(
+PARTS = re.compile(
     r"\b(?:by_turns\(|part\(|has_turn\([^,]+, |(?:\w*PARTS|TURNS)\b[^=\n]*= )(\d+)\b"
 )
 
@@ -82,7 +82,7 @@ def test_each_part_of_a_list_meets_each_turn_of_files() -> None:
     """A number of turns with a divisor in common with a number of parts keeps some apart."""
     turns = tomllib.loads((ROOT / "tests" / "turns.toml").read_text())["turns"]
     sources = [path.read_text() for path in (ROOT / "tests").rglob("*.py")]
-    parts = {int(each) for text in sources for each in _PARTS.findall(text)}
+    parts = {int(each) for text in sources for each in PARTS.findall(text)}
 
     assert len(parts) > 10
     assert {each for each in parts if gcd(each, len(turns)) > 1} == set()

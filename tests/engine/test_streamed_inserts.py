@@ -174,7 +174,7 @@ def test_random_values_are_stored_once(make_table: MakeTable) -> None:
     assert {row["p"] for row in stored} == {"heads", "tails"}
 
 
-@pytest.mark.by_turns(7)
+@pytest.mark.by_turns(5)
 @pytest.mark.parametrize("kind", ["append-cow", "append-dv", "iceberg-cow", "iceberg-v3-mor"])
 @pytest.mark.parametrize("seed", _SEEDS)
 def test_values_of_every_type(seed: str, kind: str, make_table: MakeTable) -> None:

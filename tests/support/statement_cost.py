@@ -46,27 +46,33 @@ def counted(spark: SparkSession) -> Iterator[Cost]:
             cost.calls += 1
         return send(self, command, *arguments, **more)
 
-    before, known = _jobs(spark), _plans(spark)
+    jobs, newest = _jobs(spark), max(_plans(spark, after=-1, most=1), default=-1)
     with mock.patch.object(py4j.clientserver.JavaClient, "send_command", counting):
         yield cost
-    cost.jobs = _jobs(spark) - before
-    ran = {number: sent for number, sent in _plans(spark).items() if number not in known}
-    cost.plans, cost.python_bytes = len(ran), sum(ran.values())
+    cost.jobs = _jobs(spark) - jobs
+    store, ran = spark._jsparkSession.sharedState().statusStore(), _plans(spark, after=newest)
+    cost.plans = len(ran)
+    cost.python_bytes = sum(_python_bytes(store, plan) for plan in ran.values())
 
 
 def _jobs(spark: SparkSession) -> int:
     return int(spark._jsparkSession.sparkContext().dagScheduler().numTotalJobs())
 
 
-def _plans(spark: SparkSession) -> dict[int, int]:
-    """The bytes between Spark and Python workers in each query that Spark has run, by number."""
+def _plans(spark: SparkSession, after: int, most: int | None = None) -> dict[int, Any]:
+    """The newest queries that Spark has run, by their numbers, which are above ``after``.
+
+    A session remembers a thousand of them, and each question about one is a call to the JVM.
+    """
     spark._jsparkSession.sparkContext().listenerBus().waitUntilEmpty()
-    store = spark._jsparkSession.sharedState().statusStore()
-    found = store.executionsList()
-    return {
-        found.apply(index).executionId(): _python_bytes(store, found.apply(index))
-        for index in range(found.size())
-    }
+    known = spark._jsparkSession.sharedState().statusStore().executionsList()
+    found: dict[int, Any] = {}
+    for index in reversed(range(known.size())):
+        plan = known.apply(index)
+        if plan.executionId() <= after or len(found) == most:
+            break
+        found[plan.executionId()] = plan
+    return found
 
 
 def _python_bytes(store: Any, execution: Any) -> int:

@@ -88,8 +88,8 @@ def _at_time(name: TableName, table: PinnedTable, millis: int) -> Any:
 def _states(table: PinnedTable) -> Iterator[tuple[int, int]]:
     """When which snapshot became the current one, oldest first; times in ms since 1970."""
     if table.branch == MAIN_BRANCH:
-        for each in table.metadata.snapshot_log:
-            yield int(each.timestamp_ms), int(each.snapshot_id)
+        for entry in table.metadata.snapshot_log:
+            yield int(entry.timestamp_ms), int(entry.snapshot_id)
         return
-    for each in reversed(list(ancestors(table))):
-        yield int(each.timestamp_ms), int(each.snapshot_id)
+    for entry in reversed(list(ancestors(table))):
+        yield int(entry.timestamp_ms), int(entry.snapshot_id)

@@ -117,11 +117,11 @@ def live_files(
     dead: dict[M, set[F]] = {}
     for root in roots:
         removed = _removed([manifests[each] for each in root], among)
-        for each in root:
-            dead[each] = dead[each] & removed if each in dead else removed
+        for manifest in root:
+            dead[manifest] = dead[manifest] & removed if manifest in dead else removed
     live: set[F] = set()
-    for each, removed in dead.items():
-        live |= (manifests[each].adds & among) - removed
+    for manifest, removed in dead.items():
+        live |= (manifests[manifest].adds & among) - removed
     return live
 
 
