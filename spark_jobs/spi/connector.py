@@ -234,6 +234,7 @@ class ConnectorMergeWrites(Protocol):
 
         Raises:
             CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.
+            InternalError: STORAGE_UNAVAILABLE (nothing was published).
             JobError: raised by ``MergeWrite.require_wanted`` (nothing was published).
         """
         raise no_merge(table)

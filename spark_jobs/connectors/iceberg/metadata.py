@@ -10,7 +10,6 @@ from typing import Any
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type, spark_type
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.read.planning import plan_files
-from spark_jobs.connectors.iceberg.table.default_values import default_text
 from spark_jobs.connectors.iceberg.table.former_states import former_state
 from spark_jobs.connectors.iceberg.table.like import LikeTable
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
@@ -27,9 +26,9 @@ from spark_jobs.connectors.iceberg.table.refusals import (
     refuse_unreadable,
     refuse_unwritable,
 )
-from spark_jobs.connectors.iceberg.table.schema_evolution import evolved
 from spark_jobs.connectors.iceberg.table.table_spec import (
     differences,
+    evolved,
     requested_partition,
     requested_schema,
 )
@@ -172,31 +171,19 @@ class IcebergMetadata(ConnectorMetadata):
         )
 
     def require_writable(self, table: TableHandle) -> None:
-        """Check version, properties and partition spec.
-
-        Raises:
-            NotSupportedError: the table's rows cannot be changed; gives the reason.
-        """
+        """Check version, properties and partition spec."""
         refuse_unwritable(table.name, pinned_table(table))
 
     def require_supported(
         self, table: TableHandle, assigned: frozenset[str], *, deletes: bool
     ) -> None:
-        """Refuse UPDATEs that move whole rows, of which Spark cannot have some columns.
-
-        Raises:
-            NotSupportedError: names the columns.
-        """
+        """Refuse UPDATEs that move whole rows, of which Spark cannot have some columns."""
         del deletes
         derived = insert_layout(pinned_table(table)).derived
         refuse_moved_rows(table, assigned.intersection(derived.inputs if derived else ()))
 
     def evolved(self, table: TableHandle, changes: Sequence[SchemaChange]) -> TableHandle:
-        """``table`` with other columns; nothing is stored.
-
-        Raises:
-            NotSupportedError: Iceberg does not allow a change; names the column.
-        """
+        """``table`` with other columns; nothing is stored."""
         target = evolved(table.name, pinned_table(table), changes)
         refuse_unreadable(table.name, target.metadata, target.fields)
         refuse_unwritable(table.name, target)
@@ -255,3 +242,21 @@ def _columns(fields: Sequence[IcebergField]) -> Iterator[Column]:
             continue
         default = default_text(field) if field.type.is_primitive else None
         yield Column(field.name, spark_type(field.type), not field.required, field.comment, default)
+
+
+def default_text(field: IcebergField) -> str | None:
+    """The write default of a column that Spark has, as an expression; None: it has none.
+
+    Raises:
+        ValueError: it is not the JSON of a primitive value.
+    """
+    value = field.write_default
+    if value is None:
+        return None
+    if not field.type.is_primitive or isinstance(value, dict | list):
+        raise ValueError(f"the default of {field.name} is not that of a primitive type")
+    if field.type.name == "binary":
+        return f"X'{bytes.fromhex(value).hex()}'"
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    # The session's settings decide what a backslash means in a literal, but not in bytes.
+    return f"CAST(CAST(X'{text.encode().hex()}' AS STRING) AS {spark_type(field.type)})"

@@ -12,29 +12,31 @@ from spark_jobs.connectors.paimon.format.locations import on_same_storage
 from spark_jobs.connectors.paimon.format.types import is_nullable, to_spark
 from spark_jobs.connectors.paimon.library import (
     catalogs,
+    new_schemas,
     stored_snapshots,
-    table_creation,
-    table_paths,
     table_schema,
 )
 from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata
 from spark_jobs.connectors.paimon.read.planning import plan_files
-from spark_jobs.connectors.paimon.table.evolution_refusals import refuse_row_changes
 from spark_jobs.connectors.paimon.table.file_refusals import (
     refuse_incomplete_index,
     refuse_rescaled,
+    refuse_row_changes,
 )
 from spark_jobs.connectors.paimon.table.former_states import former_snapshot
-from spark_jobs.connectors.paimon.table.like import like_schema
 from spark_jobs.connectors.paimon.table.refusals import (
     refuse_name,
     refuse_new_branch,
     refuse_unreadable,
     refuse_unwritable,
 )
-from spark_jobs.connectors.paimon.table.schema_evolution import evolved
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
-from spark_jobs.connectors.paimon.table.table_spec import differences, requested_schema
+from spark_jobs.connectors.paimon.table.table_spec import (
+    differences,
+    evolved,
+    like_schema,
+    requested_schema,
+)
 from spark_jobs.connectors.paimon.write.bucket_choice import bucket_column
 from spark_jobs.connectors.shared.table.definitions import create_then_compare
 from spark_jobs.contract.new_table import CREATED_BY
@@ -73,7 +75,7 @@ class PaimonMetadata:
                 f"Table {name} does not exist in the warehouse {self._storage.location}.",
                 "Check the name, or create the table first.",
             )
-        self._require_reachable(name, table_paths.table_path(table))
+        self._require_reachable(name, table_schema.table_path(table))
         with reading_metadata(f"{name} in {self._storage.location}"):
             return _handle(name, table, stored_snapshots.latest_snapshot(table))
 
@@ -118,7 +120,7 @@ class PaimonMetadata:
             wanted = like_schema(other.schema, spec)
         refuse_unreadable(name, wanted)
         refuse_unwritable(name, wanted)
-        create = partial(table_creation.create_table, self._catalog, name, wanted)
+        create = partial(new_schemas.create_table, self._catalog, name, wanted)
         return create_then_compare(
             name,
             create if self._find(name) is None else None,
@@ -140,19 +142,11 @@ class PaimonMetadata:
     def require_supported(
         self, table: TableHandle, assigned: frozenset[str], *, deletes: bool
     ) -> None:
-        """Check the clauses of a statement on a table with data evolution.
-
-        Raises:
-            NotSupportedError: they would have to rewrite files; gives the reason.
-        """
+        """Check the clauses of a statement on a table with data evolution."""
         refuse_row_changes(pinned_table(table), table.name, assigned, deletes=deletes)
 
     def evolved(self, table: TableHandle, changes: Sequence[SchemaChange]) -> TableHandle:
-        """``table`` with other columns; nothing is stored.
-
-        Raises:
-            NotSupportedError: Paimon does not allow a change; names the column.
-        """
+        """``table`` with other columns; nothing is stored."""
         target = evolved(table.name, pinned_table(table), changes)
         refuse_unreadable(table.name, target.schema)
         refuse_unwritable(table.name, target.schema)

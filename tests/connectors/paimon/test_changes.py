@@ -11,9 +11,9 @@ import pyarrow.fs as pafs
 import pytest
 
 from spark_jobs.connectors.paimon.read.arrow_scan import ArrowScan
-from spark_jobs.connectors.paimon.read.changed_scan import ChangedScan
 from spark_jobs.connectors.paimon.read.changes import _mappings, _part
 from spark_jobs.connectors.paimon.table.table_handle import pinned_table
+from spark_jobs.connectors.shared.read.scans import ChangedScan
 from spark_jobs.contract.change_ranges import ChangeRange
 from spark_jobs.contract.marks import mark_text
 from spark_jobs.contract.properties import OPERATION_ID
