@@ -14,7 +14,7 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
-from spark_jobs.spi.alterations import ConnectorAlterations
+from spark_jobs.spi.alterations import ConnectorAlterations, SchemaChange
 from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.branches import ConnectorBranches
 from spark_jobs.spi.changes import ConnectorChanges
@@ -22,7 +22,6 @@ from spark_jobs.spi.compaction import ConnectorCompaction
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.maintenance import ConnectorMaintenance
 from spark_jobs.spi.marks import TableHistory
-from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.storage import FileLocation, WarehouseStorage
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, RowChangeParadigm, TableHandle

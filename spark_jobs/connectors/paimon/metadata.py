@@ -45,8 +45,8 @@ from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.spi.alterations import SchemaChange
 from spark_jobs.spi.rows import ROW_ID
-from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.tables import Column, PlannedFile, RowChangeParadigm, TableHandle
 from spark_jobs.spi.writes import InsertedKeys, WriteLayout
 from spark_jobs.storage.warehouse import Warehouse

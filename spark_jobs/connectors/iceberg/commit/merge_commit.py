@@ -23,7 +23,7 @@ from spark_jobs.connectors.shared.commit.refusals import READ_AGAIN
 from spark_jobs.contract.properties import published_properties
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode
-from spark_jobs.spi.schema_changes import SchemaChange
+from spark_jobs.spi.alterations import SchemaChange
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite
 

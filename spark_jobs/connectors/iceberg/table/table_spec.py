@@ -31,7 +31,7 @@ from spark_jobs.contract.spark_types import SparkType, parse_type
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.iceberg.transforms import is_known
-from spark_jobs.spi.schema_changes import SchemaChange
+from spark_jobs.spi.alterations import SchemaChange
 from spark_jobs.spi.tables import Column
 
 _VERSION: Final = "format-version"

@@ -14,7 +14,7 @@ from spark_jobs.connectors.paimon.library.table_schema import PaimonColumn, Paim
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError, RequestError
 from spark_jobs.formats.paimon.definitions import OF_SERVER
-from spark_jobs.spi.schema_changes import SchemaChange
+from spark_jobs.spi.alterations import SchemaChange
 
 
 def create_table(catalog: Any, name: TableName, schema: PaimonSchema) -> bool:

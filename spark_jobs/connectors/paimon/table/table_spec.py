@@ -29,7 +29,7 @@ from spark_jobs.formats.paimon.definitions import (
     refuse_transforms,
     with_keys_of_options,
 )
-from spark_jobs.spi.schema_changes import SchemaChange
+from spark_jobs.spi.alterations import SchemaChange
 from spark_jobs.spi.tables import Column
 
 # Options that are about the one table.

@@ -28,9 +28,9 @@ from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.rewrite import rewrite
 from spark_jobs.datafiles.parquet.writer import WrittenFile
+from spark_jobs.datafiles.row_groups import read_row
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.datafiles.row_position_sink import RowPositionSink
-from spark_jobs.datafiles.row_reader import read_row
 from spark_jobs.datafiles.runs import distinct
 from spark_jobs.datafiles.tracked_rows import TrackedColumns
 from spark_jobs.datafiles.updated_rows import updated_rows
