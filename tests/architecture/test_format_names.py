@@ -30,10 +30,10 @@ _DEFAULT = 'catalog_conn_id: str = "paimon_default",'
 EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     # The default of an option.
     "airflow_provider_merge.undo.command": (
-        'parser.add_argument("--conn", default="paimon_default", help="the catalog connection")',
+        '"--conn", default="paimon_default", help="the catalog connection (%(default)s)"',
     ),
     "airflow_provider_merge.file_check.command": (
-        'parser.add_argument("--conn", default="paimon_default", help="the catalog connection")',
+        '"--conn", default="paimon_default", help="the catalog connection (%(default)s)"',
     ),
     # The scheme of assets before there was a second format.
     "airflow_provider_merge.assets": ('SCHEMES = (SCHEME, "paimon")',),
