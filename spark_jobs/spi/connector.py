@@ -42,7 +42,9 @@ class ConnectorMetadata(Protocol):
         """The table, pinned at its latest snapshot.
 
         Raises:
-            CatalogError: WAREHOUSE_NOT_FOUND, TABLE_NOT_FOUND, METADATA_UNREADABLE.
+            CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED, TABLE_NOT_FOUND,
+                METADATA_UNREADABLE.
+            NotSupportedError: its rows cannot be read correctly here; gives the reason.
         """
         ...
 
@@ -70,7 +72,8 @@ class ConnectorMetadata(Protocol):
         """Create the table and its database; return False if an equal table exists.
 
         Raises:
-            CatalogError: TABLE_DIFFERS, listing every difference.
+            CatalogError: TABLE_DIFFERS, listing every difference; as ``load_table``.
+            RequestError: REQUEST_INVALID: no column of that name or key can be in a table.
             NotSupportedError: the format does not support a type or an option.
         """
         ...
@@ -178,6 +181,10 @@ class ConnectorScan(Protocol):
         Columns: ``columns`` in that order, with the table's names and types, then
         ``__merge_row_id``, a struct that is opaque to the engine except in ``WriteLayout``. The
         connector may leave out rows that ``dynamic_filter`` excludes, which is faster.
+
+        Raises, when its tasks run:
+            CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE.
+            NotSupportedError: a file cannot be read correctly here; gives the reason.
         """
         ...
 
@@ -242,7 +249,7 @@ class ConnectorMergeWrites(Protocol):
         """Store the schema of an evolved table for which there is no snapshot to publish.
 
         Raises:
-            CommitError: COMMIT_CONFLICT: another writer changed the schema.
+            CommitError: COMMIT_CONFLICT: another writer changed the schema; COMMIT_OUTCOME_UNKNOWN.
             InternalError: STORAGE_UNAVAILABLE.
         """
         raise no_merge(table)

@@ -60,13 +60,7 @@ class IcebergMetadata(ConnectorMetadata):
         self._catalog = catalog
 
     def load_table(self, name: TableName) -> TableHandle:
-        """The table with its current schema, pinned at the head of its branch.
-
-        Raises:
-            CatalogError: TABLE_NOT_FOUND, METADATA_UNREADABLE, WAREHOUSE_ACCESS_DENIED.
-            InternalError: STORAGE_UNAVAILABLE.
-            NotSupportedError: the table's rows cannot be read correctly here; gives the reason.
-        """
+        """The table with its current schema, pinned at the head of its branch."""
         refuse_name(name)
         loaded = self._catalog.load(name)
         if loaded is None:
@@ -101,12 +95,7 @@ class IcebergMetadata(ConnectorMetadata):
             )
 
     def load_version(self, name: TableName, at: TableVersion, millis: int | None) -> TableHandle:
-        """The table as Spark reads it by VERSION or TIMESTAMP AS OF; also of branches.
-
-        Raises:
-            CatalogError: as ``load_table``; SNAPSHOT_NOT_FOUND, TAG_NOT_FOUND.
-            NotSupportedError: as ``load_table``.
-        """
+        """The table as Spark reads it by VERSION or TIMESTAMP AS OF; also of branches."""
         pinned = pinned_table(self.load_table(name))
         with reading_metadata(str(name)):
             snapshot, schema = former_state(name, pinned, at, millis)
@@ -127,15 +116,7 @@ class IcebergMetadata(ConnectorMetadata):
         return replace(table, snapshot_id=snapshot_id, snapshot_mark=mark, native=native)
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
-        """Create the table and its namespace; return False if an equal table exists.
-
-        Raises:
-            CatalogError: TABLE_DIFFERS, listing every difference; WAREHOUSE_ACCESS_DENIED.
-            InternalError: STORAGE_UNAVAILABLE.
-            NotSupportedError: a type, a transform of one, or an option is not supported.
-            RequestError: REQUEST_INVALID: a column cannot be in the primary key, or has the name of
-                a partition field.
-        """
+        """Create the table and its namespace; return False if an equal table exists."""
         refuse_name(name)
         refuse_new_branch(name)
         refuse_properties(name, spec.table_options)

@@ -62,12 +62,7 @@ class PaimonMetadata:
         self._server = catalog if has_server else None
 
     def load_table(self, name: TableName) -> TableHandle:
-        """The table with its latest schema, pinned at its latest snapshot.
-
-        Raises:
-            CatalogError: WAREHOUSE_NOT_FOUND, TABLE_NOT_FOUND, METADATA_UNREADABLE.
-            NotSupportedError: the table's rows cannot be read correctly here; gives the reason.
-        """
+        """The table with its latest schema, pinned at its latest snapshot."""
         table = self._find(name)
         if table is None:
             raise CatalogError(
@@ -80,12 +75,7 @@ class PaimonMetadata:
             return _handle(name, table, stored_snapshots.latest_snapshot(table))
 
     def load_version(self, name: TableName, at: TableVersion, millis: int | None) -> TableHandle:
-        """The table as Paimon reads it by VERSION or TIMESTAMP AS OF; also of branches.
-
-        Raises:
-            CatalogError: as ``load_table``; SNAPSHOT_NOT_FOUND, TAG_NOT_FOUND.
-            NotSupportedError: as ``load_table``.
-        """
+        """The table as Paimon reads it by VERSION or TIMESTAMP AS OF; also of branches."""
         table = pinned_table(self.load_table(name)).table
         with reading_metadata(f"{name} in {self._storage.location}"):
             snapshot = former_snapshot(name, table, at, millis, self._server)
@@ -106,12 +96,7 @@ class PaimonMetadata:
         return replace(table, snapshot_id=snapshot_id, snapshot_mark=mark, native=native)
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
-        """Create the table and its database; return False if an equal table exists.
-
-        Raises:
-            CatalogError: WAREHOUSE_NOT_FOUND; TABLE_DIFFERS, listing every difference.
-            NotSupportedError: a type or an option is not supported.
-        """
+        """Create the table and its database; return False if an equal table exists."""
         refuse_new_branch(name)
         if spec.like is None:
             wanted = requested_schema(spec)
@@ -128,12 +113,7 @@ class PaimonMetadata:
         )
 
     def require_writable(self, table: TableHandle) -> None:
-        """Check options, columns and buckets.
-
-        Raises:
-            CatalogError: METADATA_UNREADABLE.
-            NotSupportedError: the table's rows cannot be changed; gives the reason.
-        """
+        """Check options, columns and buckets."""
         target = pinned_table(table)
         refuse_unwritable(table.name, target.schema)
         self._reading(table.name, refuse_rescaled, target, table.name)

@@ -69,6 +69,10 @@ class StatementRun(Generic[Spec_co]):
     must hold before it publishes. ``approved``: what the changes must be.
     ``plan_only``: a dry run ends with its plan. ``preview``: what a dry run keeps of changed rows.
     ``side_folder``, relative to the workspace, has what the statement leaves for other tables.
+
+    Each kind of statement has a method ``check``, which reads no row, and a method ``run``. Both
+    raise ``JobError`` for whatever is wrong; the table is unchanged then, except perhaps after
+    COMMIT_OUTCOME_UNKNOWN.
     """
 
     connector: Connector

@@ -156,12 +156,7 @@ class IcebergMergeWrites(ConnectorMergeWrites):
         return MergeCommit(commits, begun.write, recorded).run(fragments)
 
     def store_schema(self, table: TableHandle) -> None:
-        """Store the schema of an evolved table for which there is no snapshot to publish.
-
-        Raises:
-            CommitError: COMMIT_CONFLICT: another writer changed the schema; COMMIT_OUTCOME_UNKNOWN.
-            InternalError: STORAGE_UNAVAILABLE.
-        """
+        """Store the schema of an evolved table for which there is no snapshot to publish."""
         if table.schema_changes:
             store_schema(MetadataCommits(self.catalog, self.metadata, table.name), table)
 

@@ -219,13 +219,7 @@ class IcebergPartCompactor:
     order: FileOrder | None = None
 
     def compact(self, native: IcebergPart | DeletesPart, task_key: str) -> list[Fragment]:
-        """The fragment of a part; see ``PartCompactor``.
-
-        Raises:
-            CatalogError: DATA_FILE_UNREADABLE.
-            DataError: NOT_NULL_VIOLATION: a file is older than a NOT NULL of its column.
-            NotSupportedError: a file has INT96 timestamps that cannot be read rightly.
-        """
+        """The fragment of a part; see ``PartCompactor``."""
         names = TaskFiles(self.layout.files.filesystem, task_key)
         try:
             if isinstance(native, DeletesPart):

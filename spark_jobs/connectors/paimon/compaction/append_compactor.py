@@ -118,13 +118,7 @@ class AppendCompactor:
     order: RowOrder | None = None
 
     def compact(self, native: AppendPart, task_key: str) -> list[Fragment]:
-        """The fragment of a part; see ``PartCompactor``.
-
-        Raises:
-            CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE.
-            DataError: NOT_NULL_VIOLATION: a file is older than a NOT NULL of its column.
-            NotSupportedError: a file has INT96 timestamps that cannot be read rightly.
-        """
+        """The fragment of a part; see ``PartCompactor``."""
         names, files = PaimonTaskFiles(self.layout, task_key), self.layout.files
         new_path = partial(names.data_path, self.name_prefix, native.directory)
         inputs, count = self._inputs(native), native.sorted_files

@@ -205,13 +205,7 @@ class KeyedCompactor:
     changelog: OwedChangelog | None = None
 
     def compact(self, native: Any, task_key: str) -> Sequence[Fragment]:
-        """Merge a ``KeyedPart``; a fragment for each bucket, and one for postponed files.
-
-        Raises:
-            CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE; names the file.
-            DataError: VALUE_NOT_STORABLE or NOT_NULL_VIOLATION; names the column.
-            NotSupportedError: the merge engine does not define what delete records mean.
-        """
+        """Merge a ``KeyedPart``; a fragment for each bucket, and one for postponed files."""
         compaction = _Compaction(self, task_key)
         try:
             if native.postponed.files:

@@ -117,11 +117,7 @@ class ServerMaintenance:
         dry_run: bool,
         note: ChangeNote = NO_NOTE,
     ) -> MaintenanceReport:
-        """Drop the snapshots after a given one; with ``force``, those that others commit meanwhile.
-
-        Raises:
-            CommitError: COMMIT_CONFLICT: others committed meanwhile, or did so all the time.
-        """
+        """Drop the snapshots after a given one; with ``force``, those that others commit meanwhile."""
         for _ in range(_ROLLBACKS if spec.force else 1):
             table = self._table(name)
             history, noted = self._history(table), note.read()

@@ -118,13 +118,7 @@ class PaimonChanges(ConnectorChanges):
         self._filesystem = filesystem
 
     def changes(self, table: TableHandle, since: int, *, net: bool) -> TableChanges:
-        """The changed files, or changelog files of a table with a primary key.
-
-        Raises:
-            CatalogError: SNAPSHOT_NOT_FOUND, METADATA_UNREADABLE.
-            NotSupportedError: the table has a primary key without a changelog, or data evolution;
-                a file cannot be read correctly here.
-        """
+        """The changed files, or changelog files of a table with a primary key."""
         pinned = pinned_table(table)
         refuse_untold(table.name, pinned, net=net)
         refuse_indexes(pinned, table.name)

@@ -74,14 +74,7 @@ class PaimonScan:
         columns: Sequence[str],
         dynamic_filter: DynamicFilter | None = None,
     ) -> DataFrame:
-        """The rows of ``files`` with ``columns`` and the row id; CHAR and VARCHAR become STRING.
-
-        Raises:
-            NotSupportedError: a column has timestamps that Spark would round; a file does not hold
-                what its schema says.
-            CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE.
-            InternalError: STORAGE_UNAVAILABLE.
-        """
+        """The rows of ``files`` with ``columns`` and the row id; CHAR and VARCHAR become STRING."""
         refuse_nanoseconds(table, columns)
         if pinned_table(table).keyed is not None:
             keys = dynamic_filter.values if dynamic_filter else {}
