@@ -52,7 +52,7 @@ class IcebergChanges(ConnectorChanges):
     """Implements ``ConnectorChanges``."""
 
     def changes(self, table: TableHandle, since: int, *, net: bool) -> TableChanges:
-        """The changed files; updates are pairs in tables with identifier fields, or of version 3."""
+        """The changed files; updates are pairs with identifier fields, or in version 3."""
         pinned = pinned_table(table)
         with reading_metadata(pinned.place):
             steps = _steps(table.name, pinned, since)

@@ -117,7 +117,7 @@ class ServerMaintenance:
         dry_run: bool,
         note: ChangeNote = NO_NOTE,
     ) -> MaintenanceReport:
-        """Drop the snapshots after a given one; with ``force``, those that others commit meanwhile."""
+        """Drop the snapshots after a given one; with ``force``, also those that come meanwhile."""
         for _ in range(_ROLLBACKS if spec.force else 1):
             table = self._table(name)
             history, noted = self._history(table), note.read()

@@ -145,7 +145,7 @@ class PaimonMaintenance:
         dry_run: bool,
         note: ChangeNote = NO_NOTE,
     ) -> MaintenanceReport:
-        """Drop the snapshots after a given one; with ``force``, those that others commit meanwhile."""
+        """Drop the snapshots after a given one; with ``force``, also those that come meanwhile."""
         table = self._table(name)
         refuse_tagging(name, table.schema)
         for _ in range(_ROLLBACKS if spec.force else 1):
