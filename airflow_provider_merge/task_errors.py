@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_merge.exceptions import airflow_exception
 from spark_jobs.contract.result import ErrorInfo
-from spark_jobs.errors import JobError, error_of
+from spark_jobs.errors import ErrorCode, JobError, error_of
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -55,6 +55,8 @@ def task_failure(
 ) -> TaskFailure:
     """The exception that ends a task; it names the task and the ``file`` of its statement."""
     task = task_place(context)
+    if isinstance(error, JobError):
+        error = _with_origin(error)
     return airflow_exception(error, f"{task}, file {file}" if file else task, table)
 
 
@@ -63,6 +65,14 @@ def task_place(context: Context) -> str:
     ti = context["ti"]
     index = f"[{ti.map_index}]" if (ti.map_index or -1) >= 0 else ""
     return f"task {ti.dag_id}.{ti.task_id}{index}"
+
+
+def _with_origin(error: JobError) -> JobError:
+    """The error with where a value may come from in a task, if no remedy says more."""
+    if error.remedy or error.code not in (ErrorCode.REQUEST_INVALID, ErrorCode.SYNTAX_ERROR):
+        return error
+    remedy = "Correct it where its value comes from: the DAG file, another task, or the run."
+    return error_of(error.code, error.problem, remedy, error.places, error.name)
 
 
 def _naming(constructor: Callable[..., None]) -> Callable[..., None]:
@@ -80,7 +90,7 @@ def _naming(constructor: Callable[..., None]) -> Callable[..., None]:
             except JobError as named_error:
                 # An instance of a mapped task is made when it runs: no retry makes it right.
                 if getattr(self, "_BaseOperator__from_mapped", False):
-                    raise airflow_exception(named_error) from None
+                    raise airflow_exception(_with_origin(named_error)) from None
                 raise
 
     return named
