@@ -22,9 +22,9 @@ MORE_MODULES = (
     "airflow_provider_merge.operators.table_changes",
     "airflow_provider_merge.operators.write_audit_publish",
     "airflow_provider_merge.assets",
-    "airflow_provider_merge.run_branch",
+    "airflow_provider_merge.rendering",
     "airflow_provider_merge.run_partition",
-    "airflow_provider_merge.task_failures",
+    "airflow_provider_merge.exceptions",
 )
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)(#[^)\s]*)?(?=\))")
 _FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)

@@ -1,8 +1,13 @@
-"""How templates of this provider are rendered: as text, and never to nothing."""
+"""How templates of this provider are rendered: as text, and never to nothing.
+
+The branch on which a run prepares what it publishes gets its name here, too.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import ModuleType
@@ -18,11 +23,10 @@ from airflow.sdk.definitions._internal.expandinput import MappedArgument
 from airflow.sdk.definitions._internal.types import ArgNotSet
 from airflow.sdk.definitions.param import DagParam
 from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
-from jinja2 import TemplateError, Undefined
+from jinja2 import TemplateError, Undefined, pass_context
 
-from airflow_provider_merge.exceptions import invalid
+from airflow_provider_merge.exceptions import airflow_exception, invalid
 from airflow_provider_merge.nothing import is_nothing
-from airflow_provider_merge.run_branch import run_branch
 from airflow_provider_merge.run_partition import run_partition
 from airflow_provider_merge.templates import is_resolved_later
 from spark_jobs.errors import RequestError
@@ -32,6 +36,38 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from airflow_provider_merge.parameters import ParameterOperator
+
+
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9]+")
+_READABLE: Final = 60
+_DIGEST: Final = 8
+
+
+@pass_context
+def _run_branch(context: Mapping[str, Any], prefix: str = "wap") -> str:
+    """A name for a branch that is the same for all tries of a run, and that of no other run.
+
+    Templates of this provider's operators have it as ``{{ run_branch() }}``. It consists of
+    letters, digits and ``_``: the prefix, what is readable of the run's id, and a digest of DAG,
+    run, and the index of a mapped task group.
+
+    Raises:
+        AirflowFailException: a template was imported without its context.
+    """
+    run, ti = context.get("dag_run"), context.get("ti")
+    if run is None or ti is None:
+        raise airflow_exception(
+            invalid(
+                "run_branch",
+                "the template has no context, and so no run",
+                "Import a file of macros with context: {% import 'x.sql' as x with context %}.",
+            )
+        )
+    index = getattr(ti, "map_index", None)
+    parts = [ti.dag_id, run.run_id, -1 if index is None else index]
+    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:_DIGEST]
+    names = (_UNSAFE.sub("_", each).strip("_") for each in (prefix, run.run_id[:_READABLE]))
+    return "_".join([*names, digest])
 
 
 class NothingRenderedError(Exception):
@@ -105,7 +141,7 @@ def with_documents(environment: Environment) -> Environment:
 def with_run_partition(environment: Environment) -> Environment:
     """Add the functions of runs, unless the DAG has a macro of that name."""
     environment.globals.setdefault("run_partition", run_partition)
-    environment.globals.setdefault("run_branch", run_branch)
+    environment.globals.setdefault("run_branch", _run_branch)
     return environment
 
 

@@ -27,7 +27,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks import lineitem
 from benchmarks.comparison import ROOT, Comparison, copy_of, files_of, session, timed
-from spark_jobs.connectors.paimon.library import data_files, table_paths, table_schema
+from spark_jobs.connectors.paimon.library import data_files, table_schema
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import CatalogSpec, TableName
@@ -67,7 +67,7 @@ class Bench:
         columns = tuple(ColumnSpec(name, kind) for name, kind in lineitem.COLUMNS)
         connector.metadata.create_table(TABLE, CreateTableSpec(columns))
         table = connector.metadata.load_table(TABLE).native.table
-        folder = Path(table_paths.bucket_directory(table, (), 0))
+        folder = Path(table_schema.bucket_directory(table, (), 0))
         folder.mkdir(parents=True)
         chance, written, first = random.Random(1), 0, 0
         while written < self.size * _MIB:

@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from benchmarks.comparison import ROOT, files_of, session, timed
-from spark_jobs.connectors.paimon.library import data_files, table_paths
+from spark_jobs.connectors.paimon.library import data_files, table_schema
 from spark_jobs.connectors.paimon.read.scan import PaimonScan
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.compaction import CompactSpec
@@ -59,7 +59,7 @@ def build(warehouse: Path, partitions: int, files: int, rows: int) -> None:
     for share in np.array_split(np.arange(files), min(_SNAPSHOTS, files)):
         messages = []
         for part in range(partitions):
-            folder = Path(table_paths.bucket_directory(table, (part,), 0))
+            folder = Path(table_schema.bucket_directory(table, (part,), 0))
             folder.mkdir(parents=True, exist_ok=True)
             numbers = [int(part * files + each) for each in share]
             added = [_file(table, folder, part, number * rows, rows) for number in numbers]

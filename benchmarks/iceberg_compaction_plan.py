@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.comparison import ROOT
 from benchmarks.iceberg_care_tables import DATABASE, Place
 from spark_jobs.connectors.iceberg.commit.changes import Changes
-from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile
+from spark_jobs.connectors.iceberg.commit.manifest_records import NewDataFile
 from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
 from spark_jobs.connectors.iceberg.table.manifests import DATA
 from spark_jobs.connectors.iceberg.table.pinned_table import pinned_table

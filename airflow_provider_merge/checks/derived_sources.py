@@ -1,4 +1,7 @@
-"""Checks sources that are made of others against the columns that metadata tells."""
+"""Checks sources that are made of others against the columns that metadata tells.
+
+The columns of a source of versions (SCD2) are checked against its target, too.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ from collections.abc import Sequence
 
 from airflow_provider_merge.checks.relations import Relation
 from spark_jobs.contract.cdc import CdcSource, last_of
-from spark_jobs.contract.change_ranges import CHANGE_TYPE
 from spark_jobs.contract.request import Source
 from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.source_names import source_text
 from spark_jobs.contract.sources import DerivedSource
 from spark_jobs.contract.statements import MergeSpec
+from spark_jobs.contract.table_versions import CHANGE_TYPE
 from spark_jobs.errors import AnalysisError, ErrorCode
 
 
@@ -79,3 +82,33 @@ def require_kept(spec: object, sources: Sequence[Source], target: Relation) -> N
                     + ("." if place == "deleted" else ", or say late='apply'."),
                     name=name,
                 )
+
+
+_OF_TARGET = ("valid_from", "valid_to", "current", "deleted")
+_OF_SOURCE = ("effective", "delete_marker")
+
+
+def check_versions(source: Scd2Source, target: Relation, rows: Relation) -> None:
+    """Check names, as far as columns are known; ``rows``: what the source is made of.
+
+    Raises:
+        AnalysisError: COLUMN_NOT_FOUND, naming the parameter.
+    """
+    own = [getattr(source, place) for place in _OF_TARGET]
+    if target.columns is not None:
+        named = {place: [getattr(source, place)] for place in _OF_TARGET}
+        named |= {"keys": list(source.keys), "tracked": list(source.tracked or ())}
+        for place, names in named.items():
+            for name in names:
+                if name is not None and not target.find(name):
+                    raise target.not_found(name, place)
+    if rows.columns is None:
+        return
+    for place in _OF_SOURCE:
+        name = getattr(source, place)
+        if name is not None and not rows.find(name):
+            raise rows.not_found(name, place)
+    lowered = {each.lower() for each in own if each is not None}
+    for name in target.columns or ():
+        if name.lower() not in lowered and not rows.find(name):
+            raise rows.not_found(name, "source")

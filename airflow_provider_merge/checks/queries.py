@@ -1,13 +1,26 @@
-"""The columns that queries read and return, as far as sqlglot understands them."""
+"""The columns that queries read and return, as far as sqlglot understands them.
+
+Those that checks of rows name are looked up alike.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from airflow_provider_merge.checks.expressions import own_names, parsed
 from airflow_provider_merge.checks.relations import Relation, column_of
 from airflow_provider_merge.sql.trees import Tree, scopes_of
+from spark_jobs.contract.row_checks import (
+    CHANGES,
+    CLAUSE,
+    NEW,
+    NEW_ROWS,
+    OLD,
+    OPERATION,
+    TARGET,
+    RowCheck,
+)
 
 Views = Mapping[str, Relation]
 
@@ -114,3 +127,39 @@ def _aliases(tree: Tree) -> set[str]:
     for several in tree.find_all(exp.Aliases):
         given += map(str, several.aliases)
     return {name.lower() for name in given}
+
+
+def check_row_checks(
+    checks: Sequence[RowCheck], columns: Mapping[str, str] | None, sources: Views
+) -> None:
+    """Check the names in ``checks`` of a table with these ``columns``; None: they are not known.
+
+    Raises:
+        AnalysisError: COLUMN_NOT_FOUND, naming the check.
+    """
+    changes = Relation(CHANGES, CHANGES, dict.fromkeys((OPERATION, CLAUSE, OLD, NEW), ""))
+    stored = {name: Relation(name, name, columns) for name in (NEW_ROWS, TARGET)}
+    views = {**sources, CHANGES: changes, **stored}
+    for check in checks:
+        place = f"check {check.name}"
+        check_query(check.sql, views, place)
+        if columns is not None:
+            _check_rows(check.sql, Relation(CHANGES, "the table", columns), sources, place)
+
+
+def _check_rows(query: str, table: Relation, sources: Views, place: str) -> None:
+    """Check the fields of ``old`` and ``new``, where these can be nothing but those of changes."""
+    from sqlglot import exp
+
+    tree = parsed(query)
+    if tree is None:
+        return
+    taken = {name.lower() for each in (table, *sources.values()) for name in each.columns or ()}
+    taken |= {each.alias_or_name.lower() for each in tree.find_all(exp.Table, exp.CTE, exp.Alias)}
+    known = all(each.columns is not None for each in sources.values())
+    for select in tree.find_all(exp.Select) if known else ():
+        for name in own_names(select):
+            row = name[0].lower()
+            is_row = row in (OLD, NEW) and row not in taken and len(name) > 1
+            if is_row and not table.find(name[1]):
+                raise table.not_found(".".join(name[:2]), place)

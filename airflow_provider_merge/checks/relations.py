@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_provider_merge.checks.expressions import Name
-from spark_jobs.contract.near_names import no_column
+from spark_jobs.contract.checks import no_column
 from spark_jobs.errors import AnalysisError, ErrorCode
 
 

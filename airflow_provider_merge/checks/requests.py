@@ -8,20 +8,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from airflow_provider_merge.checks.derived_sources import derived_relation, require_kept
+from airflow_provider_merge.checks.derived_sources import (
+    check_versions,
+    derived_relation,
+    require_kept,
+)
 from airflow_provider_merge.checks.files import file_columns, require_files
 from airflow_provider_merge.checks.former_states import former_columns
-from airflow_provider_merge.checks.queries import check_query, query_columns
+from airflow_provider_merge.checks.queries import check_query, check_row_checks, query_columns
 from airflow_provider_merge.checks.relations import Relation
-from airflow_provider_merge.checks.row_checks import check_row_checks
 from airflow_provider_merge.checks.side_tables import nullable_types, require_late_columns
 from airflow_provider_merge.checks.statements import StatementCheck
-from airflow_provider_merge.checks.versions import check_versions
 from airflow_provider_merge.hooks.source_connections import source_hook
-from spark_jobs.contract.change_ranges import CHANGE_TYPE, SNAPSHOT_ID
+from spark_jobs.contract.checks import did_you_mean
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionSpec, PartitionStatement
-from spark_jobs.contract.near_names import did_you_mean
 from spark_jobs.contract.request import Source, SqlSource, TableName, TableSource
 from spark_jobs.contract.row_checks import RowCheck
 from spark_jobs.contract.scd2 import Scd2Source
@@ -29,7 +30,7 @@ from spark_jobs.contract.side_outputs import AUDIT_COLUMNS, require_audit_column
 from spark_jobs.contract.source_names import called, source_text
 from spark_jobs.contract.sources import DerivedSource, OutsideSource
 from spark_jobs.contract.statements import RowStatement
-from spark_jobs.contract.table_versions import TableVersion
+from spark_jobs.contract.table_versions import CHANGE_TYPE, SNAPSHOT_ID, TableVersion
 from spark_jobs.errors import CatalogError, ErrorCode, JobError
 
 if TYPE_CHECKING:

@@ -1,13 +1,18 @@
-"""Templates in SQL files, filled in as for a run that starts now."""
+"""Templates in SQL files: filled in as for a run that starts now, or masked by words.
+
+A word is as long as the template, so that places in the text stay what they are.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from airflow.sdk import DAG, timezone
 from airflow.sdk.execution_time import macros
@@ -96,3 +101,35 @@ def _set(values: dict[str, Any], setting: str) -> None:
     if not separator or not isinstance(place, dict):
         raise invalid("--set", f"{setting!r} is not NAME=VALUE")
     place[name] = value
+
+
+_BLOCK: Final = re.compile(r"\{[%#]")
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedText:
+    """``text`` can be split into tokens; all positions are those of the text as it was written."""
+
+    text: str
+    templates: dict[str, str]
+
+    def restored(self, text: str) -> str:
+        """A part of the text, perhaps edited, with its templates."""
+        for word, template in self.templates.items():
+            text = text.replace(word, template)
+        return text
+
+
+def masked(text: str) -> MaskedText | None:
+    """The text with words for its expressions; None: blocks decide which statements there are."""
+    if _BLOCK.search(text):
+        return None
+    templates: dict[str, str] = {}
+    parts, end = [], 0
+    while (start := text.find("{{", end)) >= 0 and (close := text.find("}}", start + 2)) >= 0:
+        template = text[start : close + 2]
+        word = f"t{len(templates):x}".ljust(len(template), "_")
+        templates[word] = template
+        parts += [text[end:start], word]
+        end = close + 2
+    return MaskedText("".join((*parts, text[end:])), templates)

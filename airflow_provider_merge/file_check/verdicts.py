@@ -12,8 +12,7 @@ from airflow_provider_merge.checks.lines import on_line
 from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.file_check.edits import Edit, edit_of
-from airflow_provider_merge.file_check.masked import MaskedText, masked
-from airflow_provider_merge.file_check.templates import rendered, rendered_text
+from airflow_provider_merge.file_check.templates import MaskedText, masked, rendered, rendered_text
 from airflow_provider_merge.hooks.catalog import CatalogHook
 from airflow_provider_merge.hooks.source_connections import of_connection
 from airflow_provider_merge.operators._shared.configured_limits import configured_limits

@@ -28,7 +28,7 @@ from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import CatalogError
 from spark_jobs.formats.paimon.branches import refuse_statement
-from spark_jobs.formats.paimon.definitions import refuse_change, refuse_transforms
+from spark_jobs.formats.paimon.definitions import is_reserved, refuse_change, refuse_transforms
 from spark_jobs.formats.paimon.options import (
     METASTORE,
     REST,
@@ -37,7 +37,6 @@ from spark_jobs.formats.paimon.options import (
     URI,
     WAREHOUSE,
 )
-from spark_jobs.formats.paimon.reserved import is_reserved
 
 if TYPE_CHECKING:
     from airflow_provider_merge.metadata.paimon.page_facts import PaimonPageFacts

@@ -11,8 +11,8 @@ from airflow.providers.common.compat.sdk import Connection
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.hooks.masked_secrets import masked
 from airflow_provider_merge.storage.remote import storage_arguments
+from spark_jobs.contract.checks import did_you_mean
 from spark_jobs.contract.locations import WAREHOUSE_SCHEMES, scheme_of
-from spark_jobs.contract.near_names import did_you_mean
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.contract.s3_options import ACCESS_KEY, ENDPOINT, REGION, SECRET_KEY
 from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
-from airflow_provider_merge.operators._shared.plain import plain
+from airflow_provider_merge.operators._shared.dry_run_of import DryRunOperator
 from airflow_provider_merge.operators._shared.sql_parameter import SqlOperator, of_parameter
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
+from airflow_provider_merge.operators._shared.values import plain
 from airflow_provider_merge.secret_names import refuse_secrets
 from airflow_provider_merge.sql.alter_table import parse_alter_table
 from airflow_provider_merge.templates import has_template, is_template

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, cast
 
-from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
+from airflow_provider_merge.operators._shared.dry_run_of import DryRunOperator
 from airflow_provider_merge.operators._shared.partitions import partition_specs
 from airflow_provider_merge.operators._shared.values import (
     byte_size,

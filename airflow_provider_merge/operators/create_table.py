@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators._shared.plain import plain
 from airflow_provider_merge.operators._shared.source_parameters import to_sources
 from airflow_provider_merge.operators._shared.sql_parameter import SqlOperator, of_parameter
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
-from airflow_provider_merge.operators._shared.values import flag
+from airflow_provider_merge.operators._shared.values import flag, plain
 from airflow_provider_merge.sql.create_table import parse_create_table
 from airflow_provider_merge.table_names import parse_table_name, quoted_name
 from airflow_provider_merge.templates import (

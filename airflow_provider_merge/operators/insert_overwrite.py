@@ -19,8 +19,8 @@ from airflow_provider_merge.operators._shared.sql_parameter import of_parameter
 from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.sql.parser import ParsedStatement
 from airflow_provider_merge.templates import is_template
+from spark_jobs.contract.checks import not_among
 from spark_jobs.contract.inserts import InsertOverwriteSpec, OverwriteMode
-from spark_jobs.contract.near_names import not_among
 
 
 class InsertOverwriteOperator(DeletedRowGuards, RewriteGuards, InsertOperator):

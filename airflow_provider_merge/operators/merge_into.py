@@ -36,8 +36,8 @@ from airflow_provider_merge.operators.clauses import (
 from airflow_provider_merge.templates import chosen_later, is_template, with_placeholders
 from spark_jobs.contract import codec
 from spark_jobs.contract.cdc import CdcSource
+from spark_jobs.contract.checks import not_among
 from spark_jobs.contract.event_clauses import event_cases, event_on
-from spark_jobs.contract.near_names import not_among
 from spark_jobs.contract.request import Source
 from spark_jobs.contract.source_names import MERGE_SOURCE
 from spark_jobs.contract.statements import Cardinality, MergeCase, MergeSpec

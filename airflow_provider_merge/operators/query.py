@@ -42,7 +42,7 @@ from airflow_provider_merge.templates import (
     when_rendered,
     with_placeholders,
 )
-from spark_jobs.contract.near_names import not_among
+from spark_jobs.contract.checks import not_among
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.query import ROWS, OutputFormat, QueryReport, QuerySpec
 from spark_jobs.contract.request import JobRequest, Source

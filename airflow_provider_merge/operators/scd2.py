@@ -35,12 +35,12 @@ from airflow_provider_merge.templates import (
     with_placeholders,
 )
 from spark_jobs.contract.cdc import CdcSource
-from spark_jobs.contract.change_ranges import CHANGE_TYPE
 from spark_jobs.contract.request import Source
 from spark_jobs.contract.scd2 import VERSIONS, Scd2Source
 from spark_jobs.contract.scd2_merge import require_events, scd2_merge
 from spark_jobs.contract.sql_text import unquoted
 from spark_jobs.contract.statements import MergeSpec
+from spark_jobs.contract.table_versions import CHANGE_TYPE
 
 _NAMES: Final = ("valid_from", "valid_to", "current", "deleted", "effective", "delete_marker")
 _TIMES: Final = ("as_of", "open_end")

@@ -22,8 +22,7 @@ from airflow.sdk.definitions._internal.setup_teardown import SetupTeardownContex
 
 from airflow_provider_merge.exceptions import invalid, no_text
 from airflow_provider_merge.operators._shared.drop_table import DropTableStatement
-from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
-from airflow_provider_merge.operators._shared.dry_run_of import DRY_RUN_OF
+from airflow_provider_merge.operators._shared.dry_run_of import DRY_RUN_OF, DryRunOperator
 from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 from airflow_provider_merge.operators._shared.sql_parameter import (
     names_sql_file,
@@ -62,7 +61,7 @@ from airflow_provider_merge.templates import (
     is_template,
     with_words,
 )
-from spark_jobs.contract.near_names import not_among
+from spark_jobs.contract.checks import not_among
 from spark_jobs.errors import JobError
 
 ListedStatement = dict[str, Any]

@@ -49,7 +49,7 @@ from airflow_provider_merge.table_pages import page_before, page_of_result
 from airflow_provider_merge.task_errors import naming_task, task_failure, task_place
 from airflow_provider_merge.templates import is_known_name, is_template, when_rendered
 from spark_jobs.contract.batch import JobBatch, OnFailure
-from spark_jobs.contract.near_names import not_among
+from spark_jobs.contract.checks import not_among
 from spark_jobs.contract.request import AfterEndedTry, JobRequest
 from spark_jobs.contract.statements import redefines
 from spark_jobs.errors import JobError

@@ -31,9 +31,9 @@ from airflow_provider_merge.task_errors import task_failure, task_place
 from airflow_provider_merge.task_failures import Failure, FinalFailure, PassingFailure, TaskFailure
 from airflow_provider_merge.templates import has_template, when_rendered
 from spark_jobs.contract.batch import JobBatch
+from spark_jobs.contract.checks import not_among
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, RemoveOrphanFilesSpec
-from spark_jobs.contract.near_names import not_among
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import ErrorInfo
 from spark_jobs.contract.sizes import parse_size

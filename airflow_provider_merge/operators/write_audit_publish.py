@@ -37,7 +37,7 @@ from airflow_provider_merge.templates import (
     is_template,
     with_words,
 )
-from spark_jobs.contract.near_names import not_among, unknown_field
+from spark_jobs.contract.checks import not_among, unknown_field
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.sql_text import quote
 from spark_jobs.contract.statements import created_table

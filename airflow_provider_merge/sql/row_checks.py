@@ -1,21 +1,28 @@
-"""The queries of checks: one query over what checks can read, with the same rows whenever it runs.
+"""The queries of checks: one query over what checks can read, always with the same rows.
 
-Columns are looked up in the job, before any data is read.
+Columns are looked up in the job, before any data is read. Checks that can never hold, or never
+fail, are refused as far as sqlglot understands their text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
 
-from airflow_provider_merge.sql.check_meaning import require_meaning
 from airflow_provider_merge.sql.lexer import Token
 from airflow_provider_merge.sql.parser import read_names
 from airflow_provider_merge.sql.text import SqlText
-from spark_jobs.contract.near_names import did_you_mean
+from airflow_provider_merge.sql.trees import scopes_of, tree_of
+from spark_jobs.contract.checks import did_you_mean
 from spark_jobs.contract.request import TableName
-from spark_jobs.contract.row_checks import CHECKED_VIEWS
+from spark_jobs.contract.row_checks import (
+    CHANGED_OPERATIONS,
+    CHANGES,
+    CHECKED_VIEWS,
+    OPERATION,
+    always_returns_a_row,
+)
 from spark_jobs.errors import ErrorCode, JobError
 
 # Functions of Spark with other values in each call, or at each time.
@@ -57,7 +64,7 @@ def checked_query(sql: str, source_names: Iterable[str] | None) -> str:
     for table in tables:
         raise _unknown(text, table, CHECKED_VIEWS if source_names is None else known)
     _refuse_chance(text)
-    require_meaning(query, text)
+    _require_meaning(query, text)
     return query
 
 
@@ -110,3 +117,89 @@ def _is_part(tokens: list[Token], index: int) -> bool:
     """Whether a token is a part of a dotted name, or a name in backticks."""
     around = (tokens[index - 1] if index else None, tokens[index + 1])
     return any(each is not None and each.is_symbol(".") for each in around)
+
+
+def _require_meaning(query: str, text: SqlText) -> None:
+    """Check that the rows of a check's ``query`` depend on the rows that it reads.
+
+    Raises:
+        AnalysisError: EXPRESSION_INVALID: it always returns a row, or compares ``operation`` with
+            what no row has.
+    """
+    from sqlglot import exp
+
+    tree = tree_of(query)
+    if tree is None:
+        return
+    if isinstance(tree, exp.Select) and _is_one_row(tree):
+        raise always_returns_a_row("it")
+    for value in _compared_operations(tree):
+        if value not in CHANGED_OPERATIONS:
+            known = ", ".join(CHANGED_OPERATIONS)
+            raise text.error(
+                0,
+                f"{OPERATION} of {CHANGES} is never {value!r}",
+                f"It is one of: {known}.",
+                ErrorCode.EXPRESSION_INVALID,
+            )
+
+
+def _is_one_row(select: Any) -> bool:
+    """Whether a SELECT computes one row of all: it has an aggregate, and no GROUP BY or HAVING."""
+    from sqlglot import exp
+
+    parts = ("group", "having", "qualify", "limit", "offset")
+    if any(select.args.get(each) for each in parts):
+        return False
+    return any(
+        isinstance(aggregate.find_ancestor(exp.Window, exp.Query), exp.Query)
+        and aggregate.find_ancestor(exp.Query) is select
+        for value in select.expressions
+        for aggregate in value.find_all(exp.AggFunc)
+    )
+
+
+def _compared_operations(tree: Any) -> Iterator[str]:
+    """The texts with which ``operation`` of ``changes`` is compared."""
+    from sqlglot import exp
+
+    for scope in scopes_of(tree):
+        names = {alias.lower() for alias, each in scope.sources.items() if _is_changes(each)}
+        is_alone = len(names) == len(scope.sources)
+        for column in scope.columns:
+            alias = column.table.lower()
+            if column.name.lower() != OPERATION or len(column.parts) > 2:
+                continue
+            if alias in names or (not alias and is_alone):
+                compared = column.find_ancestor(exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.In)
+                if compared is not None and _is_operand(column, compared):
+                    yield from _texts(compared)
+
+
+def _is_changes(source: Any) -> bool:
+    """Whether what a query reads is ``changes``, perhaps through queries that keep its columns."""
+    from sqlglot import exp
+
+    if isinstance(source, exp.Table):
+        return not source.db and source.name.lower() == CHANGES
+    select = source.expression
+    inner = list(source.sources.values())
+    if not isinstance(select, exp.Select) or len(inner) != 1 or select.args.get("joins"):
+        return False
+    plain = {each.name.lower() for each in select.expressions if isinstance(each, exp.Column)}
+    return (select.is_star or OPERATION in plain) and _is_changes(inner[0])
+
+
+def _is_operand(column: Any, compared: Any) -> bool:
+    sides = (compared.this, compared.args.get("expression"))
+    return any(each is not None and each.unnest() is column for each in sides)
+
+
+def _texts(compared: Any) -> Iterator[str]:
+    from sqlglot import exp
+
+    others = [*compared.args.get("expressions", ()), compared.args.get("expression"), compared.this]
+    for each in others:
+        value = None if each is None else each.unnest()
+        if isinstance(value, exp.Literal) and value.is_string:
+            yield str(value.this)

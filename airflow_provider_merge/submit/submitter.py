@@ -11,7 +11,7 @@ from typing import Protocol
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.submit.applications import SparkApplication
 from spark_jobs.contract.batch import JobBatch
-from spark_jobs.contract.near_names import not_among
+from spark_jobs.contract.checks import not_among
 from spark_jobs.contract.request import JobRequest
 
 _DEPLOY_MODES = ("client", "cluster")

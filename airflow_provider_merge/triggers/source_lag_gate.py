@@ -20,8 +20,8 @@ from airflow_provider_merge.metadata.source_lags import (
     source_lag,
 )
 from airflow_provider_merge.metadata.table_view import TableView
+from spark_jobs.contract.checks import did_you_mean
 from spark_jobs.contract.durations import duration_text
-from spark_jobs.contract.near_names import did_you_mean
 from spark_jobs.errors import CatalogError, ErrorCode
 
 

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from spark_jobs.contract.checks import require, require_column, require_identifier
+from spark_jobs.contract.checks import require, require_among, require_column, require_identifier
 from spark_jobs.contract.literals import require_literal
-from spark_jobs.contract.near_names import require_among
 from spark_jobs.contract.partition_keys import parsed_key
 from spark_jobs.contract.sort_fields import SortField, sort_field
 from spark_jobs.contract.spark_types import parse_type

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Final, Literal, get_args
 
-from spark_jobs.contract.checks import require
+from spark_jobs.contract.checks import require, require_among
 from spark_jobs.contract.locations import FILE_SCHEME, require_absolute
-from spark_jobs.contract.near_names import require_among
 from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
 
 OnBadRows = Literal["fail", "quarantine"]

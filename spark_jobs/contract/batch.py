@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from spark_jobs.contract import codec
-from spark_jobs.contract.checks import require
+from spark_jobs.contract.checks import require, require_among
 from spark_jobs.contract.drop_table import DropTableSpec
-from spark_jobs.contract.near_names import require_among
 from spark_jobs.contract.request import (
     VERSION,
     CatalogSpec,

@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal, get_args
 
-from spark_jobs.contract.change_ranges import CHANGE_TYPE
-from spark_jobs.contract.checks import require, require_identifier
+from spark_jobs.contract.checks import require, require_among, require_identifier
 from spark_jobs.contract.event_documents import (
     RowColumn,
     document_schema,
     require_places,
     row_columns,
 )
-from spark_jobs.contract.near_names import require_among
+from spark_jobs.contract.table_versions import CHANGE_TYPE
 
 EventFormat = Literal["columns", "debezium", "maxwell", "canal"]
 Late = Literal["ignore", "apply"]

@@ -18,7 +18,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
-from spark_jobs.contract.near_names import not_among, unknown_field
+from spark_jobs.contract.checks import not_among, unknown_field
 from spark_jobs.errors import ErrorCode, JobError, RequestError
 
 T = TypeVar("T")

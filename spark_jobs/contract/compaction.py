@@ -6,10 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Final, Literal, get_args
 
-from spark_jobs.contract.checks import require
+from spark_jobs.contract.checks import require, require_among
 from spark_jobs.contract.compaction_order import OrderParameter, sort_terms
 from spark_jobs.contract.inserts import PartitionSpec, require_partition
-from spark_jobs.contract.near_names import require_among
 from spark_jobs.contract.sizes import parse_size
 
 CompactMode = Literal["minor", "full", "deletes"]

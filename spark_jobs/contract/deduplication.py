@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, get_args
 
-from spark_jobs.contract.checks import require, require_identifier
-from spark_jobs.contract.near_names import require_among
+from spark_jobs.contract.checks import require, require_among, require_identifier
 
 Tie = Literal["fail", "any"]
 # Behind the name of such a source: the name of the source that it reads.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spark_jobs.contract.cdc import CdcSource
-from spark_jobs.contract.change_ranges import CHANGE_TYPE, DELETE
 from spark_jobs.contract.sql_text import quote
 from spark_jobs.contract.statements import (
     Action,
@@ -17,6 +16,7 @@ from spark_jobs.contract.statements import (
     UpdateAction,
     UpdateAllAction,
 )
+from spark_jobs.contract.table_versions import CHANGE_TYPE, DELETE
 
 
 def event_on(source: CdcSource, target_alias: str, source_alias: str) -> str:

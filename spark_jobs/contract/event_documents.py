@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from spark_jobs.contract.checks import require
-from spark_jobs.contract.near_names import did_you_mean, require_among
+from spark_jobs.contract.checks import did_you_mean, require, require_among
 from spark_jobs.contract.spark_types import SparkType, parse_type
 from spark_jobs.contract.sql_text import quote
 from spark_jobs.errors import NotSupportedError, RequestError

@@ -7,9 +7,8 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, Final, Literal, get_args
 
-from spark_jobs.contract.checks import require
+from spark_jobs.contract.checks import require, require_among
 from spark_jobs.contract.inserts import PartitionSpec, require_expected
-from spark_jobs.contract.near_names import require_among
 from spark_jobs.contract.row_checks import RowCheck, require_checkable
 from spark_jobs.contract.side_outputs import SideKind, folded_name, require_side_table
 

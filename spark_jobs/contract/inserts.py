@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal, get_args
 
-from spark_jobs.contract.checks import require, require_column, require_identifier
-from spark_jobs.contract.near_names import require_among
+from spark_jobs.contract.checks import require, require_among, require_column, require_identifier
 from spark_jobs.contract.new_table import NewTable
 
 # Prefixes of source columns that stand for DEFAULT. DEFAULT_AS precedes the name of a column that

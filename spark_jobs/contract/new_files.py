@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, get_args
 
-from spark_jobs.contract.checks import require
-from spark_jobs.contract.near_names import require_among
+from spark_jobs.contract.checks import require, require_among
 
 Replaced = Literal["fail", "again"]
 

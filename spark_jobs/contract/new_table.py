@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
-from spark_jobs.contract.checks import require
-from spark_jobs.contract.near_names import require_among
+from spark_jobs.contract.checks import require, require_among
 from spark_jobs.contract.partition_keys import parsed_key
 
 # The property of a table that tells which operation created it, to insert rows there.

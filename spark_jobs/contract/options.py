@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from spark_jobs.contract.checks import require
-from spark_jobs.contract.near_names import require_among
+from spark_jobs.contract.checks import require, require_among
 from spark_jobs.contract.row_preview import require_preview_rows
 
 Isolation = Literal["serializable", "snapshot"]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, get_args
 
-from spark_jobs.contract.checks import require
+from spark_jobs.contract.checks import require, require_among
 from spark_jobs.contract.locations import WAREHOUSE_SCHEMES, require_absolute, scheme_of
-from spark_jobs.contract.near_names import require_among
 
 OutputFormat = Literal["parquet", "csv"]
 

@@ -10,13 +10,12 @@ from typing import Literal, get_args
 from spark_jobs.contract import codec
 from spark_jobs.contract.approval import Ticket, require_approvable
 from spark_jobs.contract.catalogs import CatalogSpec
-from spark_jobs.contract.checks import require
+from spark_jobs.contract.checks import require, require_among
 from spark_jobs.contract.digests import digest_of, part_digests
 from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.incremental import require_incremental, require_mark_of
 from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec, PartitionStatement
 from spark_jobs.contract.maintenance import CreateBranchSpec, CreateTagSpec
-from spark_jobs.contract.near_names import require_among
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.scd2_merge import require_scd2

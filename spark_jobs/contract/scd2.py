@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Final, Literal, get_args
 
-from spark_jobs.contract.change_ranges import CHANGE_TYPE
-from spark_jobs.contract.checks import require, require_identifier
-from spark_jobs.contract.near_names import require_among
+from spark_jobs.contract.checks import require, require_among, require_identifier
+from spark_jobs.contract.table_versions import CHANGE_TYPE
 from spark_jobs.errors import NotSupportedError
 
 HardDeletes = Literal["ignore", "close", "new_record"]

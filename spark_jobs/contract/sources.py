@@ -15,7 +15,6 @@ from spark_jobs.contract.bad_rows import (
 )
 from spark_jobs.contract.catalogs import CatalogSpec
 from spark_jobs.contract.cdc import CdcSource
-from spark_jobs.contract.change_ranges import ChangeRange
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.deduplication import DeduplicatedSource
 from spark_jobs.contract.new_files import NewFiles
@@ -23,7 +22,7 @@ from spark_jobs.contract.outside_sources import JdbcSource, PythonSource, SparkS
 from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.spark_types import require_known_types
 from spark_jobs.contract.table_name import TableName
-from spark_jobs.contract.table_versions import TableVersion
+from spark_jobs.contract.table_versions import ChangeRange, TableVersion
 
 # Spark may have others, by their name or their class: Delta, XML and the like.
 _FORMATS: Final = ("csv", "json", "text", "avro", "parquet", "orc")

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
 from spark_jobs.contract.alter_table import AlterTableSpec
-from spark_jobs.contract.checks import require, require_column, require_identifier
+from spark_jobs.contract.checks import require, require_among, require_column, require_identifier
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.literals import require_literal
 from spark_jobs.contract.maintenance import MaintenanceStatement
-from spark_jobs.contract.near_names import require_among
 from spark_jobs.contract.new_table import NewTable
 from spark_jobs.contract.partition_keys import PartitionKey, partition_keys
 from spark_jobs.contract.query import QuerySpec

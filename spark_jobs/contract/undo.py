@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from spark_jobs.contract.checks import require
-from spark_jobs.contract.near_names import require_among
+from spark_jobs.contract.checks import require, require_among
 
 OnRefused = Literal["fail", "skip"]
 TableOutcome = Literal["undone", "planned", "unchanged", "refused"]

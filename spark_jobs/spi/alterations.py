@@ -7,17 +7,21 @@ it; by the note, a retry tells its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from spark_jobs.contract.alter_table import AlterTableReport, AlterTableSpec
 from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.request import TableName
 
+# What an operation notes, as JSON.
+Noted = Mapping[str, Any]
+
 
 class ChangeNote(Protocol):
     """The note of one operation, for the connector's own use."""
 
-    def read(self) -> Mapping[str, Any] | None:
+    def read(self) -> Noted | None:
         """What an earlier try of the same work has noted; None: nothing.
 
         Raises:
@@ -25,7 +29,7 @@ class ChangeNote(Protocol):
         """
         ...
 
-    def write(self, change: Mapping[str, Any]) -> None:
+    def write(self, change: Noted) -> None:
         """Note a change, as JSON, unless this try was given up.
 
         Raises:
@@ -42,10 +46,10 @@ class ChangeNote(Protocol):
 class _NoNote:
     """Remembers nothing: for callers that try once."""
 
-    def read(self) -> Mapping[str, Any] | None:
+    def read(self) -> Noted | None:
         return None
 
-    def write(self, change: Mapping[str, Any]) -> None:
+    def write(self, change: Noted) -> None:
         del change
 
     def remove(self) -> None:
@@ -95,3 +99,32 @@ class ConnectorAlterations(Protocol):
             NotSupportedError: the format, or this connector, cannot drop it.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaChange:
+    """A column or nested field that is added, or that gets a wider type.
+
+    ``path`` leads from the column to the field; ``element``, ``key`` and ``value`` lead into arrays
+    and maps. ``type`` is a Spark SQL type in DDL form, as is ``before``, the type so far; None: the
+    column or field is added, nullable, behind the others.
+    """
+
+    path: tuple[str, ...]
+    type: str
+    before: str | None = None
+
+    @property
+    def place(self) -> str:
+        """The path as people write it."""
+        return ".".join(self.path)
+
+    def __str__(self) -> str:
+        if self.before is None:
+            return f"added {self.place} {_shown(self.type)}"
+        return f"widened {self.place} from {_shown(self.before)} to {_shown(self.type)}"
+
+
+def _shown(ddl: str) -> str:
+    """The type with the names of its fields as they are."""
+    return ddl if "<" in ddl else ddl.upper()

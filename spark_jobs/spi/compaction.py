@@ -122,7 +122,9 @@ class PartCompactor(Protocol):
 
         Raises:
             CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE.
-            NotSupportedError: the records cannot be merged; gives the reason.
+            DataError: NOT_NULL_VIOLATION: a file is older than a NOT NULL of its column.
+            InternalError: STORAGE_UNAVAILABLE.
+            NotSupportedError: the records cannot be read or merged here; gives the reason.
         """
         ...
 

@@ -14,7 +14,7 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
-from spark_jobs.spi.alterations import ConnectorAlterations
+from spark_jobs.spi.alterations import ConnectorAlterations, SchemaChange
 from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.branches import ConnectorBranches
 from spark_jobs.spi.changes import ConnectorChanges
@@ -22,7 +22,6 @@ from spark_jobs.spi.compaction import ConnectorCompaction
 from spark_jobs.spi.dynamic_filter import DynamicFilter
 from spark_jobs.spi.maintenance import ConnectorMaintenance
 from spark_jobs.spi.marks import TableHistory
-from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.storage import FileLocation, WarehouseStorage
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, RowChangeParadigm, TableHandle
@@ -43,7 +42,9 @@ class ConnectorMetadata(Protocol):
         """The table, pinned at its latest snapshot.
 
         Raises:
-            CatalogError: WAREHOUSE_NOT_FOUND, TABLE_NOT_FOUND, METADATA_UNREADABLE.
+            CatalogError: WAREHOUSE_NOT_FOUND, WAREHOUSE_ACCESS_DENIED, TABLE_NOT_FOUND,
+                METADATA_UNREADABLE.
+            NotSupportedError: its rows cannot be read correctly here; gives the reason.
         """
         ...
 
@@ -71,7 +72,8 @@ class ConnectorMetadata(Protocol):
         """Create the table and its database; return False if an equal table exists.
 
         Raises:
-            CatalogError: TABLE_DIFFERS, listing every difference.
+            CatalogError: TABLE_DIFFERS, listing every difference; as ``load_table``.
+            RequestError: REQUEST_INVALID: no column of that name or key can be in a table.
             NotSupportedError: the format does not support a type or an option.
         """
         ...
@@ -179,6 +181,10 @@ class ConnectorScan(Protocol):
         Columns: ``columns`` in that order, with the table's names and types, then
         ``__merge_row_id``, a struct that is opaque to the engine except in ``WriteLayout``. The
         connector may leave out rows that ``dynamic_filter`` excludes, which is faster.
+
+        Raises, when its tasks run:
+            CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE.
+            NotSupportedError: a file cannot be read correctly here; gives the reason.
         """
         ...
 
@@ -234,6 +240,7 @@ class ConnectorMergeWrites(Protocol):
 
         Raises:
             CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.
+            InternalError: STORAGE_UNAVAILABLE (nothing was published).
             JobError: raised by ``MergeWrite.require_wanted`` (nothing was published).
         """
         raise no_merge(table)
@@ -242,7 +249,7 @@ class ConnectorMergeWrites(Protocol):
         """Store the schema of an evolved table for which there is no snapshot to publish.
 
         Raises:
-            CommitError: COMMIT_CONFLICT: another writer changed the schema.
+            CommitError: COMMIT_CONFLICT: another writer changed the schema; COMMIT_OUTCOME_UNKNOWN.
             InternalError: STORAGE_UNAVAILABLE.
         """
         raise no_merge(table)

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from spark_jobs.contract.request import TableName
-from spark_jobs.spi.schema_changes import SchemaChange
+from spark_jobs.spi.alterations import SchemaChange
 
 
 class RowChangeParadigm(Enum):

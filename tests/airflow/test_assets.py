@@ -22,7 +22,7 @@ from airflow_provider_merge.assets import (
     table_asset,
 )
 from airflow_provider_merge.hooks.catalog import catalog_hook
-from airflow_provider_merge.operators._shared.event_keys import partition_keys
+from airflow_provider_merge.operators._shared.asset_events import partition_keys
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators.clauses import when_matched
 from airflow_provider_merge.operators.delete_from import DeleteFromOperator

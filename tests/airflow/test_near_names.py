@@ -13,7 +13,7 @@ from airflow_provider_merge.operators.insert_overwrite import InsertOverwriteOpe
 from airflow_provider_merge.operators.merge_into import MergeIntoOperator
 from airflow_provider_merge.operators.scd2 import Scd2Operator
 from airflow_provider_merge.operators.sources import cdc_source, deduplicate, table_source
-from spark_jobs.contract.near_names import did_you_mean
+from spark_jobs.contract.checks import did_you_mean
 from spark_jobs.errors import JobError
 
 _VALUES = {"insert": "c", "update": "u", "delete": "d"}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_merge.checks.derived_sources import check_versions
 from airflow_provider_merge.checks.relations import Relation
-from airflow_provider_merge.checks.versions import check_versions
 from airflow_provider_merge.operators.scd2 import Scd2Operator
 from airflow_provider_merge.operators.sources import (
     cdc_source,

@@ -15,11 +15,10 @@ from airflow_provider_merge.checks.requests import MetadataCheck
 from airflow_provider_merge.hooks.catalog import catalog_hook
 from airflow_provider_merge.hooks.source_connections import of_connection, source_hook
 from spark_jobs.contract.catalogs import credentials_of, of_catalog
-from spark_jobs.contract.change_ranges import ChangeRange
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.request import JobRequest, TableName, TableSource
 from spark_jobs.contract.statements import DeleteSpec
-from spark_jobs.contract.table_versions import TableVersion
+from spark_jobs.contract.table_versions import ChangeRange, TableVersion
 from spark_jobs.errors import JobError, RequestError
 from tests.airflow.support import PASSWORD, DagFile, FakeSubmitter, connection
 from tests.support.iceberg_tables import IcebergTable

@@ -17,9 +17,8 @@ from airflow_provider_merge.operators.sources import (
     sql_source,
     table_source,
 )
-from spark_jobs.contract.change_ranges import ChangeRange
 from spark_jobs.contract.request import TableName, TableSource
-from spark_jobs.contract.table_versions import TableVersion
+from spark_jobs.contract.table_versions import ChangeRange, TableVersion
 from spark_jobs.errors import JobError
 
 TABLE = TableName("db", "t")

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from airflow_provider_merge.sql.parser import parse_statement
-from spark_jobs.contract.change_ranges import ChangeRange, OnGap
 from spark_jobs.contract.request import JobRequest, Origin, TableName, TableSource
 from spark_jobs.contract.result import JobResult
+from spark_jobs.contract.table_versions import ChangeRange, OnGap
 from spark_jobs.run import run
 from tests.chains.lakes import Lake, Row, Rows, State
 from tests.chains.source_table import COLUMNS, TWINS, Logged, SourceTable

@@ -11,7 +11,7 @@ import pytest
 
 from spark_jobs.contract.request import CatalogSpec, JobRequest, TableName
 from spark_jobs.contract.result import JobResult
-from spark_jobs.engine.runtime.fence import Fence
+from spark_jobs.engine.runtime.permission import Fence
 from spark_jobs.run import run
 from spark_jobs.spi.connector import Connector
 from tests.connectors.undone_tables import changed_tables, ids, undo_request, write

@@ -22,7 +22,7 @@ from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.parquet.rewrite import rewrite
-from spark_jobs.datafiles.row_reader import read_row
+from spark_jobs.datafiles.row_groups import read_row
 from spark_jobs.errors import CatalogError, ErrorCode
 from tests.datafiles.avro_files import write
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_jobs.datafiles.parquet.bit_packing import bit_packed, encode_hybrid
+from spark_jobs.datafiles.parquet.encodings import bit_packed, encode_hybrid
 
 
 def bit_by_bit(values: list[int], width: int) -> bytes:

@@ -21,7 +21,7 @@ from spark_jobs.datafiles.parquet.int96 import stored_timestamps, timestamps
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.parquet.rewrite import rewrite
 from spark_jobs.datafiles.parquet.writer import WrittenFile
-from spark_jobs.datafiles.row_reader import read_row
+from spark_jobs.datafiles.row_groups import read_row
 from spark_jobs.errors import NotSupportedError
 from tests.datafiles.physical_values import physical_rows
 from tests.datafiles.test_rewrite import delete, update

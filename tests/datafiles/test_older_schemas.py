@@ -20,7 +20,7 @@ from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.parquet.rewrite import rewrite, rewrite_whole
 from spark_jobs.datafiles.parquet.splice import splice
-from spark_jobs.datafiles.row_reader import read_row
+from spark_jobs.datafiles.row_groups import read_row
 from spark_jobs.errors import DataError, ErrorCode, NotSupportedError
 
 FILES = pafs.LocalFileSystem()

@@ -18,7 +18,7 @@ from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.key_probe import KeyProbe
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.parquet.rewrite import rewrite
-from spark_jobs.datafiles.row_reader import read_row
+from spark_jobs.datafiles.row_groups import read_row
 from spark_jobs.errors import CatalogError, ErrorCode
 
 FILES = pafs.LocalFileSystem()

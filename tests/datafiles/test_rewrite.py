@@ -16,7 +16,7 @@ from spark_jobs.datafiles.parquet import options
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.parquet.rewrite import rewrite
 from spark_jobs.datafiles.parquet.writer import WrittenFile
-from spark_jobs.datafiles.row_reader import read_row
+from spark_jobs.datafiles.row_groups import read_row
 from spark_jobs.errors import CatalogError, DataError, ErrorCode, InternalError
 
 LOCAL = pafs.LocalFileSystem()

@@ -14,11 +14,10 @@ from pyspark.sql import SparkSession
 
 from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.change_ranges import CHANGE_TYPE, SNAPSHOT_ID, ChangeRange
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import CatalogSpec, JobRequest, TableName, TableSource
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec, Statement
-from spark_jobs.contract.table_versions import TableVersion
+from spark_jobs.contract.table_versions import CHANGE_TYPE, SNAPSHOT_ID, ChangeRange, TableVersion
 from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
 from spark_jobs.engine.source.table_changes import ChosenChanges, chosen_changes
 from spark_jobs.run import run

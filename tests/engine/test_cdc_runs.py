@@ -12,12 +12,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.cdc import CdcSource, OperationValues
-from spark_jobs.contract.change_ranges import CHANGE_TYPE, SNAPSHOT_ID, ChangeRange
 from spark_jobs.contract.deduplication import ALL_ROWS
 from spark_jobs.contract.event_clauses import event_cases, event_on
 from spark_jobs.contract.new_files import NewFiles
 from spark_jobs.contract.request import FileSource, JobRequest, Origin, TableName, TableSource
 from spark_jobs.contract.statements import CreateTableSpec, MergeSpec
+from spark_jobs.contract.table_versions import CHANGE_TYPE, SNAPSHOT_ID, ChangeRange
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.merge.merge_run import MergeRun
 from spark_jobs.run import run

@@ -15,13 +15,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_provider_merge.sql.parser import parse_statement
-from spark_jobs.contract.change_ranges import ChangeRange
 from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, RollbackSpec
 from spark_jobs.contract.request import JobRequest, Origin, TableName, TableSource
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
-from spark_jobs.contract.table_versions import TableVersion
+from spark_jobs.contract.table_versions import ChangeRange, TableVersion
 from spark_jobs.run import run
 from tests.engine.changed_tables import NAME, Change, ChangedTable, applied, plain
 

@@ -116,13 +116,13 @@ def test_a_retry_drops_what_a_killed_try_was_about_to_drop(
 def test_a_half_removed_table_is_an_empty_one_until_the_retry(
     catalog: CatalogSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from spark_jobs.connectors.paimon.alter import drop_table
+    from spark_jobs.connectors.paimon.alter import alter_table
 
     create(catalog)
     table = tmp_path / "warehouse" / f"{NAME.database}.db" / NAME.table
     for each in ("snapshot/snapshot-1", "bucket-0/data-1.parquet", "tag/tag-a"):
         (table / each).parent.mkdir(exist_ok=True)
-    remove = drop_table.remove_folder
+    remove = alter_table.remove_folder
     for step in range(3):
         with monkeypatch.context() as patch:
             left = iter(range(step))
@@ -132,7 +132,7 @@ def test_a_half_removed_table_is_an_empty_one_until_the_retry(
                     raise KilledError
                 remove(files, path)
 
-            patch.setattr(drop_table, "remove_folder", removing)
+            patch.setattr(alter_table, "remove_folder", removing)
             with pytest.raises(KilledError):
                 drop(catalog, tries=step + 1)
         assert exists(catalog)
@@ -182,10 +182,10 @@ def _instead(
 ) -> None:
     """Let the connector drop by ``act``, which gets its own way."""
     if catalog.connector == "paimon":
-        from spark_jobs.connectors.paimon.alter import drop_table
+        from spark_jobs.connectors.paimon.alter import alter_table
 
-        remove = drop_table._remove
-        patch.setattr(drop_table, "_remove", lambda *given: act(lambda: remove(*given)))
+        remove = alter_table._remove
+        patch.setattr(alter_table, "_remove", lambda *given: act(lambda: remove(*given)))
         return
     from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 

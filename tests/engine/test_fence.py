@@ -17,9 +17,8 @@ from spark_jobs.contract.operation_files import fence_path
 from spark_jobs.contract.request import JobRequest, Origin
 from spark_jobs.contract.task_notes import note_file, note_text
 from spark_jobs.engine.job.statement_job import Job
-from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.operations import OperationLog
-from spark_jobs.engine.runtime.permission import LastLook
+from spark_jobs.engine.runtime.permission import Fence, LastLook
 from spark_jobs.errors import CommitError, ErrorCode, InternalError
 from spark_jobs.run import run, run_all
 from spark_jobs.spi.storage import WarehouseStorage

@@ -16,11 +16,10 @@ from pyspark.sql import SparkSession
 from airflow_provider_merge.sql.parser import parse_statement
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.catalogs import scoped
-from spark_jobs.contract.change_ranges import ChangeRange
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, TableName, TableSource
 from spark_jobs.contract.result import JobResult
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
-from spark_jobs.contract.table_versions import TableVersion
+from spark_jobs.contract.table_versions import ChangeRange, TableVersion
 from spark_jobs.run import run
 from tests.support.iceberg_files import catalog_spec
 

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contract.change_ranges import ChangeRange
 from spark_jobs.contract.guards import Guards, Limit
 from spark_jobs.contract.request import JobRequest, SqlSource, TableName, TableSource
 from spark_jobs.contract.row_checks import RowCheck
@@ -27,6 +26,7 @@ from spark_jobs.contract.statements import (
     MergeSpec,
     UpdateAllAction,
 )
+from spark_jobs.contract.table_versions import ChangeRange
 from spark_jobs.engine.job.statement_job import Job
 from tests.conformance.harness import TARGET, Harness
 from tests.engine.dimensions import at, batch, dimension, history, run, spec

@@ -28,8 +28,8 @@ from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.job.statement_runs import StatementRuns
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi import rows
+from spark_jobs.spi.alterations import SchemaChange
 from spark_jobs.spi.connector import Connector
-from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite, Operation
 from spark_jobs.storage import warehouse as paimon

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.contract.sql_text import RESERVED_PREFIX
-from spark_jobs.formats.paimon.reserved import KEY_PREFIX, NAMES, is_reserved
+from spark_jobs.formats.paimon.definitions import KEY_PREFIX, NAMES, is_reserved
 
 DOCS = Path(__file__).parents[2] / "docs"
 

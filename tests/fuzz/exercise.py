@@ -20,7 +20,7 @@ from spark_jobs.connectors.paimon.format.vectors import read_vector
 from spark_jobs.connectors.paimon.read.arrow_scan import ArrowScan, ScannedFile
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec, TableName
-from spark_jobs.datafiles.row_reader import read_row
+from spark_jobs.datafiles.row_groups import read_row
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi import rows

@@ -13,7 +13,7 @@ from pypaimon.manifest.manifest_list_manager import ManifestListManager
 from pypaimon.write.commit_message import CommitMessage
 
 from spark_jobs.connectors.paimon.keyed.run_writer import SortedRunWriter, WrittenRun
-from spark_jobs.connectors.paimon.library.keyed_files import new_keyed_file
+from spark_jobs.connectors.paimon.library.data_files import new_keyed_file
 from spark_jobs.connectors.paimon.library.table_schema import arrow_schema
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.rolling_writer import NewFiles

@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from spark_jobs.connectors.registry import open_connector
-from spark_jobs.contract.change_ranges import ChangeRange
 from spark_jobs.contract.request import CatalogSpec, TableName, TableSource
+from spark_jobs.contract.table_versions import ChangeRange
 from spark_jobs.engine.runtime.session import fixed_settings, meaningful_settings
 from spark_jobs.engine.source.table_changes import chosen_changes
 from spark_jobs.errors import NotSupportedError

@@ -15,7 +15,7 @@ from pypaimon.index.index_file_meta import IndexFileMeta
 from pypaimon.manifest.index_manifest_entry import IndexManifestEntry
 from pypaimon.table.row.generic_row import GenericRow
 
-from spark_jobs.connectors.paimon.library.keyed_files import new_keyed_file
+from spark_jobs.connectors.paimon.library.data_files import new_keyed_file
 from tests.judge.keyed_tables import commit_files, entries_of, write_run
 from tests.judge.tables import Warehouse
 from tests.support.keyed_checker import problems_of

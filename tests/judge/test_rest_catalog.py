@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.connectors.paimon.commit.catalog_server import CatalogServer
 from spark_jobs.connectors.paimon.commit.merge_writes import PaimonMergeWrites
 from spark_jobs.connectors.paimon.commit.new_snapshot import NewSnapshot
+from spark_jobs.connectors.paimon.commit.publish import CatalogServer
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.compaction import CompactSpec

@@ -10,8 +10,8 @@ import pytest
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode
+from spark_jobs.spi.alterations import SchemaChange
 from spark_jobs.spi.connector import Connector
-from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.tables import TableHandle
 from tests.judge.rest_server import RestCatalog
 from tests.support.paimon_tables import append, create, inserts, merge, read

@@ -14,8 +14,8 @@ from spark_jobs.connectors.paimon.library import stored_snapshots
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import CommitError, ErrorCode, InternalError
+from spark_jobs.spi.alterations import SchemaChange
 from spark_jobs.spi.connector import Connector
-from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.storage.conditional_put import ConditionalPutFiles
 from tests.support.last_moment import check_a_new_table, check_a_rollback

@@ -23,8 +23,8 @@ from pathlib import Path
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.operation_files import FOLDER, fence_path
 from spark_jobs.contract.request import CatalogSpec
-from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.operations import OperationLog
+from spark_jobs.engine.runtime.permission import Fence
 from spark_jobs.errors import CommitError
 from spark_jobs.spi.storage import WarehouseStorage
 from spark_jobs.storage.files import replace_file

@@ -8,9 +8,8 @@ from typing import Any
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.read.arrow_scan import ArrowScan, ScannedFile
-from spark_jobs.connectors.paimon.read.planned_ranges import scanned_range
-from spark_jobs.connectors.paimon.read.range_scan import RangeScan
+from spark_jobs.connectors.paimon.read.arrow_scan import ArrowScan, RangeScan, ScannedFile
+from spark_jobs.connectors.paimon.read.planning import scanned_range
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.contract.request import TableName
 from spark_jobs.spi import rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile
+from spark_jobs.connectors.iceberg.commit.manifest_records import NewDataFile
 from spark_jobs.connectors.iceberg.commit.new_manifests import SnapshotFiles
 from spark_jobs.connectors.iceberg.commit.snapshot_commit import catalog_changes
 from spark_jobs.connectors.iceberg.table.live_files import listed_manifests

@@ -11,7 +11,7 @@ import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.format.buckets import BUCKET_COLUMN
 from spark_jobs.connectors.paimon.keyed.file_columns import POSITION
-from spark_jobs.connectors.paimon.read.run_files import run_files, section_reader
+from spark_jobs.connectors.paimon.read.planning import run_files, section_reader
 from spark_jobs.connectors.paimon.write.bucket_choice import bucket_column
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector

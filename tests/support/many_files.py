@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from spark_jobs.connectors.paimon.library import data_files, table_paths, table_schema
+from spark_jobs.connectors.paimon.library import data_files, table_schema
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec, JobRequest, SqlSource, TableName
 from spark_jobs.contract.result import JobResult
@@ -56,7 +56,7 @@ def fill_table(connector: Connector, days: int, files_per_day: int, commits: int
         messages = []
         for number in range(part * days // commits, (part + 1) * days // commits):
             day = FIRST_DAY + dt.timedelta(days=number)
-            folder = Path(table_paths.bucket_directory(table, (day,), 0))
+            folder = Path(table_schema.bucket_directory(table, (day,), 0))
             folder.mkdir(parents=True, exist_ok=True)
             files = [_file(table, folder, day, file) for file in range(files_per_day)]
             messages.append(CommitMessage((day,), 0, files))

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pyarrow.parquet as pq
 
-from spark_jobs.connectors.paimon.library import data_files, table_paths
+from spark_jobs.connectors.paimon.library import data_files, table_schema
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec, TableName
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
@@ -88,7 +88,7 @@ class ForeignTable:
         from pypaimon.write.commit_message import CommitMessage
 
         table = self.connector().metadata.load_table(self.name).native.table
-        folder = Path(table_paths.bucket_directory(table, (), 0))
+        folder = Path(table_schema.bucket_directory(table, (), 0))
         folder.mkdir(parents=True, exist_ok=True)
         described = []
         for file in files:

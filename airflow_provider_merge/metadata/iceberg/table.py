@@ -124,11 +124,7 @@ class IcebergTable:
         return self.branch.others()
 
     def schema(self, schema_id: int | None = None) -> IcebergSchema:
-        """The schema of an id, or the newest one.
-
-        Raises:
-            CatalogError: METADATA_UNREADABLE: there is none of that id.
-        """
+        """The schema of an id, or the newest one."""
         schema = Schemas(self.loaded.metadata).schema(schema_id)
         if schema is None:
             raise unreadable(self.location, f"has no schema {schema_id}")
@@ -137,12 +133,7 @@ class IcebergTable:
     def partition_filter(
         self, schema: TableSchema, values: Mapping[str, Any]
     ) -> IcebergPartitionFilter:
-        """The filter for values that are given as text or in the field's own type.
-
-        Raises:
-            RequestError: REQUEST_INVALID: no partition field has that name, or a value is not of
-                its type.
-        """
+        """The filter for values that are given as text or in the field's own type."""
         return IcebergPartitionFilter.of(Schemas(self.loaded.metadata).fields, values)
 
     def partitions(
@@ -153,10 +144,6 @@ class IcebergTable:
         ``wanted`` has values of some fields of the newest spec, as text or in their own types; a
         file of another spec without one of them is in no such partition. A table without partitions
         has one, without values, once it has data.
-
-        Raises:
-            CatalogError: METADATA_UNREADABLE.
-            RequestError: REQUEST_INVALID: a field or a value of ``wanted`` is wrong.
         """
         chosen = self.partition_filter(self.schema(), wanted or {})
         snapshot = snapshot or self.latest()
@@ -176,9 +163,6 @@ class IcebergTable:
 
         Files of older partition specs are together in facts without values; ``wanted`` leaves them
         out, as a compaction of some partitions does.
-
-        Raises:
-            NotSupportedError: the table is not compacted here, or a property has an invalid value.
         """
         chosen = self.partition_filter(self.schema(), wanted or {})
         snapshot = snapshot or self.latest()
@@ -198,9 +182,6 @@ class IcebergTable:
         """The rows that a reader of a snapshot (by default the newest) finds.
 
         None: only reading can tell: files of deletes may mark the same row, or rows of any file.
-
-        Raises:
-            CatalogError: METADATA_UNREADABLE.
         """
         snapshot = snapshot or self.latest()
         if snapshot is None:
@@ -218,9 +199,6 @@ class IcebergTable:
 
         One that only rewrote files has touched none. Deletes by value that are in no partition may
         mark rows of all.
-
-        Raises:
-            CatalogError: METADATA_UNREADABLE.
         """
         if snapshot.keeps_rows:
             return []
@@ -240,11 +218,7 @@ class IcebergTable:
         return [distinct[name] for name in sorted(distinct)]
 
     def diff(self, before: IcebergSnapshot, after: IcebergSnapshot) -> list[PartitionChange]:
-        """What two snapshots differ in, by partition; those that do not differ are left out.
-
-        Raises:
-            CatalogError: METADATA_UNREADABLE.
-        """
+        """What two snapshots differ in, by partition; those that do not differ are left out."""
         return [
             PartitionChange(
                 values=partition.values,
@@ -259,11 +233,7 @@ class IcebergTable:
     def differing(
         self, before: IcebergSnapshot, after: IcebergSnapshot
     ) -> Iterator[DifferingPartition]:
-        """The partitions that differ, by name.
-
-        Raises:
-            CatalogError: METADATA_UNREADABLE.
-        """
+        """The partitions that differ, by name."""
         everything = self.partition_filter(self.schema(), {})
         (old, old_deletes), (new, new_deletes) = (
             self._by_name(each, everything) for each in (before, after)

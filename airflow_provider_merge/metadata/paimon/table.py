@@ -138,11 +138,7 @@ class PaimonTable:
         return PaimonHistory((*before, newest.snapshot_id))
 
     def schema(self, schema_id: int | None = None) -> TableSchema:
-        """The schema of an id, or the newest one.
-
-        Raises:
-            CatalogError: METADATA_UNREADABLE.
-        """
+        """The schema of an id, or the newest one."""
         if schema_id is None:
             schema_id = max(self._schema_ids(), default=0)
         path = entry_path(self.root, "schema", schema_id)
@@ -156,11 +152,7 @@ class PaimonTable:
         return names_of("tag", self._entries_in("tag"))
 
     def tag(self, name: str) -> Tag | None:
-        """The tag of this name; None: there is none.
-
-        Raises:
-            CatalogError: METADATA_UNREADABLE.
-        """
+        """The tag of this name; None: there is none."""
         path = child(f"{self.root}/tag", entry_name("tag", name))
         text = read_text(path, self.storage_options)
         return None if text is None else Tag(name, parsed_snapshot(path, text))
@@ -173,11 +165,7 @@ class PaimonTable:
     def partition_filter(
         self, schema: TableSchema, values: Mapping[str, Any]
     ) -> PaimonPartitionFilter:
-        """The filter for values that are given as text or in the column's own type.
-
-        Raises:
-            RequestError: REQUEST_INVALID: a column or a value is wrong.
-        """
+        """The filter for values that are given as text or in the column's own type."""
         return PaimonPartitionFilter.of(schema, values)
 
     def partitions(
@@ -187,10 +175,6 @@ class PaimonTable:
 
         ``wanted`` has values of some partition columns, as text or in their own types. A table
         without partitions has one, without values, once it has data.
-
-        Raises:
-            CatalogError: METADATA_UNREADABLE.
-            RequestError: REQUEST_INVALID: a column or a value of ``wanted`` is wrong.
         """
         if snapshot is None:
             return self._of_latest(lambda newest: self.partitions(wanted, newest)) or []
@@ -206,12 +190,7 @@ class PaimonTable:
         wanted: Mapping[str, Any] | None = None,
         snapshot: PaimonSnapshot | None = None,
     ) -> list[CompactionFacts]:
-        """What a compaction by ``spec`` would find; partitions and errors as in ``partitions``.
-
-        Raises:
-            NotSupportedError: only Paimon's own engines compact such a table, or an option of it
-                has an invalid value.
-        """
+        """What a compaction by ``spec`` would find; partitions and errors as in ``partitions``."""
         if snapshot is None:
             found = self._of_latest(lambda newest: self.compaction_facts(spec, wanted, newest))
             return found or []
@@ -228,9 +207,6 @@ class PaimonTable:
         """The rows that a reader of a snapshot (by default the newest) finds.
 
         None: only reading can tell; ``PartitionFacts`` says when.
-
-        Raises:
-            CatalogError: METADATA_UNREADABLE.
         """
         counts = [each.rows for each in self.partitions(snapshot=snapshot)]
         return None if None in counts else sum(count or 0 for count in counts)
@@ -240,9 +216,6 @@ class PaimonTable:
 
         A snapshot that only compacted files has touched none. What only deletion vectors changed is
         known while the snapshot before is retained.
-
-        Raises:
-            CatalogError: METADATA_UNREADABLE.
         """
         if snapshot.keeps_rows:
             return []
@@ -257,11 +230,7 @@ class PaimonTable:
         return sorted(found, key=partition_name)
 
     def diff(self, before: PaimonSnapshot, after: PaimonSnapshot) -> list[PartitionChange]:
-        """What two snapshots differ in, by partition; those that do not differ are left out.
-
-        Raises:
-            CatalogError: METADATA_UNREADABLE.
-        """
+        """What two snapshots differ in, by partition; those that do not differ are left out."""
         schema = self.schema(after.schema_id)
         changes = [
             PartitionChange(
@@ -278,11 +247,7 @@ class PaimonTable:
     def differing(
         self, before: PaimonSnapshot, after: PaimonSnapshot
     ) -> Iterator[DifferingPartition]:
-        """The partitions that differ, in any order.
-
-        Raises:
-            CatalogError: METADATA_UNREADABLE.
-        """
+        """The partitions that differ, in any order."""
         sides = [self._by_partition(each) for each in (before, after)]
         marks = [marks_by_file(self.manifests.marked_rows(each)) for each in (before, after)]
         for row in sides[0].keys() | sides[1].keys():

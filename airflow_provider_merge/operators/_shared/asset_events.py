@@ -1,18 +1,20 @@
-"""What consumers of a table's asset learn of the task that changed it."""
+"""What consumers of a table's asset learn of the task that changed it, partition keys among it."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow_provider_merge.assets import is_table, same_asset, table_asset
 from airflow_provider_merge.hooks.catalog import CatalogHook
-from airflow_provider_merge.operators._shared.event_keys import partition_keys
 from airflow_provider_merge.operators._shared.results import asset_extra
 from airflow_provider_merge.table_names import quoted_name
+from spark_jobs.contract.partition_names import only_value
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.result import JobResult
+from spark_jobs.errors import JobError
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -87,3 +89,35 @@ def emit_events(
     keep_written(operator, context, [each[0].table for each in of_tables.values()])
     for several in of_tables.values():
         emit_event(operator, context, hook, several, with_partition_keys=False)
+
+
+log = logging.getLogger(__name__)
+_LONGEST: Final = 250
+
+
+def partition_keys(hook: CatalogHook, target: TableName, result: JobResult) -> list[str]:
+    """The value of an only partition column, else the name (``day=2026-01-31/hour=7``).
+
+    NULL has none, as a run could not tell it from the text; nor has what Airflow takes for no key:
+    blanks, and more than 250 characters.
+    """
+    names = result.partitions
+    if result.metrics.partitions_changed > len(names):
+        log.warning(
+            "%s partitions of %s changed; the asset event has keys of the first %s only.",
+            *(result.metrics.partitions_changed, target, len(names)),
+        )
+    is_one = not any("/" in name for name in names) or _has_one_column(hook, target)
+    keys = [only_value(name) if is_one else name for name in names]
+    return [key for key in keys if key and key.strip() and len(key) <= _LONGEST]
+
+
+def _has_one_column(hook: CatalogHook, target: TableName) -> bool:
+    try:
+        return len(hook.definition(target).partition_columns) == 1
+    except (JobError, OSError) as error:
+        # The statement is committed: no reason to fail.
+        log.warning(
+            "Partition keys are names of partitions, as %s cannot be read: %s", target, error
+        )
+        return False

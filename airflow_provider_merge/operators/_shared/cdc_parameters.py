@@ -11,7 +11,10 @@ from airflow_provider_merge.operators._shared.values import column_list
 from airflow_provider_merge.templates import PLACEHOLDER
 from spark_jobs.contract import codec
 from spark_jobs.contract.cdc import VALUES, CdcSource, EventFormat
-from spark_jobs.contract.change_ranges import (
+from spark_jobs.contract.checks import not_among, unknown_field
+from spark_jobs.contract.request import FileSource, Source, TableSource
+from spark_jobs.contract.sql_text import quote, unquoted
+from spark_jobs.contract.table_versions import (
     CHANGE_TYPE,
     DELETE,
     INSERT,
@@ -19,9 +22,6 @@ from spark_jobs.contract.change_ranges import (
     UPDATE_AFTER,
     UPDATE_BEFORE,
 )
-from spark_jobs.contract.near_names import not_among, unknown_field
-from spark_jobs.contract.request import FileSource, Source, TableSource
-from spark_jobs.contract.sql_text import quote, unquoted
 from spark_jobs.errors import NotSupportedError
 
 _KNOWN: Final = (

@@ -14,8 +14,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from airflow_provider_merge.exceptions import invalid
-from spark_jobs.contract.checks import require_column
-from spark_jobs.contract.near_names import not_among, unknown_field
+from spark_jobs.contract.checks import not_among, require_column, unknown_field
 from spark_jobs.contract.row_checks import NEW_ROWS, TARGET, RowCheck
 from spark_jobs.contract.sql_text import name_parts, quote, sql_literal
 from spark_jobs.errors import RequestError

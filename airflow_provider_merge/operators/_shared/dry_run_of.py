@@ -1,15 +1,15 @@
-"""The parameter ``dry_run_of``: whose mark a dry run of an incremental source goes by."""
+"""Dry runs: their base, and ``dry_run_of``: whose mark one of an incremental source goes by."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
-from airflow_provider_merge.operators._shared.values import text
+from airflow_provider_merge.operators._shared.table_operator import TableOperator
+from airflow_provider_merge.operators._shared.values import flag, text
 from airflow_provider_merge.task_errors import naming_task
 from airflow_provider_merge.templates import is_template
 from spark_jobs.contract.incremental import require_mark_of
@@ -19,6 +19,37 @@ if TYPE_CHECKING:
 
     from airflow_provider_merge.hooks.catalog import CatalogHook
     from spark_jobs.contract.request import JobRequest
+
+
+class DryRunOperator(TableOperator):
+    """An operator with a dry run.
+
+    :param dry_run: true: report what would change or be removed, with the status ``dry_run``; store
+        nothing, and send no asset event
+    """
+
+    template_fields: Sequence[str] = (*TableOperator.template_fields, "dry_run")
+
+    def __init__(self, *, dry_run: bool | str = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        # Takes the place of BaseOperator.dry_run(), which Airflow 3 never calls.
+        self.dry_run = dry_run  # type: ignore[method-assign,assignment]
+        if not is_template(dry_run):
+            self.is_dry_run()
+
+    def after_rendering(self) -> None:
+        """A dry run has no outlet, whatever becomes of it, and so no output in lineage.
+
+        Airflow sends an event for every outlet of a task that succeeds.
+        """
+        super().after_rendering()
+        if self.is_dry_run():
+            self.outlets = []
+
+    def is_dry_run(self) -> bool:
+        """``dry_run`` from rendered parameters."""
+        return flag("dry_run", cast("bool | str", self.dry_run))
+
 
 DRY_RUN_OF: Final = "dry_run_of"
 _REMEDY: Final = "Name the task that does what this one foretells, in the same DAG."

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, ClassVar, Final, cast
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
+from airflow_provider_merge.operators._shared.dry_run_of import DryRunOperator
 from airflow_provider_merge.operators._shared.misspelt import refuse_misspelt
 from airflow_provider_merge.operators._shared.partitions import partition_specs
 from airflow_provider_merge.operators._shared.values import share, side_table

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from airflow_provider_merge.operators._shared.dry_run import DryRunOperator
+from airflow_provider_merge.operators._shared.dry_run_of import DryRunOperator
 from airflow_provider_merge.operators._shared.table_operator import TableOperator
 from airflow_provider_merge.operators._shared.values import flag, text, whole_number
 from airflow_provider_merge.templates import has_template

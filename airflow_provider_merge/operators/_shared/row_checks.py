@@ -1,4 +1,7 @@
-"""The parameter ``checks``: what must hold of the rows that a statement changes."""
+"""The parameters ``checks`` and ``audit_table``, about the rows that a statement changes.
+
+``checks`` say what must hold of them; the audit table gets a row for each of them.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,46 @@ from dataclasses import replace
 from typing import Any, Final
 
 from airflow_provider_merge.exceptions import invalid
-from airflow_provider_merge.operators._shared.audit import AuditedOperator
-from airflow_provider_merge.operators._shared.column_checks import (
-    COLUMN,
-    ROW_COUNT,
-    column_checks,
-)
+from airflow_provider_merge.operators._shared.approval import ApprovableOperator
+from airflow_provider_merge.operators._shared.column_checks import COLUMN, ROW_COUNT, column_checks
 from airflow_provider_merge.operators._shared.sql_parameter import of_parameter
-from airflow_provider_merge.operators._shared.values import whole_number
+from airflow_provider_merge.operators._shared.values import side_table, whole_number
 from airflow_provider_merge.sql.row_checks import checked_query
 from airflow_provider_merge.templates import has_template, is_template
+from spark_jobs.contract.checks import unknown_field
 from spark_jobs.contract.guards import Guards
-from spark_jobs.contract.near_names import unknown_field
 from spark_jobs.contract.request import Source
 from spark_jobs.contract.row_checks import RowCheck
 from spark_jobs.contract.row_preview import require_preview_rows
 
-CHECKS: Final = "checks"
-PREVIEW: Final = "preview_rows"
+_AUDIT_TABLE: Final = "audit_table"
+
+
+class AuditedOperator(ApprovableOperator):
+    """Keeps what a statement changes, row by row.
+
+    :param audit_table: ``database.table`` on the same connection, which gets a row for each changed
+        row: who changed it, and its old and new values
+    """
+
+    template_fields: Sequence[str] = (*ApprovableOperator.template_fields, _AUDIT_TABLE)
+
+    def __init__(self, *, audit_table: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.audit_table = audit_table
+        if audit_table is not None and not is_template(audit_table):
+            side_table(_AUDIT_TABLE, audit_table)
+
+    def guards(self) -> Guards | None:
+        """With the audit table."""
+        guards = super().guards()
+        if self.audit_table is None:
+            return guards
+        return replace(guards or Guards(), audit_table=side_table(_AUDIT_TABLE, self.audit_table))
+
+
+_CHECKS: Final = "checks"
+_PREVIEW: Final = "preview_rows"
 _REMEDY: Final = (
     "Write SQL that returns the wrong rows, {'name': ..., 'sql': ...}, or a check of a column."
 )
@@ -42,7 +67,7 @@ class CheckedOperator(AuditedOperator):
         connection; at most 100, by default none
     """
 
-    template_fields: Sequence[str] = (*AuditedOperator.template_fields, CHECKS, PREVIEW)
+    template_fields: Sequence[str] = (*AuditedOperator.template_fields, _CHECKS, _PREVIEW)
 
     def __init__(
         self,
@@ -66,11 +91,11 @@ class CheckedOperator(AuditedOperator):
         Raises:
             RequestError: REQUEST_INVALID.
         """
-        rows = whole_number(PREVIEW, self.preview_rows)
+        rows = whole_number(_PREVIEW, self.preview_rows)
         require_preview_rows(rows)
         if rows and self.plans_only():
             remedy = "Set dry_run=True, or leave preview_rows out."
-            raise invalid(PREVIEW, 'a dry run with "plan" changes no rows', remedy)
+            raise invalid(_PREVIEW, 'a dry run with "plan" changes no rows', remedy)
         return rows if rows and self.is_dry_run() else None
 
     @abstractmethod
@@ -104,9 +129,9 @@ class CheckedOperator(AuditedOperator):
         """The checks, each with its place."""
         if not isinstance(self.checks, list | tuple):
             problem = f"expected a list of checks, found {type(self.checks).__name__}"
-            raise invalid(CHECKS, problem, _REMEDY)
+            raise invalid(_CHECKS, problem, _REMEDY)
         for index, each in enumerate(self.checks):
-            yield f"{CHECKS}[{index}]", each
+            yield f"{_CHECKS}[{index}]", each
 
 
 def _row_checks(

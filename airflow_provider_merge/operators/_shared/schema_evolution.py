@@ -11,9 +11,9 @@ from airflow_provider_merge.operators._shared.guards import SOURCE_ROWS, SourceR
 from airflow_provider_merge.operators._shared.statement import StatementOperator
 from airflow_provider_merge.operators._shared.values import flag
 from airflow_provider_merge.templates import is_template
+from spark_jobs.contract.checks import did_you_mean
 from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.inserts import InsertStatement
-from spark_jobs.contract.near_names import did_you_mean
 from spark_jobs.contract.options import JobOptions
 from spark_jobs.contract.statements import MergeSpec
 

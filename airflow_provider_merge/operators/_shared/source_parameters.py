@@ -8,12 +8,13 @@ from typing import Any
 
 from airflow_provider_merge.exceptions import invalid
 from airflow_provider_merge.nothing import require_no_none
-from airflow_provider_merge.operators._shared.cdc_parameters import with_events
-from airflow_provider_merge.operators._shared.outside_sources import OUTSIDE, to_outside_source
-from airflow_provider_merge.operators._shared.table_sources import (
+from airflow_provider_merge.operators._shared.built_sources import (
+    OUTSIDE,
     to_changes_source,
+    to_outside_source,
     to_table_source,
 )
+from airflow_provider_merge.operators._shared.cdc_parameters import with_events
 from airflow_provider_merge.operators._shared.values import (
     column_list,
     conf_text,
@@ -25,8 +26,8 @@ from airflow_provider_merge.secret_names import refuse_secrets
 from airflow_provider_merge.templates import PLACEHOLDER
 from spark_jobs.contract import codec
 from spark_jobs.contract.cdc import CdcSource
+from spark_jobs.contract.checks import not_among
 from spark_jobs.contract.deduplication import ALL_ROWS, DeduplicatedSource
-from spark_jobs.contract.near_names import not_among
 from spark_jobs.contract.new_files import ALL, NewFiles
 from spark_jobs.contract.request import FileSource, Source, SqlSource
 from spark_jobs.contract.source_names import MERGE_SOURCE

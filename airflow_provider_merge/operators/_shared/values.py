@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, cast
@@ -224,3 +224,12 @@ def side_table(parameter: str, name: Any) -> str:
         raise invalid(parameter, f"expected database.table, found {type(name).__name__}")
     require_side_table(parameter, name)
     return name
+
+
+def plain(value: Any) -> Any:
+    """Tuples as lists and mappings as dicts, at any depth; everything else as it is."""
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return value

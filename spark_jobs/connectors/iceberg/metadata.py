@@ -10,7 +10,6 @@ from typing import Any
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type, spark_type
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.read.planning import plan_files
-from spark_jobs.connectors.iceberg.table.default_values import default_text
 from spark_jobs.connectors.iceberg.table.former_states import former_state
 from spark_jobs.connectors.iceberg.table.like import LikeTable
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
@@ -27,9 +26,9 @@ from spark_jobs.connectors.iceberg.table.refusals import (
     refuse_unreadable,
     refuse_unwritable,
 )
-from spark_jobs.connectors.iceberg.table.schema_evolution import evolved
 from spark_jobs.connectors.iceberg.table.table_spec import (
     differences,
+    evolved,
     requested_partition,
     requested_schema,
 )
@@ -47,9 +46,9 @@ from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.formats.iceberg.refused_properties import refuse_properties
+from spark_jobs.spi.alterations import SchemaChange
 from spark_jobs.spi.connector import ConnectorMetadata
 from spark_jobs.spi.rows import ROW_ID
-from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.tables import Column, PlannedFile, RowChangeParadigm, TableHandle
 from spark_jobs.spi.writes import WriteLayout
 
@@ -61,13 +60,7 @@ class IcebergMetadata(ConnectorMetadata):
         self._catalog = catalog
 
     def load_table(self, name: TableName) -> TableHandle:
-        """The table with its current schema, pinned at the head of its branch.
-
-        Raises:
-            CatalogError: TABLE_NOT_FOUND, METADATA_UNREADABLE, WAREHOUSE_ACCESS_DENIED.
-            InternalError: STORAGE_UNAVAILABLE.
-            NotSupportedError: the table's rows cannot be read correctly here; gives the reason.
-        """
+        """The table with its current schema, pinned at the head of its branch."""
         refuse_name(name)
         loaded = self._catalog.load(name)
         if loaded is None:
@@ -102,12 +95,7 @@ class IcebergMetadata(ConnectorMetadata):
             )
 
     def load_version(self, name: TableName, at: TableVersion, millis: int | None) -> TableHandle:
-        """The table as Spark reads it by VERSION or TIMESTAMP AS OF; also of branches.
-
-        Raises:
-            CatalogError: as ``load_table``; SNAPSHOT_NOT_FOUND, TAG_NOT_FOUND.
-            NotSupportedError: as ``load_table``.
-        """
+        """The table as Spark reads it by VERSION or TIMESTAMP AS OF; also of branches."""
         pinned = pinned_table(self.load_table(name))
         with reading_metadata(str(name)):
             snapshot, schema = former_state(name, pinned, at, millis)
@@ -128,15 +116,7 @@ class IcebergMetadata(ConnectorMetadata):
         return replace(table, snapshot_id=snapshot_id, snapshot_mark=mark, native=native)
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
-        """Create the table and its namespace; return False if an equal table exists.
-
-        Raises:
-            CatalogError: TABLE_DIFFERS, listing every difference; WAREHOUSE_ACCESS_DENIED.
-            InternalError: STORAGE_UNAVAILABLE.
-            NotSupportedError: a type, a transform of one, or an option is not supported.
-            RequestError: REQUEST_INVALID: a column cannot be in the primary key, or has the name of
-                a partition field.
-        """
+        """Create the table and its namespace; return False if an equal table exists."""
         refuse_name(name)
         refuse_new_branch(name)
         refuse_properties(name, spec.table_options)
@@ -172,31 +152,19 @@ class IcebergMetadata(ConnectorMetadata):
         )
 
     def require_writable(self, table: TableHandle) -> None:
-        """Check version, properties and partition spec.
-
-        Raises:
-            NotSupportedError: the table's rows cannot be changed; gives the reason.
-        """
+        """Check version, properties and partition spec."""
         refuse_unwritable(table.name, pinned_table(table))
 
     def require_supported(
         self, table: TableHandle, assigned: frozenset[str], *, deletes: bool
     ) -> None:
-        """Refuse UPDATEs that move whole rows, of which Spark cannot have some columns.
-
-        Raises:
-            NotSupportedError: names the columns.
-        """
+        """Refuse UPDATEs that move whole rows, of which Spark cannot have some columns."""
         del deletes
         derived = insert_layout(pinned_table(table)).derived
         refuse_moved_rows(table, assigned.intersection(derived.inputs if derived else ()))
 
     def evolved(self, table: TableHandle, changes: Sequence[SchemaChange]) -> TableHandle:
-        """``table`` with other columns; nothing is stored.
-
-        Raises:
-            NotSupportedError: Iceberg does not allow a change; names the column.
-        """
+        """``table`` with other columns; nothing is stored."""
         target = evolved(table.name, pinned_table(table), changes)
         refuse_unreadable(table.name, target.metadata, target.fields)
         refuse_unwritable(table.name, target)
@@ -255,3 +223,21 @@ def _columns(fields: Sequence[IcebergField]) -> Iterator[Column]:
             continue
         default = default_text(field) if field.type.is_primitive else None
         yield Column(field.name, spark_type(field.type), not field.required, field.comment, default)
+
+
+def default_text(field: IcebergField) -> str | None:
+    """The write default of a column that Spark has, as an expression; None: it has none.
+
+    Raises:
+        ValueError: it is not the JSON of a primitive value.
+    """
+    value = field.write_default
+    if value is None:
+        return None
+    if not field.type.is_primitive or isinstance(value, dict | list):
+        raise ValueError(f"the default of {field.name} is not that of a primitive type")
+    if field.type.name == "binary":
+        return f"X'{bytes.fromhex(value).hex()}'"
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    # The session's settings decide what a backslash means in a literal, but not in bytes.
+    return f"CAST(CAST(X'{text.encode().hex()}' AS STRING) AS {spark_type(field.type)})"

@@ -7,12 +7,11 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from spark_jobs.connectors.paimon.alter.alter_table import PaimonAlterations
-from spark_jobs.connectors.paimon.commit.catalog_server import CatalogServer
 from spark_jobs.connectors.paimon.commit.merge_writes import PaimonMergeWrites
-from spark_jobs.connectors.paimon.commit.publish import SnapshotFiles, SnapshotStore
+from spark_jobs.connectors.paimon.commit.publish import CatalogServer, SnapshotFiles, SnapshotStore
 from spark_jobs.connectors.paimon.compaction.compaction import PaimonCompaction
 from spark_jobs.connectors.paimon.library import catalogs, rest_catalog
-from spark_jobs.connectors.paimon.library.catalog_options import catalog_options
+from spark_jobs.connectors.paimon.library.catalogs import catalog_options
 from spark_jobs.connectors.paimon.maintenance.server_branches import ServerBranches
 from spark_jobs.connectors.paimon.maintenance.server_maintenance import ServerMaintenance
 from spark_jobs.connectors.paimon.maintenance.table_branches import PaimonBranches

@@ -12,29 +12,31 @@ from spark_jobs.connectors.paimon.format.locations import on_same_storage
 from spark_jobs.connectors.paimon.format.types import is_nullable, to_spark
 from spark_jobs.connectors.paimon.library import (
     catalogs,
+    new_schemas,
     stored_snapshots,
-    table_creation,
-    table_paths,
     table_schema,
 )
 from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata
 from spark_jobs.connectors.paimon.read.planning import plan_files
-from spark_jobs.connectors.paimon.table.evolution_refusals import refuse_row_changes
 from spark_jobs.connectors.paimon.table.file_refusals import (
     refuse_incomplete_index,
     refuse_rescaled,
+    refuse_row_changes,
 )
 from spark_jobs.connectors.paimon.table.former_states import former_snapshot
-from spark_jobs.connectors.paimon.table.like import like_schema
 from spark_jobs.connectors.paimon.table.refusals import (
     refuse_name,
     refuse_new_branch,
     refuse_unreadable,
     refuse_unwritable,
 )
-from spark_jobs.connectors.paimon.table.schema_evolution import evolved
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
-from spark_jobs.connectors.paimon.table.table_spec import differences, requested_schema
+from spark_jobs.connectors.paimon.table.table_spec import (
+    differences,
+    evolved,
+    like_schema,
+    requested_schema,
+)
 from spark_jobs.connectors.paimon.write.bucket_choice import bucket_column
 from spark_jobs.connectors.shared.table.definitions import create_then_compare
 from spark_jobs.contract.new_table import CREATED_BY
@@ -43,8 +45,8 @@ from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.contract.table_versions import TableVersion
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
+from spark_jobs.spi.alterations import SchemaChange
 from spark_jobs.spi.rows import ROW_ID
-from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.tables import Column, PlannedFile, RowChangeParadigm, TableHandle
 from spark_jobs.spi.writes import InsertedKeys, WriteLayout
 from spark_jobs.storage.warehouse import Warehouse
@@ -60,12 +62,7 @@ class PaimonMetadata:
         self._server = catalog if has_server else None
 
     def load_table(self, name: TableName) -> TableHandle:
-        """The table with its latest schema, pinned at its latest snapshot.
-
-        Raises:
-            CatalogError: WAREHOUSE_NOT_FOUND, TABLE_NOT_FOUND, METADATA_UNREADABLE.
-            NotSupportedError: the table's rows cannot be read correctly here; gives the reason.
-        """
+        """The table with its latest schema, pinned at its latest snapshot."""
         table = self._find(name)
         if table is None:
             raise CatalogError(
@@ -73,17 +70,12 @@ class PaimonMetadata:
                 f"Table {name} does not exist in the warehouse {self._storage.location}.",
                 "Check the name, or create the table first.",
             )
-        self._require_reachable(name, table_paths.table_path(table))
+        self._require_reachable(name, table_schema.table_path(table))
         with reading_metadata(f"{name} in {self._storage.location}"):
             return _handle(name, table, stored_snapshots.latest_snapshot(table))
 
     def load_version(self, name: TableName, at: TableVersion, millis: int | None) -> TableHandle:
-        """The table as Paimon reads it by VERSION or TIMESTAMP AS OF; also of branches.
-
-        Raises:
-            CatalogError: as ``load_table``; SNAPSHOT_NOT_FOUND, TAG_NOT_FOUND.
-            NotSupportedError: as ``load_table``.
-        """
+        """The table as Paimon reads it by VERSION or TIMESTAMP AS OF; also of branches."""
         table = pinned_table(self.load_table(name)).table
         with reading_metadata(f"{name} in {self._storage.location}"):
             snapshot = former_snapshot(name, table, at, millis, self._server)
@@ -104,12 +96,7 @@ class PaimonMetadata:
         return replace(table, snapshot_id=snapshot_id, snapshot_mark=mark, native=native)
 
     def create_table(self, name: TableName, spec: CreateTableSpec) -> bool:
-        """Create the table and its database; return False if an equal table exists.
-
-        Raises:
-            CatalogError: WAREHOUSE_NOT_FOUND; TABLE_DIFFERS, listing every difference.
-            NotSupportedError: a type or an option is not supported.
-        """
+        """Create the table and its database; return False if an equal table exists."""
         refuse_new_branch(name)
         if spec.like is None:
             wanted = requested_schema(spec)
@@ -118,7 +105,7 @@ class PaimonMetadata:
             wanted = like_schema(other.schema, spec)
         refuse_unreadable(name, wanted)
         refuse_unwritable(name, wanted)
-        create = partial(table_creation.create_table, self._catalog, name, wanted)
+        create = partial(new_schemas.create_table, self._catalog, name, wanted)
         return create_then_compare(
             name,
             create if self._find(name) is None else None,
@@ -126,12 +113,7 @@ class PaimonMetadata:
         )
 
     def require_writable(self, table: TableHandle) -> None:
-        """Check options, columns and buckets.
-
-        Raises:
-            CatalogError: METADATA_UNREADABLE.
-            NotSupportedError: the table's rows cannot be changed; gives the reason.
-        """
+        """Check options, columns and buckets."""
         target = pinned_table(table)
         refuse_unwritable(table.name, target.schema)
         self._reading(table.name, refuse_rescaled, target, table.name)
@@ -140,19 +122,11 @@ class PaimonMetadata:
     def require_supported(
         self, table: TableHandle, assigned: frozenset[str], *, deletes: bool
     ) -> None:
-        """Check the clauses of a statement on a table with data evolution.
-
-        Raises:
-            NotSupportedError: they would have to rewrite files; gives the reason.
-        """
+        """Check the clauses of a statement on a table with data evolution."""
         refuse_row_changes(pinned_table(table), table.name, assigned, deletes=deletes)
 
     def evolved(self, table: TableHandle, changes: Sequence[SchemaChange]) -> TableHandle:
-        """``table`` with other columns; nothing is stored.
-
-        Raises:
-            NotSupportedError: Paimon does not allow a change; names the column.
-        """
+        """``table`` with other columns; nothing is stored."""
         target = evolved(table.name, pinned_table(table), changes)
         refuse_unreadable(table.name, target.schema)
         refuse_unwritable(table.name, target.schema)

@@ -8,7 +8,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from spark_jobs.datafiles.parquet import float_bounds, plain_values
+from spark_jobs.datafiles.parquet import encodings, float_bounds
 from spark_jobs.datafiles.parquet import footer as footers
 from spark_jobs.datafiles.parquet.column_codec import ColumnCodec, EncodedChunk, Window, is_ordered
 from spark_jobs.datafiles.parquet.footer import (
@@ -155,7 +155,7 @@ def _typed(column: TopColumn, raw: Sequence[bytes]) -> pa.Array:
             return pa.Array.from_buffers(kind, len(raw), [None, pa.py_buffer(b"".join(raw))])
     if stored_as == footers.FIXED_LEN_BYTE_ARRAY and pa.types.is_decimal128(kind):
         return _decimals([int.from_bytes(v, "big", signed=True) for v in raw], kind)
-    return plain_values.decoded(element, plain_values.joined(element, raw), len(raw))
+    return encodings.decoded(element, encodings.joined(element, raw), len(raw))
 
 
 def _decimals(unscaled: Sequence[int], kind: pa.Decimal128Type) -> pa.Array:

@@ -14,11 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_jobs.datafiles.parquet import encodings, thrift
 from spark_jobs.datafiles.parquet import footer as footers
-from spark_jobs.datafiles.parquet import plain_values, thrift
-from spark_jobs.datafiles.parquet.bit_packing import bit_packed, encode_hybrid, repeated, varint
 from spark_jobs.datafiles.parquet.chunk_statistics import exact_bounds
 from spark_jobs.datafiles.parquet.column_codec import EncodedChunk, Window, is_ordered, read_pages
+from spark_jobs.datafiles.parquet.encodings import bit_packed, encode_hybrid, repeated, varint
 from spark_jobs.datafiles.parquet.footer import (
     MAGIC,
     ElementField,
@@ -273,7 +273,7 @@ def _extremes(
     element: Struct, used: npt.NDArray[np.intp], dictionary: _Dictionary
 ) -> tuple[bytes, bytes]:
     """The least and the greatest of the entries ``used``."""
-    entries = plain_values.decoded(element, dictionary.body, dictionary.count)
+    entries = encodings.decoded(element, dictionary.body, dictionary.count)
     extremes = pc.min_max(entries.take(pa.array(used)))
     low, high = (_raw(element, entries, extremes[name], dictionary.body) for name in ("min", "max"))
     return low, high

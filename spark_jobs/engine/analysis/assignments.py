@@ -8,7 +8,7 @@ from typing import cast
 
 from pyspark.sql.types import DataType, StructType
 
-from spark_jobs.contract.near_names import header_remedy
+from spark_jobs.contract.checks import header_remedy
 from spark_jobs.contract.sql_text import quote
 from spark_jobs.contract.statements import (
     Action,

@@ -8,7 +8,7 @@ from typing import Final
 
 from pyspark.errors import AnalysisException, ParseException
 
-from spark_jobs.contract.near_names import no_column
+from spark_jobs.contract.checks import no_column
 from spark_jobs.engine.analysis.expressions import Side
 from spark_jobs.engine.runtime.older_spark import error_condition
 from spark_jobs.engine.runtime.sql_text import split_name

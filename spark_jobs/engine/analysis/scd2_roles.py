@@ -21,9 +21,9 @@ from pyspark.sql.types import (
 )
 
 from spark_jobs.contract.cdc import CdcSource
-from spark_jobs.contract.change_ranges import SNAPSHOT_ID
 from spark_jobs.contract.scd2 import ACTION, Scd2Source
 from spark_jobs.contract.source_names import called
+from spark_jobs.contract.table_versions import SNAPSHOT_ID
 from spark_jobs.engine.analysis.analyzer import declared_types
 from spark_jobs.engine.analysis.compared_types import is_comparable
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, frame_type, require_storable

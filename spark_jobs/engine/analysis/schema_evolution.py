@@ -37,7 +37,7 @@ from spark_jobs.contract.text_limits import expressions
 from spark_jobs.engine.analysis.analyzer import declared_types
 from spark_jobs.engine.runtime.sql_text import find_name, split_name
 from spark_jobs.errors import AnalysisError, ErrorCode
-from spark_jobs.spi.schema_changes import SchemaChange
+from spark_jobs.spi.alterations import SchemaChange
 from spark_jobs.spi.tables import TableHandle
 
 _PLAIN_NAME: Final = re.compile(r"\s*(?:`(?:[^`]|``)+`|\w+)(?:\s*\.\s*(?:`(?:[^`]|``)+`|\w+))*\s*")

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from pyspark.sql.types import StructField, StructType
 
 from spark_jobs.contract.cdc import CdcSource
-from spark_jobs.contract.change_ranges import (
+from spark_jobs.contract.source_names import source_text
+from spark_jobs.contract.sql_text import quote
+from spark_jobs.contract.table_versions import (
     CHANGE_TYPE,
     DELETE,
     INSERT,
     UPDATE_AFTER,
     UPDATE_BEFORE,
 )
-from spark_jobs.contract.source_names import source_text
-from spark_jobs.contract.sql_text import quote
 from spark_jobs.engine.analysis.catalyst import view_columns
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads
 from spark_jobs.engine.analysis.store_assignment import raised

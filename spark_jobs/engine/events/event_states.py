@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql.types import TimestampType
 
 from spark_jobs.contract.cdc import CdcSource, SequenceColumn, last_of
-from spark_jobs.contract.change_ranges import CHANGE_TYPE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from spark_jobs.contract.event_documents import ticks
 from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.source_names import source_text
 from spark_jobs.contract.sources import Source
 from spark_jobs.contract.sql_text import RESERVED_PREFIX, quote
+from spark_jobs.contract.table_versions import CHANGE_TYPE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from spark_jobs.engine.analysis.scd2_roles import Roles
 from spark_jobs.engine.analysis.store_assignment import raised
 from spark_jobs.engine.events.encodings import is_time

@@ -16,9 +16,9 @@ from pyspark.sql.types import (
 )
 
 from spark_jobs.contract.cdc import CdcSource, last_of
-from spark_jobs.contract.change_ranges import CHANGE_TYPE, DELETE, INSERT, UPDATE_BEFORE
 from spark_jobs.contract.source_names import source_text
 from spark_jobs.contract.sql_text import RESERVED_PREFIX, quote
+from spark_jobs.contract.table_versions import CHANGE_TYPE, DELETE, INSERT, UPDATE_BEFORE
 from spark_jobs.engine.analysis.compared_types import is_comparable
 from spark_jobs.engine.analysis.store_assignment import raised
 from spark_jobs.engine.events.event_rows import column_of

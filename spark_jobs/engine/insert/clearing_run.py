@@ -30,21 +30,12 @@ class ClearingRun(StatementRun[ClearingStatement]):
     spark: SparkSession | None
 
     def check(self) -> None:
-        """Check the statement against the table.
-
-        Raises:
-            JobError: the statement does not fit.
-        """
+        """Check the statement against the table."""
         self._replacement()
         self._checking()
 
     def run(self) -> StatementOutcome:
-        """Run the statement.
-
-        Raises:
-            JobError: whatever is wrong; the table is unchanged, except perhaps after
-                COMMIT_OUTCOME_UNKNOWN.
-        """
+        """Run the statement."""
         with self.progress.phase("analyze"):
             replacement = self._replacement()
             checking = self._checking()

@@ -44,23 +44,14 @@ class OverwriteRun(SparkRun[InsertStatement]):
     """One attempt of INSERT or INSERT OVERWRITE."""
 
     def check(self) -> None:
-        """Check the statement against the schemas.
-
-        Raises:
-            JobError: the statement does not fit.
-        """
+        """Check the statement against the schemas."""
         replacement = self._replacement()
         self._placing(self._analyzed(replacement))
         self._checking(replacement)
         self.expected_partitions()
 
     def run(self) -> StatementOutcome:
-        """Run the statement.
-
-        Raises:
-            JobError: whatever is wrong; the table is unchanged, except perhaps after
-                COMMIT_OUTCOME_UNKNOWN.
-        """
+        """Run the statement."""
         with self.progress.phase("analyze"):
             replacement = self._replacement()
             insert = self._analyzed(replacement)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spark_jobs.contract.approval import SourceEvidence, Ticket, stale
 from spark_jobs.contract.request import JobRequest
@@ -14,6 +14,7 @@ from spark_jobs.errors import CommitError, NotSupportedError
 from spark_jobs.spi.tables import TableHandle
 
 if TYPE_CHECKING:
+    from spark_jobs.contract.statements import Statement
     from spark_jobs.engine.write.statement_run import StatementRun
     from spark_jobs.spi.connector import ConnectorMetadata
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def ticket_of(
     request: JobRequest,
     table: TableHandle,
-    run: StatementRun[Any],
+    run: StatementRun[Statement],
     metrics: Metrics,
 ) -> Ticket:
     """The ticket of a dry ``run`` of ``request`` on ``table``, whose columns it may evolve."""

@@ -23,10 +23,9 @@ from spark_jobs.engine.compaction.group_run import GroupRuns
 from spark_jobs.engine.compaction.tally import Tally, manifest_counts, report_of
 from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.runtime.collector import paused_collector
-from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.lease import Lease
 from spark_jobs.engine.runtime.operations import OperationLog
-from spark_jobs.engine.runtime.permission import LastLook, Permission
+from spark_jobs.engine.runtime.permission import Fence, LastLook, Permission
 from spark_jobs.engine.runtime.surroundings import require_utf8_names
 from spark_jobs.errors import JobError, NotSupportedError, error_of
 from spark_jobs.spi.compaction import CompactionPlan

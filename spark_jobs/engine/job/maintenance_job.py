@@ -34,9 +34,9 @@ from spark_jobs.engine.changes.kept_rows import KeptRows, kept_rows, side_folder
 from spark_jobs.engine.job.noted_job import NotedJob
 from spark_jobs.engine.job.side_job import has_rows_of
 from spark_jobs.engine.marks.undone_marks import forget_left
-from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.leftovers import leftovers_of
 from spark_jobs.engine.runtime.operations import OperationLog
+from spark_jobs.engine.runtime.permission import Fence
 from spark_jobs.errors import JobError, NotSupportedError
 from spark_jobs.spi.alterations import ChangeNote
 from spark_jobs.spi.branches import Publishing

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from spark_jobs.contract.access_rights import named_denials, writing_workspace
 from spark_jobs.contract.operation_files import change_path
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.job.request_job import RequestJob
-from spark_jobs.engine.runtime.fence import Fence
+from spark_jobs.engine.runtime.permission import Fence
 from spark_jobs.storage.files import remove_file, replace_file
 from spark_jobs.storage.notes import read_note
 
 if TYPE_CHECKING:
     from spark_jobs.contract.request import JobRequest
+    from spark_jobs.spi.alterations import Noted
     from spark_jobs.spi.storage import WarehouseStorage
 
 
@@ -36,12 +36,12 @@ class OperationNote:
         """The note of the request's operation."""
         return cls(Fence.of(request, storage), request.digest())
 
-    def read(self) -> Mapping[str, Any] | None:
+    def read(self) -> Noted | None:
         """What an earlier try of the same work has noted; None: nothing."""
         with named_denials():
             return read_note(self.fence.storage.filesystem, self._path, self._change, _REMEDY)
 
-    def write(self, change: Mapping[str, Any]) -> None:
+    def write(self, change: Noted) -> None:
         """Note a change, unless this try was given up."""
         self.fence.require_none()
         content = json.dumps({"digest": self.digest, "change": change}).encode()
@@ -52,8 +52,8 @@ class OperationNote:
         """Remove the note, if there is one."""
         remove_file(self.fence.storage.filesystem, self._path)
 
-    def _change(self, document: Any) -> Mapping[str, Any] | None:
-        found: Mapping[str, Any] = document["change"]
+    def _change(self, document: Noted) -> Noted | None:
+        found: Noted = document["change"]
         return found if document["digest"] == self.digest else None
 
     @property

@@ -30,8 +30,7 @@ from spark_jobs.engine.insert.clearing_run import ClearingRun
 from spark_jobs.engine.insert.overwrite_run import OverwriteRun
 from spark_jobs.engine.merge.merge_run import MergeRun
 from spark_jobs.engine.merge.physical_plan import PlanLimits
-from spark_jobs.engine.runtime.fence import Fence
-from spark_jobs.engine.runtime.permission import LastLook
+from spark_jobs.engine.runtime.permission import Fence, LastLook
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.source.open_source import OpenSource
 from spark_jobs.engine.source.pinned_tables import FormerStates

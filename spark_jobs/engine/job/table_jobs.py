@@ -15,8 +15,8 @@ from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.engine.job.new_target import source_columns
 from spark_jobs.engine.job.noted_job import NotedJob
 from spark_jobs.engine.job.request_job import RequestJob
-from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.operations import OperationLog
+from spark_jobs.engine.runtime.permission import Fence
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError, RequestError
 
 

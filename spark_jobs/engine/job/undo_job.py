@@ -18,8 +18,8 @@ from spark_jobs.contract.result import JobResult, Metrics, Status
 from spark_jobs.contract.undo import TableUndo, UndoReport, UndoRunSpec
 from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.marks.undone_marks import note_undone, require_newest_marks
-from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.operations import OperationLog
+from spark_jobs.engine.runtime.permission import Fence
 from spark_jobs.errors import ErrorCode, JobError, NotSupportedError, error_of
 from spark_jobs.spi.undo import ConnectorUndo, Undoing
 

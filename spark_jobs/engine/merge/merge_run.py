@@ -82,23 +82,14 @@ class MergeRun(SparkRun[MergeSpec | DeleteSpec | UpdateSpec]):
     limits: PlanLimits = field(default_factory=PlanLimits)
 
     def check(self) -> None:
-        """Check the statement against the schemas.
-
-        Raises:
-            JobError: the statement does not fit.
-        """
+        """Check the statement against the schemas."""
         merge = self._analyzed()
         self._processor(merge, self._checking(merge))
         placing_of(self, merge)
         self.expected_partitions()
 
     def run(self) -> StatementOutcome:
-        """Run the statement.
-
-        Raises:
-            JobError: whatever is wrong; the table is unchanged, except perhaps after
-                COMMIT_OUTCOME_UNKNOWN.
-        """
+        """Run the statement."""
         with self.progress.phase("analyze"):
             merge = self._analyzed()
             checking = self._checking(merge)

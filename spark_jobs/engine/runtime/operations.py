@@ -28,8 +28,8 @@ from spark_jobs.contract.operation_files import (
 )
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import ErrorInfo, JobResult, Metrics, Status
-from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.lease import Lease
+from spark_jobs.engine.runtime.permission import Fence
 from spark_jobs.engine.runtime.progress import log
 from spark_jobs.errors import CommitError, ErrorCode, JobError
 from spark_jobs.storage.clock import StoreClock

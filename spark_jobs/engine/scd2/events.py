@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql.types import TimestampNTZType, TimestampType
 
 from spark_jobs.contract.cdc import CdcSource
-from spark_jobs.contract.change_ranges import CHANGE_TYPE, DELETE, UPDATE_BEFORE
 from spark_jobs.contract.scd2 import Scd2Source
 from spark_jobs.contract.source_names import called
 from spark_jobs.contract.sql_text import RESERVED_PREFIX, quote
+from spark_jobs.contract.table_versions import CHANGE_TYPE, DELETE, UPDATE_BEFORE
 from spark_jobs.engine.analysis.scd2_roles import Roles
 from spark_jobs.engine.analysis.store_assignment import ErrorLocation, raised, stored
 from spark_jobs.engine.events.event_states import (

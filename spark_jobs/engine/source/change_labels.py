@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from spark_jobs.contract.change_ranges import SNAPSHOT_ID
 from spark_jobs.contract.sql_text import RESERVED_PREFIX
+from spark_jobs.contract.table_versions import SNAPSHOT_ID
 
 if TYPE_CHECKING:
     from spark_jobs.spi.arrow_tasks import ArrowFunction

@@ -29,7 +29,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from spark_jobs.contract.change_ranges import (
+from spark_jobs.contract.sql_text import RESERVED_PREFIX, quote
+from spark_jobs.contract.table_versions import (
     CHANGE_TYPE,
     DELETE,
     INSERT,
@@ -37,7 +38,6 @@ from spark_jobs.contract.change_ranges import (
     UPDATE_AFTER,
     UPDATE_BEFORE,
 )
-from spark_jobs.contract.sql_text import RESERVED_PREFIX, quote
 from spark_jobs.engine.source.change_labels import FILE, ORDER, SIGN, ChangeLabels
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi.arrow_tasks import map_tasks

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.contract import codec
-from spark_jobs.contract.change_ranges import ALL, NOW, ChangeRange
 from spark_jobs.contract.marks import CONNECTION
 from spark_jobs.contract.result import SourceMetrics
 from spark_jobs.contract.source_names import called, placed_source
+from spark_jobs.contract.table_versions import ALL, NOW, ChangeRange
 from spark_jobs.engine.marks.marks import FoundMark, Marks, NewMark, begun_before
 from spark_jobs.engine.source.changed_rows import all_rows, changed_rows, refuse_taken_names
 from spark_jobs.engine.source.pinned_tables import asked_millis, snapshot_digest

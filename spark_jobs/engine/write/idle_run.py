@@ -33,12 +33,7 @@ class IdleRun(SparkRun[Any]):
         self.connector.metadata.require_writable(self.table)
 
     def run(self) -> StatementOutcome:
-        """Move the marks.
-
-        Raises:
-            JobError: whatever is wrong; the table is unchanged, except perhaps after
-                COMMIT_OUTCOME_UNKNOWN.
-        """
+        """Move the marks."""
         self.check()
         self.progress.say("the incremental sources have nothing new")
         planned = self.planned_files()

@@ -21,9 +21,8 @@ from spark_jobs.engine.analysis.partition_specs import PartitionSpecs, SparkCons
 from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.marks.marks import Marks, NewMark
 from spark_jobs.engine.runtime.collector import paused_collector
-from spark_jobs.engine.runtime.fence import Fence
 from spark_jobs.engine.runtime.lease import Lease, LeasedSinks
-from spark_jobs.engine.runtime.permission import LastLook, Permission
+from spark_jobs.engine.runtime.permission import Fence, LastLook, Permission
 from spark_jobs.engine.runtime.progress import Progress
 from spark_jobs.engine.runtime.query_status import wait_for_stragglers
 from spark_jobs.engine.source.evidence import evidence_of
@@ -70,6 +69,10 @@ class StatementRun(Generic[Spec_co]):
     must hold before it publishes. ``approved``: what the changes must be.
     ``plan_only``: a dry run ends with its plan. ``preview``: what a dry run keeps of changed rows.
     ``side_folder``, relative to the workspace, has what the statement leaves for other tables.
+
+    Each kind of statement has a method ``check``, which reads no row, and a method ``run``. Both
+    raise ``JobError`` for whatever is wrong; the table is unchanged then, except perhaps after
+    COMMIT_OUTCOME_UNKNOWN.
     """
 
     connector: Connector

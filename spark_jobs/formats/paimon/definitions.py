@@ -1,9 +1,14 @@
-"""What CREATE TABLE and ALTER TABLE may ask for that no table of Paimon can have."""
+"""What CREATE TABLE and ALTER TABLE may ask for that no table of Paimon can have.
+
+As ``SchemaManager`` of Paimon's Java has it; the number of buckets, too, which its own engines only
+change together with all files.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 from spark_jobs.contract.alter_table import (
     IdentifierChange,
@@ -14,6 +19,37 @@ from spark_jobs.contract.alter_table import (
 from spark_jobs.contract.partition_keys import IDENTITY, PartitionKey
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.errors import ErrorCode, NotSupportedError, RequestError
+
+NAMES: Final = frozenset({"_row_id", "_sequence_number", "_value_kind", "_level", "rowkind"})
+# In files of primary-key tables, it stands before the names of key columns.
+KEY_PREFIX: Final = "_key_"
+# Options that say how files are to be read, and so cannot change: of any table.
+NEVER: Final = frozenset({"type", "primary-key", "partition", "path"})
+# And once a table has a snapshot: ``IMMUTABLE_OPTIONS`` of Paimon's ``CoreOptions``, and others.
+WITH_SNAPSHOTS: Final = frozenset(
+    {
+        *("bucket", "bucket-key", "bucket-function.type", "merge-engine", "rowkind.field"),
+        *("data-file.path-directory", "sequence.field", "sequence.snapshot-ordering"),
+        *("aggregation.remove-record-on-delete", "partial-update.remove-record-on-delete"),
+        *("partial-update.remove-record-on-sequence-group", "primary-key.nullable"),
+        *("dynamic-bucket.initial-buckets", "force-lookup", "row-tracking.enabled"),
+        *("data-evolution.enabled", "index-file-in-data-file-dir", "pk-clustering-override"),
+        # By them, readers find the folders of partitions.
+        *("partition.default-name", "partition.legacy-name"),
+        *("blob-field", "video-frame-field", "blob-descriptor-field", "blob-view-field"),
+    }
+)
+# What a catalog's server says of a table among its options, besides its place.
+OF_SERVER: Final = frozenset({"owner", "createdAt", "createdBy", "updatedAt", "updatedBy", "path"})
+# It may change only if this other option is "true".
+VECTORS: Final = "deletion-vectors.enabled"
+VECTORS_MODIFIABLE: Final = "deletion-vectors.modifiable"
+
+
+def is_reserved(name: str) -> bool:
+    """Whether Paimon needs the name of a column for itself, in any case."""
+    lowered = name.lower()
+    return lowered in NAMES or lowered.startswith(KEY_PREFIX)
 
 
 def with_keys_of_options(spec: CreateTableSpec) -> CreateTableSpec:

@@ -34,7 +34,7 @@ _WRITERS = {
 _BETWEEN = ("contextlib", "pyarrow.parquet.core")
 _FOOTERS = "spark_jobs.datafiles.parquet.footer"
 _LIMITS = "spark_jobs.engine.merge.physical_plan"
-_FENCE = "spark_jobs.engine.runtime.fence"
+_FENCE = "spark_jobs.engine.runtime.permission"
 _PERMISSION = "spark_jobs.engine.runtime.permission"
 _UNWANTED = ("pypaimon", "pyiceberg", "duckdb", "airflow", "airflow_provider_merge")
 

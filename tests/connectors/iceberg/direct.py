@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from spark_jobs.contract.properties import OPERATION_ID, STATEMENT
 from spark_jobs.contract.request import TableName
+from spark_jobs.spi.alterations import SchemaChange
 from spark_jobs.spi.connector import Connector
-from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite, Operation, ReadSet, whole_table

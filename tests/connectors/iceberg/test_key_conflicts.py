@@ -14,7 +14,7 @@ from pyiceberg.transforms import IdentityTransform, MonthTransform
 from pyiceberg.types import DateType, DecimalType, LongType, NestedField, StringType
 
 from spark_jobs.connectors.iceberg.commit.changes import changes_of
-from spark_jobs.connectors.iceberg.commit.key_conflicts import KeyConflicts
+from spark_jobs.connectors.iceberg.commit.conflicts import KeyConflicts
 from spark_jobs.connectors.iceberg.table.pinned_table import pinned_table
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.connector import Connector

@@ -14,8 +14,7 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
-from spark_jobs.connectors.shared.maintenance.orphan_search import SparkSearch
-from spark_jobs.connectors.shared.maintenance.orphans import DriverSearch
+from spark_jobs.connectors.shared.maintenance.orphans import DriverSearch, SparkSearch
 from spark_jobs.contract.maintenance import MaintenanceReport, RemoveOrphanFilesSpec
 from spark_jobs.contract.operation_files import base_path
 from spark_jobs.contract.request import TableName

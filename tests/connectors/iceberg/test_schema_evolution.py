@@ -27,8 +27,8 @@ from pyiceberg.types import (
 )
 
 from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.spi.alterations import SchemaChange
 from spark_jobs.spi.connector import Connector
-from spark_jobs.spi.schema_changes import SchemaChange
 from tests.connectors.iceberg.answers import answering, lost_answer, lost_request, refused
 from tests.connectors.iceberg.direct import DirectWrite, found
 from tests.connectors.iceberg.plain_tables import NAME, PlainCatalog

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.connectors.iceberg.commit import snapshot_commit
-from spark_jobs.connectors.iceberg.maintenance import undo as undo_module
-from spark_jobs.connectors.iceberg.maintenance import undo_files
+from spark_jobs.connectors.iceberg.maintenance import undo
 from spark_jobs.connectors.iceberg.table.pinned_table import pinned_table
 from spark_jobs.contract.request import CatalogSpec, JobRequest, Origin, TableName
 from spark_jobs.contract.result import JobResult
@@ -30,10 +29,10 @@ NAMES = [TableName("db", name) for name in ("one", "two")]
 MODES = ("copy-on-write", "merge-on-read", "version 3")
 # Where a driver may die: the function in its module, and whether before or behind its work.
 STEPS: Mapping[str, tuple[Any, str]] = {
-    "plan": (undo_module, "planned"),
-    "files are there": (undo_module, "_require_files"),
-    "copies": (undo_files, "copy_files"),
-    "files": (undo_files.RestoredFiles, "changes"),
+    "plan": (undo, "planned"),
+    "files are there": (undo, "_require_files"),
+    "copies": (undo, "copy_files"),
+    "files": (undo.RestoredFiles, "changes"),
     "publication": (snapshot_commit.SnapshotCommits, "publish"),
     "report": (UndoJob, "_result"),
 }

@@ -11,13 +11,13 @@ import pyarrow.fs as pafs
 import pytest
 
 from spark_jobs.connectors.paimon.read.arrow_scan import ArrowScan
-from spark_jobs.connectors.paimon.read.changed_scan import ChangedScan
 from spark_jobs.connectors.paimon.read.changes import _mappings, _part
 from spark_jobs.connectors.paimon.table.table_handle import pinned_table
-from spark_jobs.contract.change_ranges import ChangeRange
+from spark_jobs.connectors.shared.read.scans import ChangedScan
 from spark_jobs.contract.marks import mark_text
 from spark_jobs.contract.properties import OPERATION_ID
 from spark_jobs.contract.request import TableName, TableSource
+from spark_jobs.contract.table_versions import ChangeRange
 from spark_jobs.engine.marks.marks import Marks, NewMark
 from spark_jobs.engine.source.table_changes import chosen_changes
 from spark_jobs.errors import CatalogError, CommitError, NotSupportedError

@@ -13,7 +13,7 @@ from pypaimon.deletionvectors.bitmap_deletion_vector import BitmapDeletionVector
 from pypaimon.utils.roaring_bitmap import RoaringBitmap
 from pyroaring import BitMap
 
-from spark_jobs.connectors.paimon.format.deletion_vector import decode, encode
+from spark_jobs.connectors.paimon.format.vectors import decode, encode
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
 
 SOURCE = "index-1 of data-1.parquet"

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.connectors.paimon.format.external_paths import external_paths
-from spark_jobs.connectors.paimon.format.locations import filesystem_path
+from spark_jobs.connectors.paimon.format.locations import external_paths, filesystem_path
 from spark_jobs.connectors.paimon.table.refusals import REWRITE_SHARE_OPTION
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.spi import rows

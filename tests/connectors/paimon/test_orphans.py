@@ -17,11 +17,10 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.avro import open_manifest
 from spark_jobs.connectors.paimon.format.manifest_entries import named_file
-from spark_jobs.connectors.paimon.maintenance.stored_files import folders_of
+from spark_jobs.connectors.paimon.maintenance.orphan_files import folders_of
 from spark_jobs.connectors.paimon.maintenance.table_maintenance import PaimonMaintenance
-from spark_jobs.connectors.shared.maintenance import orphan_search, orphans
-from spark_jobs.connectors.shared.maintenance.orphan_search import SparkSearch
-from spark_jobs.connectors.shared.maintenance.orphans import DriverSearch
+from spark_jobs.connectors.shared.maintenance import orphans
+from spark_jobs.connectors.shared.maintenance.orphans import DriverSearch, SparkSearch
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
     MaintenanceReport,
@@ -168,7 +167,7 @@ def test_a_report_names_the_first_of_many(
         (table / name).parent.mkdir(parents=True, exist_ok=True)
         (table / name).touch()
     monkeypatch.setattr(orphans, "_PART", 500)
-    monkeypatch.setattr(orphan_search, "_NAMES_PER_TASK", 300)
+    monkeypatch.setattr(orphans, "_NAMES_PER_TASK", 300)
 
     report = remove()
 
@@ -180,7 +179,7 @@ def test_a_report_names_the_first_of_many(
 def test_partitions_of_two_levels(
     connector: Connector, warehouse: Path, remove: Remove, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(orphan_search, "_NAMES_PER_TASK", 3)
+    monkeypatch.setattr(orphans, "_NAMES_PER_TASK", 3)
     create(connector, {"id": "int", "a": "string", "b": "int"}, ["a", "b"])
     values = [{"id": n, "a": a, "b": n} for n, a in enumerate([None, "", "x=y/z", "ü %", "a"])]
     for number, row in enumerate(values):

@@ -13,9 +13,8 @@ from spark_jobs.connectors.paimon.library import (
     catalogs,
     data_files,
     manifest_files,
-    snapshot_files,
+    new_schemas,
     stored_snapshots,
-    table_creation,
     table_schema,
 )
 from spark_jobs.connectors.paimon.library.table_schema import PaimonColumn, PaimonSchema
@@ -47,7 +46,7 @@ def test_a_schema_comes_back_as_it_was_made(tmp_path: Path) -> None:
         comment="c",
     )
 
-    table_creation.create_table(catalog, NAME, schema)
+    new_schemas.create_table(catalog, NAME, schema)
     found = table_schema.schema_of(catalogs.find_table(catalog, NAME))
 
     assert found.columns[:3] == schema.columns[:3]
@@ -122,7 +121,7 @@ def test_a_snapshot_file_is_what_the_store_is_given(connector: Connector, wareho
 
     text = (warehouse / "shop.db/orders/snapshot/snapshot-1").read_text()
 
-    assert json.loads(snapshot_files.snapshot_json(snapshot)) == json.loads(text)
+    assert json.loads(stored_snapshots.snapshot_json(snapshot)) == json.loads(text)
     assert stored_snapshots.find_snapshot(table, 2) is None
 
 

@@ -14,8 +14,8 @@ from spark_jobs.connectors.paimon.commit.publish import SnapshotFiles
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.errors import ErrorCode, JobError
+from spark_jobs.spi.alterations import SchemaChange
 from spark_jobs.spi.connector import Connector
-from spark_jobs.spi.schema_changes import SchemaChange
 from spark_jobs.spi.tables import TableHandle
 from spark_jobs.storage.hard_link import HardLinkFiles
 from tests.support.paimon_tables import NAME, append, create, inserts, merge, read, snapshot_ids

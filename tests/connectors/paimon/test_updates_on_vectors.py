@@ -14,13 +14,13 @@ from pypaimon.schema.data_types import AtomicType
 from pypaimon.schema.schema import Schema
 from pypaimon.schema.schema_change import SchemaChange
 
-from spark_jobs.connectors.paimon.write.small_files import (
+from spark_jobs.connectors.paimon.write.sink import (
     SmallFile,
     SmallFilesReader,
     new_file,
     place_of,
 )
-from spark_jobs.connectors.shared.write.small_files import small_files
+from spark_jobs.connectors.shared.write.new_rows import small_files
 from spark_jobs.datafiles.file_changes import ColumnChange, FileChanges
 from spark_jobs.datafiles.updated_rows import updated_rows
 from spark_jobs.errors import CatalogError, DataError, ErrorCode

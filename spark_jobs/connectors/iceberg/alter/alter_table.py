@@ -1,4 +1,7 @@
-"""ALTER TABLE: all changes of a statement in one commit of metadata. Driver only."""
+"""ALTER TABLE, all changes of a statement in one commit of metadata, and DROP TABLE.
+
+Driver only.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from typing import Any, get_args
 
 from spark_jobs.connectors.iceberg.alter.columns import change_columns
 from spark_jobs.connectors.iceberg.alter.definition import Definition
-from spark_jobs.connectors.iceberg.alter.drop_table import drop_table
 from spark_jobs.connectors.iceberg.alter.new_definition import (
     NewDefinition,
     is_made,
@@ -26,8 +28,14 @@ from spark_jobs.connectors.iceberg.alter.refusals import refuse_altered
 from spark_jobs.connectors.iceberg.commit.metadata_commits import MetadataCommits
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
+from spark_jobs.connectors.iceberg.table.pinned_table import pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import until_committed
-from spark_jobs.connectors.shared.table.alterations import alter_report
+from spark_jobs.connectors.shared.table.alterations import (
+    alter_report,
+    change_each,
+    drop_noted,
+    store_noted,
+)
 from spark_jobs.contract import codec
 from spark_jobs.contract.alter_table import (
     AlteredPart,
@@ -42,8 +50,10 @@ from spark_jobs.contract.alter_table import (
 from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.table_name import MAIN_BRANCH
-from spark_jobs.errors import ErrorCode, JobError, NotSupportedError
+from spark_jobs.errors import NotSupportedError
+from spark_jobs.formats.iceberg.expiry import GC_ENABLED
 from spark_jobs.spi.alterations import NO_NOTE, ChangeNote
+from spark_jobs.spi.connector import find_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +66,32 @@ class IcebergAlterations:
     def drop_table(
         self, name: TableName, spec: DropTableSpec, *, note: ChangeNote = NO_NOTE
     ) -> bool:
-        """Drop the table from the catalog."""
-        return drop_table(self.catalog, self.metadata, name, spec, note)
+        """Drop the table; its files stay, unless a server is asked to purge them."""
+        if spec.purge and self.catalog.decides_at_client:
+            raise NotSupportedError(
+                f"DROP TABLE {name} PURGE: in this catalog, nobody removes the files of a table "
+                "that is gone.",
+                "Leave PURGE out, and remove the table's folder; or clear it before with TRUNCATE, "
+                "ExpireSnapshotsOperator and RemoveOrphanFilesOperator.",
+            )
+
+        def identity() -> str | None:
+            handle = find_table(self.metadata, name)
+            if handle is None:
+                return None
+            table = pinned_table(handle)
+            properties = table.metadata.properties
+            if spec.purge and str(properties.get(GC_ENABLED, "true")).lower() == "false":
+                raise NotSupportedError(
+                    f"{name} has the property {GC_ENABLED} = false: its files may belong to other "
+                    "tables, too.",
+                    "Leave PURGE out.",
+                )
+            return str(table.metadata.table_uuid)
+
+        return drop_noted(
+            name, spec, identity, lambda: self.catalog.drop(name, purge=spec.purge), note
+        )
 
     def alter_table(
         self,
@@ -88,7 +122,7 @@ def _attempt(
     del number
     table = commits.table()
     before = Definition.of(table.metadata)
-    after = altered(commits.name, before, spec)
+    after = _altered(commits.name, before, spec)
     wanted = NewDefinition(commits.name, before, after)
     report = _report(before, after)
     if wanted.is_nothing:
@@ -96,31 +130,19 @@ def _attempt(
     refuse_altered(table, wanted)
     if dry_run:
         return report
-    note.write({"change": wanted.noted(table), "report": codec.encode(report)})
-    try:
-        is_changed = commits.change(table, wanted)
-    except JobError as error:
-        if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
-            note.remove()
-        raise
-    if not is_changed:
-        note.remove()
+    noted = {"change": wanted.noted(table), "report": codec.encode(report)}
+    is_changed = store_noted(note, noted, partial(commits.change, table, wanted))
     return report if is_changed else None
 
 
-def altered(name: TableName, before: Definition, spec: AlterTableSpec) -> Definition:
+def _altered(name: TableName, before: Definition, spec: AlterTableSpec) -> Definition:
     """The definition with all changes of ``spec``.
 
     Raises:
         AnalysisError, NotSupportedError: as the changes, with the number of the change.
     """
     after = copy.deepcopy(before)
-    for number, change in enumerate(spec.changes):
-        try:
-            _change(name, after, change)
-        except JobError as error:
-            place = f"changes[{number}]" if len(spec.changes) > 1 else change.kind
-            raise error.within(place) from None
+    change_each(spec, partial(_change, name, after))
     require_identifiers(name, after)
     with_name_mapping(before, after)
     return after

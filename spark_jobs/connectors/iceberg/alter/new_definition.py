@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spark_jobs.connectors.iceberg.alter.definition import Definition, Document, mark
-from spark_jobs.connectors.iceberg.library.upgrades import upgrade_to
+from spark_jobs.connectors.iceberg.library.definitions import upgrade_to
 from spark_jobs.connectors.iceberg.table.pinned_table import NAME_MAPPING, PinnedTable
 from spark_jobs.contract.request import TableName
 

@@ -1,28 +1,53 @@
-"""What a write changes, from the fragments of its sinks. Driver only."""
+"""What a write changes, from the fragments of its sinks. Driver only.
+
+Vectors that share a Puffin file with one that goes are stored anew: an expiry of Iceberg's Java
+(``IncrementalFileCleanup``, 1.12) removes each file of which an expired snapshot removed a vector,
+also if the table needs others of it. Java writes such files.
+"""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from spark_jobs.connectors.iceberg.commit.data_files import (
+from spark_jobs.connectors.iceberg.commit.manifest_records import (
     NewDataFile,
     kept_order,
     new_data_file,
     new_delete_file,
 )
+from spark_jobs.connectors.iceberg.format.deletes import (
+    DataFileDeletes,
+    DeletedRows,
+    stored_deletes,
+)
 from spark_jobs.connectors.iceberg.format.transforms import decoded
-from spark_jobs.connectors.iceberg.table.live_files import LiveFile, partition_key
+from spark_jobs.connectors.iceberg.read.scanned_files import delete_file
+from spark_jobs.connectors.iceberg.table.live_files import (
+    LiveFile,
+    entries_of,
+    listed_manifests,
+    partition_key,
+    referenced_file,
+)
 from spark_jobs.connectors.iceberg.table.manifests import (
     DATA,
+    DELETES,
     EQUALITY_DELETES,
     FileKey,
     ManifestEntry,
 )
+from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.iceberg.write.file_layout import PartitionColumn
-from spark_jobs.connectors.iceberg.write.table_layout import partition_columns, row_order
+from spark_jobs.connectors.iceberg.write.table_layout import (
+    data_location,
+    folder_of_new_version,
+    partition_columns,
+    row_order,
+)
 from spark_jobs.datafiles.values import decode_value
 from spark_jobs.spi.writes import Fragment
 
@@ -168,3 +193,54 @@ def changes_of(table: PinnedTable, fragments: Sequence[Fragment], *, overwrites:
         added.append(new_data_file(table, document["added"], spec, values, order))
     shared = shared_files(table.files, removed)
     return Changes(added, deletes, removed, marked, overwrites, shared=shared)
+
+
+def with_siblings(table: PinnedTable, changes: Changes, written: list[str]) -> Changes:
+    """``changes`` of the table as it is now, and what they remove no file from under.
+
+    The locations of new files come to ``written``.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+        JobError: raised by ``DeletedRows.positions``.
+        OSError: the storage refused.
+    """
+    siblings = _siblings(table, changes)
+    if not siblings:
+        return changes
+    removed = {**changes.removed, **{each.key: each for each in siblings}}
+    deletes = [*changes.deletes, *(_moved(table, each, written) for each in siblings)]
+    return replace(changes, deletes=deletes, removed=removed)
+
+
+def _siblings(table: PinnedTable, changes: Changes) -> list[ManifestEntry]:
+    """The vectors that stay in files of which others go; a file that is gone is no concern."""
+    shared = changes.shared
+    if shared is None:
+        shared = {each.path for each in changes.removed.values() if each.is_vector}
+    if not shared or table.snapshot is None:
+        return []
+    with reading_metadata(table.place):
+        listed = listed_manifests(table.storage, table.snapshot.manifest_list)
+        found = entries_of(table.storage, [each for each in listed if each.content == DELETES])
+    filesystem, path = table.storage.filesystem, table.storage.path
+    there = {each for each in shared if filesystem.get_file_info(path(each)).is_file}
+    return [each for each in found if each.path in there and each.key not in changes.removed]
+
+
+def _moved(table: PinnedTable, vector: ManifestEntry, written: list[str]) -> NewDataFile:
+    root, beside = table.storage.path(data_location(table)), table.storage.path(vector.path)
+    path = f"{folder_of_new_version(root, beside)}/{uuid.uuid4().hex}-deletes.puffin"
+    written.append(table.storage.location(path, table.metadata.location))
+    return stored_anew(table, vector, path)
+
+
+def stored_anew(table: PinnedTable, vector: ManifestEntry, path: str) -> NewDataFile:
+    """A deletion vector in the new Puffin file ``path``; raises as ``DeletedRows.positions``."""
+    marked, filesystem = str(referenced_file(vector)), table.storage.filesystem
+    # A vector tells its rows without the file that it is about.
+    own = DataFileDeletes(0, marked, 1 << 62, (delete_file(table, vector),))
+    positions = DeletedRows(filesystem).positions(own)
+    document = stored_deletes(filesystem, path, marked, positions, as_vector=True)
+    data = replace(vector, record={**vector.record, "file_path": marked})
+    return new_delete_file(table, document, data)

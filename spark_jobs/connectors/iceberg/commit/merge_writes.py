@@ -11,11 +11,9 @@ import pyarrow.fs as pafs
 
 from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
 from spark_jobs.connectors.iceberg.commit.changes import changes_of
-from spark_jobs.connectors.iceberg.commit.find_commit import find_commit, recall
-from spark_jobs.connectors.iceberg.commit.history import history
-from spark_jobs.connectors.iceberg.commit.merge_commit import MergeCommit
+from spark_jobs.connectors.iceberg.commit.history import find_commit, history, recall
+from spark_jobs.connectors.iceberg.commit.merge_commit import MergeCommit, store_schema
 from spark_jobs.connectors.iceberg.commit.metadata_commits import MetadataCommits
-from spark_jobs.connectors.iceberg.commit.new_schema import store_schema
 from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
 from spark_jobs.connectors.iceberg.format.deletes import DeleteFile
 from spark_jobs.connectors.iceberg.format.schema import opaque_type
@@ -27,9 +25,10 @@ from spark_jobs.connectors.iceberg.table.commits import summary_of
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
 from spark_jobs.connectors.iceberg.table.refusals import refuse_spec
-from spark_jobs.connectors.iceberg.write.sink import IcebergSinkFactory, SourceFile
-from spark_jobs.connectors.iceberg.write.small_files import (
+from spark_jobs.connectors.iceberg.write.sink import (
+    IcebergSinkFactory,
     SmallFilesReader,
+    SourceFile,
     new_path,
     place_of,
 )
@@ -40,7 +39,7 @@ from spark_jobs.connectors.iceberg.write.table_layout import (
     rewrite_share,
     statement_of,
 )
-from spark_jobs.connectors.shared.write.small_files import small_files
+from spark_jobs.connectors.shared.write.new_rows import small_files
 from spark_jobs.datafiles.discarding import discarding
 from spark_jobs.errors import CommitError
 from spark_jobs.spi.connector import ConnectorMergeWrites
@@ -150,25 +149,14 @@ class IcebergMergeWrites(ConnectorMergeWrites):
         fragments: Sequence[Fragment],
         properties: Mapping[str, str],
     ) -> CommittedSnapshot:
-        """Publish the fragments as one snapshot, after any commits that do not conflict.
-
-        Raises:
-            CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.
-            InternalError: STORAGE_UNAVAILABLE (nothing was published).
-            JobError: raised by ``require_wanted`` (nothing was published).
-        """
+        """Publish the fragments as one snapshot, after any commits that do not conflict."""
         begun = handle.native
         recorded = {**properties, _WRITE: begun.token}
         commits = SnapshotCommits(self.catalog, self.metadata, table)
         return MergeCommit(commits, begun.write, recorded).run(fragments)
 
     def store_schema(self, table: TableHandle) -> None:
-        """Store the schema of an evolved table for which there is no snapshot to publish.
-
-        Raises:
-            CommitError: COMMIT_CONFLICT: another writer changed the schema; COMMIT_OUTCOME_UNKNOWN.
-            InternalError: STORAGE_UNAVAILABLE.
-        """
+        """Store the schema of an evolved table for which there is no snapshot to publish."""
         if table.schema_changes:
             store_schema(MetadataCommits(self.catalog, self.metadata, table.name), table)
 
@@ -200,19 +188,11 @@ class IcebergMergeWrites(ConnectorMergeWrites):
         self.notes.remove(operation_id)
 
     def find_commit(self, table: TableHandle, operation_id: str) -> CommittedSnapshot | None:
-        """The snapshot that the operation committed, searched for from the latest one backwards.
-
-        Raises:
-            CommitError: COMMIT_HISTORY_EXPIRED: snapshots since the noted base have expired.
-        """
+        """The snapshot that the operation committed, searched for from the latest one backwards."""
         return self._found(pinned_table(table), operation_id)
 
     def recall(self, table: TableHandle, snapshot_id: int) -> CommittedSnapshot | None:
-        """The snapshot of this id, if it is in the branch's history.
-
-        Raises:
-            CommitError: COMMIT_HISTORY_EXPIRED: it may have expired.
-        """
+        """The snapshot of this id, if it is in the branch's history."""
         return recall(pinned_table(table), snapshot_id)
 
     def history(self, table: TableHandle) -> TableHistory:

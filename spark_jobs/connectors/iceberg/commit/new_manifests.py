@@ -14,9 +14,10 @@ from itertools import count
 from typing import Any, Final, Literal, cast
 
 from spark_jobs.avro import open_manifest
-from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile, avro_value
 from spark_jobs.connectors.iceberg.commit.manifest_clusters import Cluster, ManifestRewrite, Shape
 from spark_jobs.connectors.iceberg.commit.manifest_records import (
+    NewDataFile,
+    avro_value,
     completed,
     existing,
     field_summary,

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from spark_jobs.connectors.iceberg.commit.asked_commit import asked
 from spark_jobs.connectors.iceberg.commit.base_notes import base_of
-from spark_jobs.connectors.iceberg.commit.changes import Changes
-from spark_jobs.connectors.iceberg.commit.gap import snapshots_since
+from spark_jobs.connectors.iceberg.commit.changes import Changes, with_siblings
+from spark_jobs.connectors.iceberg.commit.history import snapshots_since
 from spark_jobs.connectors.iceberg.commit.manifest_clusters import ManifestRewrite
+from spark_jobs.connectors.iceberg.commit.metadata_commits import asked
 from spark_jobs.connectors.iceberg.commit.new_manifests import SnapshotFiles
-from spark_jobs.connectors.iceberg.commit.shared_vectors import with_siblings
 from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
 from spark_jobs.connectors.iceberg.table.commits import summary_of
@@ -33,7 +32,7 @@ from spark_jobs.connectors.iceberg.table.manifests import (
 )
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
-from spark_jobs.connectors.iceberg.table.schema_evolution import evolved
+from spark_jobs.connectors.iceberg.table.table_spec import evolved
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication, publish_once
 from spark_jobs.connectors.shared.commit.refusals import READ_AGAIN
 from spark_jobs.errors import CommitError, ErrorCode

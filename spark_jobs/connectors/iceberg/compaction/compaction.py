@@ -5,15 +5,15 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
-from spark_jobs.connectors.iceberg.commit.find_commit import find_commits
-from spark_jobs.connectors.iceberg.commit.gap import Gap
+from spark_jobs.connectors.iceberg.commit.changes import Changes
+from spark_jobs.connectors.iceberg.commit.history import Gap, find_commits
 from spark_jobs.connectors.iceberg.commit.manifest_clusters import planned_rewrite
 from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
 from spark_jobs.connectors.iceberg.compaction.delete_plan import planned_deletes
-from spark_jobs.connectors.iceberg.compaction.manifests import rewrite_manifests
 from spark_jobs.connectors.iceberg.compaction.part_compactor import (
     IcebergPartCompactor,
     remove_new_files,
@@ -24,6 +24,7 @@ from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, pinned_table
 from spark_jobs.connectors.iceberg.write.table_layout import data_location, new_file_layout
+from spark_jobs.connectors.shared.commit.commit_loop import before_publication, until_committed
 from spark_jobs.connectors.shared.compaction.plan import (
     DEFAULT_SIZE,
     GroupSize,
@@ -32,6 +33,7 @@ from spark_jobs.connectors.shared.compaction.plan import (
 )
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.compaction_record import ManifestRecord
+from spark_jobs.contract.properties import published_properties
 from spark_jobs.formats.iceberg.compaction import refuse_uncompactable
 from spark_jobs.spi.compaction import (
     CompactionPlan,
@@ -44,6 +46,8 @@ from spark_jobs.spi.compaction import (
 )
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
 from spark_jobs.storage.removal import remove_with_prefixes
+
+_Rewritten = tuple[CommittedSnapshot | None, ManifestRecord]
 
 
 class _Behind(NamedTuple):
@@ -72,13 +76,7 @@ class IcebergCompaction:
     def plan(
         self, table: TableHandle, spec: CompactSpec, wanted: WantedPartition
     ) -> CompactionPlan:
-        """What ``spec`` compacts in the pinned snapshot of ``table``.
-
-        Raises:
-            NotSupportedError: the table, a file or a property is not supported; gives the reason.
-            AnalysisError: COLUMN_NOT_FOUND, TYPE_MISMATCH: the order that is asked for.
-            CatalogError: METADATA_UNREADABLE.
-        """
+        """What ``spec`` compacts in the pinned snapshot of ``table``."""
         self._metadata.require_writable(table)
         target = pinned_table(table)
         refuse_uncompactable(table.name, target.metadata)
@@ -111,14 +109,7 @@ class IcebergCompaction:
     def publish(
         self, table: TableHandle, results: Sequence[PartResult], commit: GroupCommit
     ) -> PublishedGroup:
-        """Publish the results of a group's parts as one snapshot of the operation ``replace``.
-
-        Raises:
-            CommitError: COMMIT_OUTCOME_UNKNOWN; COMMIT_CONFLICT: the plan does not fit the table
-                any more, or other writers were faster each time (nothing was published).
-            InternalError: STORAGE_UNAVAILABLE (nothing was published).
-            JobError: raised by ``require_wanted`` (nothing was published).
-        """
+        """Publish the results of a group's parts as one snapshot of the operation ``replace``."""
         target = pinned_table(table)
         if self._behind is None or self._behind.table is not target:
             self._behind = _Behind(target, Gap(target))
@@ -146,12 +137,11 @@ class IcebergCompaction:
     ) -> tuple[CommittedSnapshot | None, ManifestRecord]:
         """Write the manifests of the latest snapshot anew; None: they are as that leaves them.
 
-        Raises:
-            CommitError: COMMIT_OUTCOME_UNKNOWN, COMMIT_CONFLICT (nothing was published).
-            JobError: as ``planned_manifests``, or raised by ``require_wanted``.
+        Whatever others commit meanwhile, those of the newest snapshot are planned again.
         """
         self._metadata.require_writable(table)
-        return rewrite_manifests(SnapshotCommits(self._catalog, self._metadata, table), commit)
+        commits = SnapshotCommits(self._catalog, self._metadata, table)
+        return until_committed(partial(_attempt, commits, commit))
 
     def abandon(self, table: TableHandle, compactor: PartCompactor) -> None:
         """Remove every file that tasks wrote with ``compactor``; none of them is published."""
@@ -161,14 +151,23 @@ class IcebergCompaction:
         remove_with_prefixes(target.storage.filesystem, root, (compactor.token,))
 
     def commits(self, table: TableHandle, operation_id: str) -> Sequence[CommittedSnapshot]:
-        """The snapshots that the operation has published and that have not expired, oldest first.
-
-        Raises:
-            CatalogError: METADATA_UNREADABLE.
-        """
+        """The snapshots of the operation that have not expired, oldest first."""
         return find_commits(pinned_table(table), operation_id)
 
     def end(self, table: TableHandle, operation_id: str) -> None:
         """Remove the note: the operation's result is stored."""
         del table
         self._notes.remove(operation_id)
+
+
+def _attempt(commits: SnapshotCommits, commit: ManifestCommit, number: int) -> _Rewritten | None:
+    with before_publication():
+        latest = commits.latest()
+        rewrite = planned_rewrite(latest)
+        if rewrite.changes_nothing:
+            return None, rewrite.record
+        recorded = published_properties(commit.properties(rewrite.record), number, 0)
+        changes = Changes([], [], rewrite.removed, [], replaces=True)
+        summary = {**recorded, **rewrite.summary}
+    snapshot = commits.publish(latest, changes, summary, commit.require_wanted, rewrite)
+    return None if snapshot is None else (snapshot, rewrite.record)

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from spark_jobs.connectors.iceberg.compaction.delete_files import DeletesPart, MarkedFile
+from spark_jobs.connectors.iceberg.compaction.part_compactor import DeletesPart, MarkedFile
 from spark_jobs.connectors.iceberg.read.planning import named_partition
 from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata

@@ -1,5 +1,10 @@
 """The executor half of a compaction: each part becomes one file, several in order, or none.
 
+Runs on executors. Memory: that of ``SortedRuns``, and one row group that is being written, however
+many partitions there are: rows are sorted by partition on the local disk.
+
+Never imports a table library. Memory: the positions that the files of a part have.
+
 Only the rows of files of older partition specs go to several partitions.
 
 Never imports a table library.
@@ -8,30 +13,157 @@ Never imports a table library.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.iceberg.compaction.delete_files import DeletesPart, rewrite_deletes
-from spark_jobs.connectors.iceberg.compaction.moved_rows import move_rows
-from spark_jobs.connectors.iceberg.format.deletes import DataFileDeletes, DeletedRows
+from spark_jobs.connectors.iceberg.format.deletes import (
+    DataFileDeletes,
+    DeletedRows,
+    positions_by_file,
+    stored_deletes,
+)
 from spark_jobs.connectors.iceberg.format.file_columns import Constants, NameMapping, file_mappings
 from spark_jobs.connectors.iceberg.format.row_lineage import RowLineage
 from spark_jobs.connectors.iceberg.format.schema import IcebergField
 from spark_jobs.connectors.iceberg.format.stored_columns import stored_columns
-from spark_jobs.connectors.iceberg.write.file_layout import NewFileLayout, Partition
+from spark_jobs.connectors.iceberg.write.file_layout import (
+    NewFileLayout,
+    Partition,
+    PartitionColumn,
+    PartitionFunction,
+    SortFunction,
+    derived_name,
+)
 from spark_jobs.connectors.shared.write.merge_sink import file_document
-from spark_jobs.connectors.shared.write.task_files import TaskFiles
-from spark_jobs.datafiles.concatenate import InputFile, concatenate
+from spark_jobs.connectors.shared.write.new_rows import NewRowsWriter, TaskFiles
+from spark_jobs.datafiles.concatenate import InputFile, concatenate, read_rows
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.datafiles.sort_files import sort_files
-from spark_jobs.spi.writes import Fragment, RowOrder
+from spark_jobs.datafiles.sorted_runs import SortedRuns
+from spark_jobs.spi.rows import RESERVED_PREFIX
+from spark_jobs.spi.writes import DerivedColumns, Fragment, RowOrder, SortKey
 from spark_jobs.storage.files import remove_file
+
+_PLACE = f"{RESERVED_PREFIX}place_"
+
+
+@dataclass(frozen=True, slots=True)
+class _Functions:
+    """Computes the columns of several functions. Picklable."""
+
+    functions: tuple[Callable[[pa.RecordBatch], Sequence[pa.Array]], ...]
+
+    def __call__(self, batch: pa.RecordBatch) -> Sequence[pa.Array]:
+        return [values for each in self.functions for values in each(batch)]
+
+
+def _move_rows(
+    inputs: Iterable[InputFile],
+    layout: NewFileLayout,
+    order: RowOrder | None,
+    new_path: Callable[[str], str],
+) -> list[tuple[Partition, WrittenFile]]:
+    """Write the rows of ``inputs`` to new files of their partitions, each in ``order``.
+
+    Raises as ``concatenate``.
+    """
+    writer = NewRowsWriter(layout, new_path)
+    files = layout.files
+    try:
+        with TemporaryDirectory(prefix="move-") as folder:
+            by_place = _by_partition(layout.partition, order)
+            runs = SortedRuns(by_place, Path(folder), files.row_group_bytes)
+            for source in inputs:
+                read_rows(files.filesystem, source, files, runs.add_rows)
+            for table in runs.rows():
+                for batch in table.combine_chunks().to_batches():
+                    writer.write(_placed(layout.partition, batch))
+        return writer.finish()
+    except BaseException:
+        writer.close_quietly()
+        raise
+
+
+def _by_partition(columns: tuple[PartitionColumn, ...], order: RowOrder | None) -> RowOrder:
+    """Rows of a partition together, in ``order``."""
+    names = [f"{_PLACE}{number}" for number in range(len(columns))]
+    named = [(name, each.sort_type) for name, each in zip(names, columns, strict=True)]
+    inputs = [each.source for each in columns]
+    functions: list[Callable[[pa.RecordBatch], Sequence[pa.Array]]] = [SortFunction(columns)]
+    if order is not None and order.derived is not None:
+        inputs += order.derived.inputs
+        named += order.derived.columns
+        functions.append(order.derived.function)
+    derived = DerivedColumns(
+        tuple(dict.fromkeys(inputs)), tuple(named), _Functions(tuple(functions))
+    )
+    keys = order.keys if order is not None else ()
+    return RowOrder((*map(SortKey, names), *keys), derived)
+
+
+def _placed(columns: tuple[PartitionColumn, ...], batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows with the values of their partition, as ``NewFileLayout.place_columns`` finds them."""
+    found = PartitionFunction(columns)(batch)
+    for number, values in enumerate(found[: len(columns)]):
+        batch = batch.append_column(derived_name(number), values)
+    return batch
+
+
+class MarkedFile(NamedTuple):
+    """A data file; ``location`` is how deletes name it, ``ordinal`` is as in ``PartFile``."""
+
+    ordinal: int
+    location: str
+    row_count: int
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeletesPart:
+    """Paths of all position deletes of ``files``, which are about no other live data file.
+
+    ``size`` is theirs in bytes. ``writes_vectors``: they become vectors.
+    """
+
+    files: tuple[MarkedFile, ...]
+    deletes: tuple[str, ...]
+    size: int
+    writes_vectors: bool = False
+
+
+def _rewrite_deletes(
+    filesystem: pafs.FileSystem, part: DeletesPart, new_path: Callable[[str, str], str]
+) -> Fragment:
+    """Write the deletes of a part anew; ``new_path`` takes a folder and the ending of a name.
+
+    Raises:
+        CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE: a file is missing, damaged or not
+            about the data files' rows.
+    """
+    counts = {each.location: each.row_count for each in part.files}
+    marked_positions = positions_by_file(filesystem, part.deletes, counts)
+    marked = [each for each in part.files if each.location in marked_positions]
+    added = list[dict[str, Any]]()
+    for file in marked:
+        path = new_path(file.folder, "puffin" if part.writes_vectors else "parquet")
+        place, positions = file.location, marked_positions[file.location]
+        stored = stored_deletes(filesystem, path, place, positions, as_vector=part.writes_vectors)
+        added.append({"file": file.ordinal, **stored})
+    return Fragment(
+        {"compacted": {"files": [each.ordinal for each in part.files], "added": added}},
+        bytes_added=sum(each["size"] for each in added),
+        bytes_removed=part.size,
+        deletion_vectors_added=len(added),
+    )
 
 
 class PartFile(NamedTuple):
@@ -87,13 +219,7 @@ class IcebergPartCompactor:
     order: FileOrder | None = None
 
     def compact(self, native: IcebergPart | DeletesPart, task_key: str) -> list[Fragment]:
-        """The fragment of a part; see ``PartCompactor``.
-
-        Raises:
-            CatalogError: DATA_FILE_UNREADABLE.
-            DataError: NOT_NULL_VIOLATION: a file is older than a NOT NULL of its column.
-            NotSupportedError: a file has INT96 timestamps that cannot be read rightly.
-        """
+        """The fragment of a part; see ``PartCompactor``."""
         names = TaskFiles(self.layout.files.filesystem, task_key)
         try:
             if isinstance(native, DeletesPart):
@@ -123,14 +249,14 @@ class IcebergPartCompactor:
     def _moved(self, part: IcebergPart, names: TaskFiles) -> Fragment:
         new_path = partial(names.data_path, f"{self.token}-")
         order, inputs = self.order, self._inputs(part)
-        written = move_rows(inputs, self.layout, order.rows if order else None, new_path)
+        written = _move_rows(inputs, self.layout, order.rows if order else None, new_path)
         return _fragment(part, written, order.id if order else 0)
 
     def _rewritten(self, part: DeletesPart, names: TaskFiles) -> Fragment:
         def new_path(folder: str, ending: str) -> str:
             return names.new_path(f"{self.token}-", folder, f"-deletes.{ending}")
 
-        return rewrite_deletes(self.layout.files.filesystem, part, new_path)
+        return _rewrite_deletes(self.layout.files.filesystem, part, new_path)
 
     def _inputs(self, part: IcebergPart) -> Iterator[InputFile]:
         deleted = DeletedRows(self.layout.files.filesystem)

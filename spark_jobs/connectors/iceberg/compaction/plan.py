@@ -30,7 +30,6 @@ from spark_jobs.connectors.iceberg.write.table_layout import (
     folder_of_new_version,
     row_order,
 )
-from spark_jobs.connectors.shared.compaction.asked_order import asked_order, asked_terms
 from spark_jobs.connectors.shared.compaction.bins import (
     BucketFile,
     Files,
@@ -38,7 +37,7 @@ from spark_jobs.connectors.shared.compaction.bins import (
     all_in_bins,
     settled_bins,
 )
-from spark_jobs.connectors.shared.compaction.plan import PlannedPart
+from spark_jobs.connectors.shared.compaction.plan import PlannedPart, asked_order, asked_terms
 from spark_jobs.contract.compaction import CompactedPartition, CompactSpec
 from spark_jobs.contract.request import TableName
 from spark_jobs.formats.iceberg.compaction import CompactionThresholds

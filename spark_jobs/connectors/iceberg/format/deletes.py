@@ -1,15 +1,20 @@
-"""Reading which rows of a data file are deleted: by position, by a vector or by value.
+"""Which rows of a data file are deleted: by position, by a vector or by value.
 
 Runs on executors. Follows the Iceberg specification, "Position Delete Files", and the Puffin
 specification, "deletion-vector-v1 blob type". The bitmap of a vector is 64-bit Roaring.
+
+A file of vectors that is written here never has a second one: once one of the two has been
+replaced, an expiry of Iceberg's Java (``IncrementalFileCleanup``, 1.12) removes their file, which
+the other one still needs.
 """
 
 from __future__ import annotations
 
+import json
 import struct
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,24 +25,32 @@ from spark_jobs.connectors.iceberg.format.equality import DeletesByValue, KeyFil
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.file_formats import is_for_pyarrow
 from spark_jobs.datafiles.parquet.damage import reading_file
-from spark_jobs.datafiles.roaring import BrokenBitmapError, bitmap_positions_64, framed
+from spark_jobs.datafiles.roaring import (
+    BrokenBitmapError,
+    bitmap_bytes_64,
+    bitmap_positions_64,
+    frame,
+    framed,
+)
 from spark_jobs.datafiles.row_groups import row_groups
 from spark_jobs.datafiles.runs import distinct
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.tables import ColumnRange
 from spark_jobs.storage.files import make_folder
 
-VECTOR_MAGIC: Final = struct.pack("<I", 1681511377)
+_VECTOR_MAGIC: Final = struct.pack("<I", 1681511377)
 # The ids of the columns of files of position deletes.
 PATH_ID: Final = 2147483546
-POSITION_ID: Final = 2147483545
+_POSITION_ID: Final = 2147483545
 _SCHEMA: Final = pa.schema(
     [
         pa.field("file_path", pa.string(), False, {"PARQUET:field_id": str(PATH_ID)}),
-        pa.field("pos", pa.int64(), False, {"PARQUET:field_id": str(POSITION_ID)}),
+        pa.field("pos", pa.int64(), False, {"PARQUET:field_id": str(_POSITION_ID)}),
     ]
 )
 _NONE: Final[Positions] = np.zeros(0, dtype=np.int64)
+_MAGIC: Final = b"PFA1"
+_CREATOR: Final = "airflow-provider-merge"
 
 
 class DeleteFile(NamedTuple):
@@ -132,7 +145,7 @@ def _within(positions: Positions, location: str, row_count: int) -> Positions:
     return positions
 
 
-def write_deletes(
+def _write_deletes(
     filesystem: pafs.FileSystem, path: str, location: str, positions: Positions
 ) -> int:
     """Write a file of position deletes for one data file; its size in bytes."""
@@ -201,7 +214,7 @@ def decoded_vector(data: bytes, path: str, count: int | None = None) -> Position
         CatalogError: METADATA_UNREADABLE: it is damaged, or of a file of over 2**32 rows.
     """
     try:
-        return bitmap_positions_64(framed(data, VECTOR_MAGIC), count)
+        return bitmap_positions_64(framed(data, _VECTOR_MAGIC), count)
     except BrokenBitmapError as error:
         raise _damaged(path, str(error)) from None
 
@@ -212,3 +225,55 @@ def _damaged(path: str, reason: str) -> CatalogError:
         f"The deletes in {path} are damaged: {reason}.",
         "Restore the file, or roll the table back to a snapshot before it.",
     )
+
+
+class _StoredVector(NamedTuple):
+    """A vector in the Puffin file ``path`` of ``size`` bytes; ``rows`` are how many it marks."""
+
+    path: str
+    size: int
+    offset: int
+    length: int
+    rows: int
+
+
+def _write_vector(
+    filesystem: pafs.FileSystem, path: str, location: str, positions: Positions
+) -> _StoredVector:
+    """Write the file ``path`` with the deleted rows (ascending) of the data file ``location``."""
+    vector = frame(_VECTOR_MAGIC + bitmap_bytes_64(positions))
+    blob = {
+        "type": "deletion-vector-v1",
+        "fields": [_POSITION_ID],
+        "snapshot-id": -1,
+        "sequence-number": -1,
+        "offset": len(_MAGIC),
+        "length": len(vector),
+        "properties": {"referenced-data-file": location, "cardinality": str(len(positions))},
+    }
+    document = {"blobs": [blob], "properties": {"created-by": _CREATOR}}
+    footer = json.dumps(document).encode()
+    end = (_MAGIC, footer, struct.pack("<i", len(footer)), bytes(4), _MAGIC)
+    content = b"".join((_MAGIC, vector, *end))
+    make_folder(filesystem, path.rpartition("/")[0])
+    with filesystem.open_output_stream(path) as stream:
+        stream.write(content)
+    return _StoredVector(path, len(content), len(_MAGIC), len(vector), len(positions))
+
+
+def stored_deletes(
+    filesystem: pafs.FileSystem,
+    path: str,
+    location: str,
+    positions: Positions,
+    *,
+    as_vector: bool,
+) -> dict[str, Any]:
+    """Write the deleted rows (ascending) of a data file: a vector, or a file of position deletes.
+
+    The fields of a ``_StoredVector``, those of the place within the file for a vector alone.
+    """
+    if as_vector:
+        return _write_vector(filesystem, path, location, positions)._asdict()
+    size = _write_deletes(filesystem, path, location, positions)
+    return {"path": path, "size": size, "rows": len(positions)}

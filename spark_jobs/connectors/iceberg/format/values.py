@@ -1,4 +1,4 @@
-"""Values in manifests and schemas, as Python values. Runs on executors.
+"""Values in manifests and schemas, checked and as Python values. Runs on executors.
 
 Follows the Iceberg specification, "Appendix D: Single-value serialization", and its partition
 values. A value that Python cannot hold is None.
@@ -16,10 +16,46 @@ import pyarrow as pa
 
 from spark_jobs.connectors.iceberg.format.schema import IcebergType, arrow_type, decimal_of
 
+_MAXIMUM_LONG: Final = 2**63 - 1
 _EPOCH_DAY: Final = dt.date(1970, 1, 1)
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - TIMESTAMP_NTZ has no zone
 _EXACT: Final = Context(prec=40)
 _DAY: Final = 86_400_000_000
+_PLAIN: Final = {
+    "boolean": bool,
+    "int": int,
+    "long": int,
+    "float": float,
+    "double": float,
+    "string": str,
+    "binary": bytes,
+}
+
+
+def require_number(what: str, value: Any) -> None:
+    """Check a number that is not negative."""
+    if type(value) is not int or not 0 <= value <= _MAXIMUM_LONG:
+        raise ValueError(f"{what}: {str(value)[:100]!r} is not a number that it can have")
+
+
+def require_number_or_none(what: str, value: Any) -> None:
+    """Check a number that may be missing."""
+    # Readers of Iceberg take a negative count for none.
+    if value is not None and type(value) is not int:
+        raise ValueError(f"{what}: {str(value)[:100]!r} is not a number")
+
+
+def require_row_id(record: Mapping[str, Any]) -> None:
+    """Check the id of a first row, if there is one."""
+    first_row_id = record.get("first_row_id")
+    if first_row_id is not None:
+        require_number("first_row_id", first_row_id)
+
+
+def require_text(what: str, value: Any) -> None:
+    """Check a text that is not empty."""
+    if type(value) is not str or not value:
+        raise ValueError(f"{what}: {str(value)[:100]!r} is not text")
 
 
 def bound(kind: IcebergType, data: bytes) -> Any:
@@ -100,17 +136,6 @@ def partition_value(kind: IcebergType, value: Any) -> Any:
             raise TypeError(f"a partition value of the type {type(value).__name__}")
         return value
     return _decimal(kind, signed(value))
-
-
-_PLAIN: Final = {
-    "boolean": bool,
-    "int": int,
-    "long": int,
-    "float": float,
-    "double": float,
-    "string": str,
-    "binary": bytes,
-}
 
 
 def _number(value: Any) -> int:

@@ -1,17 +1,20 @@
-"""Catalogs, opened with pyiceberg such that every request has a time-out. Driver only."""
+"""Catalogs, opened with pyiceberg such that every request has a time-out. Driver only.
+
+Servers remove metadata files that the table's log has dropped; of other catalogs, it is done here.
+"""
 
 from __future__ import annotations
 
 import logging
+import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Final, Literal
 
+from spark_jobs.connectors.iceberg.library.definitions import create_table
 from spark_jobs.connectors.iceberg.library.files import MetadataFiles, table_storage
-from spark_jobs.connectors.iceberg.library.new_tables import create_table
-from spark_jobs.connectors.iceberg.library.old_metadata import remove_old_metadata
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import JobError, NotSupportedError
 from spark_jobs.formats.iceberg.catalogs import Client, found_table, handed_out
@@ -29,6 +32,8 @@ _SECONDS: Final = (10.0, 60.0)
 
 # To a request to commit: done; the table has changed; refused for another reason; anything else.
 CommitAnswer = Literal["yes", "late", "no", "unknown"]
+_ENABLED: Final = "write.metadata.delete-after-commit.enabled"
+_ENDINGS: Final = (".metadata.json", ".metadata.json.gz")
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,7 @@ class IcebergCatalog:
             is_number = self.decides_at_client and type(error) is ValueError
             return "no" if is_number or is_refusal(error) else "unknown"
         if self.decides_at_client:
-            remove_old_metadata(table, done)
+            _remove_old_metadata(table, done)
         return "yes"
 
     def other_tables(self, own: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
@@ -225,3 +230,19 @@ _CLIENT: Final = Client(
     makes_tables=True,
     where="in the driver's environment",
 )
+
+
+def _remove_old_metadata(before: Any, done: Any) -> None:
+    """Remove what the log of pyiceberg's table ``before`` has and that of ``done`` lacks.
+
+    ``done`` is pyiceberg's answer to the commit. Only if the table's property says so, and only
+    files beside the new one: the log may name anything. Failures leave files behind.
+    """
+    if done.metadata.properties.get(_ENABLED, "false").lower() != "true":
+        return
+    folder = posixpath.dirname(done.metadata_location)
+    kept = {each.metadata_file for each in done.metadata.metadata_log}
+    for location in {each.metadata_file for each in before.metadata.metadata_log} - kept:
+        if posixpath.dirname(location) == folder and location.endswith(_ENDINGS):
+            with suppress(Exception):
+                before.io.delete(location)

@@ -13,12 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from spark_jobs.connectors.iceberg.commit.changes import Changes
-from spark_jobs.connectors.iceberg.commit.data_files import NewDataFile
-from spark_jobs.connectors.iceberg.commit.find_commit import find_commit
-from spark_jobs.connectors.iceberg.commit.gap import Gap
+from spark_jobs.connectors.iceberg.commit.history import Gap, find_commit
+from spark_jobs.connectors.iceberg.commit.manifest_records import NewDataFile
 from spark_jobs.connectors.iceberg.commit.snapshot_commit import SnapshotCommits
-from spark_jobs.connectors.iceberg.maintenance.moves import moved_branch
-from spark_jobs.connectors.iceberg.maintenance.noted_changes import NotedChanges
+from spark_jobs.connectors.iceberg.maintenance.noted_changes import NotedChanges, moved_branch
 from spark_jobs.connectors.iceberg.maintenance.references import References, known_snapshot, pointer
 from spark_jobs.connectors.iceberg.table.commits import OtherCommit, commit_of, summary_of
 from spark_jobs.connectors.iceberg.table.live_files import partition_key

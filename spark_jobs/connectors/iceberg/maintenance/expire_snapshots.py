@@ -17,18 +17,17 @@ from typing import Final
 from spark_jobs.connectors.iceberg.commit.base_notes import BaseNotes
 from spark_jobs.connectors.iceberg.commit.metadata_commits import MetadataCommits
 from spark_jobs.connectors.iceberg.maintenance.expired_metadata import (
-    WithoutExpired,
-    refuse_losses,
-)
-from spark_jobs.connectors.iceberg.maintenance.own_folders import OwnFolders, refuse_shared_files
-from spark_jobs.connectors.iceberg.maintenance.removable_files import (
-    ManifestReader,
-    RemovableFiles,
-)
-from spark_jobs.connectors.iceberg.maintenance.unreached_metadata import (
     NOTHING,
     UnreachedMetadata,
+    WithoutExpired,
+    refuse_losses,
     unreached_metadata,
+)
+from spark_jobs.connectors.iceberg.maintenance.removable_files import (
+    ManifestReader,
+    OwnFolders,
+    RemovableFiles,
+    refuse_shared_files,
 )
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable

@@ -14,9 +14,8 @@ import pyarrow.fs as pafs
 
 from spark_jobs.avro import open_manifest
 from spark_jobs.connectors.iceberg.table.manifests import live_of
-from spark_jobs.connectors.shared.maintenance.orphan_tasks import Names
+from spark_jobs.connectors.shared.maintenance.orphan_tasks import Names, StoredFile
 from spark_jobs.connectors.shared.maintenance.removal_notes import FileKind
-from spark_jobs.connectors.shared.maintenance.stored_files import StoredFile
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.avro.records import records
 from spark_jobs.storage.files import own_files

@@ -20,15 +20,19 @@ from spark_jobs.connectors.iceberg.maintenance.orphan_files import (
     names_of,
     needed_names,
 )
-from spark_jobs.connectors.iceberg.maintenance.own_folders import (
+from spark_jobs.connectors.iceberg.maintenance.removable_files import (
+    ManifestReader,
     OwnFolders,
     locations_of,
     refuse_shared_files,
 )
-from spark_jobs.connectors.iceberg.maintenance.removable_files import ManifestReader
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
-from spark_jobs.connectors.shared.maintenance.orphan_search import InUse, SparkSearch
-from spark_jobs.connectors.shared.maintenance.orphans import DriverSearch, OrphanSearch
+from spark_jobs.connectors.shared.maintenance.orphans import (
+    DriverSearch,
+    InUse,
+    OrphanSearch,
+    SparkSearch,
+)
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
 

@@ -15,8 +15,11 @@ from spark_jobs.connectors.iceberg.library.catalogs import IcebergCatalog
 from spark_jobs.connectors.iceberg.maintenance.expire_snapshots import SnapshotExpiry
 from spark_jobs.connectors.iceberg.maintenance.noted_changes import NotedChanges
 from spark_jobs.connectors.iceberg.maintenance.orphans import TableOrphans
-from spark_jobs.connectors.iceberg.maintenance.rollback import roll_back
-from spark_jobs.connectors.iceberg.maintenance.tags import create_tag, delete_tag
+from spark_jobs.connectors.iceberg.maintenance.tags_and_rollback import (
+    create_tag,
+    delete_tag,
+    roll_back,
+)
 from spark_jobs.connectors.iceberg.metadata import IcebergMetadata
 from spark_jobs.connectors.shared.maintenance import orphans
 from spark_jobs.contract.maintenance import (

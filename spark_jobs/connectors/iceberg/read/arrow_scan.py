@@ -1,11 +1,11 @@
-"""The executor half of a scan with pyarrow: files in, live rows with their row ids out.
+"""The executor half of a scan with pyarrow: files in, live rows out.
 
 Executors import this module, so nothing here needs a table library.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -35,6 +35,11 @@ class ScannedFile(NamedTuple):
     constants: Mapping[int, pa.Scalar]
     first_row_id: int | None = None
 
+    @property
+    def row_count(self) -> int:
+        """The number of rows, also of deleted ones."""
+        return self.deletes.row_count
+
 
 @dataclass(frozen=True, slots=True)
 class ArrowScan:
@@ -57,24 +62,26 @@ class ArrowScan:
             The columns of ``fields`` in order, then the row id, named ``c0``, ``c1`` ….
         """
         probes = {name: KeyProbe(values) for name, values in self.keys.items()}
-        deleted = DeletedRows(self.filesystem)
+        deleted_rows = self.deleted_rows()
         for file in parts:
-            gone = deleted.positions(file.deletes)
-            with reading_file(file.path, self.filesystem):
-                yield from self.rows(file, gone, probes)
+            yield from self.rows(file, deleted_rows(file), probes)
+
+    def deleted_rows(self) -> Callable[[ScannedFile], Positions]:
+        """What finds the deleted rows of a file, and keeps deletes that several files share."""
+        rows = DeletedRows(self.filesystem)
+        return lambda file: rows.positions(file.deletes)
 
     def rows(
         self, file: ScannedFile, deleted: Positions, probes: Mapping[str, KeyProbe]
     ) -> Iterator[pa.RecordBatch]:
         """The rows of a file, as ``read`` yields them, without those at ``deleted``."""
-        with self.filesystem.open_input_file(file.path) as stream:
-            found = stored_columns(file.path, stream)
         wanted = dict.fromkeys((*self.fields, *self.key_fields))
-        mappings = with_ids(
-            file_mappings(wanted, found, self.names, file.constants), file.first_row_id
-        )
         fields = [arrow_field(each).with_nullable(nullable=True) for each in self.fields]
-        by_name = {each.field.name: each for each in mappings}
-        scan = FileScan(self.filesystem, fields, probes, by_name)
-        for positions, columns in scan.rows(file.path, deleted, file.deletes.row_count):
-            yield from batches_with_row_ids(columns.columns, file.deletes.ordinal, positions)
+        with reading_file(file.path, self.filesystem):
+            with self.filesystem.open_input_file(file.path) as stream:
+                found = stored_columns(file.path, stream)
+            mappings = file_mappings(wanted, found, self.names, file.constants)
+            by_name = {each.field.name: each for each in with_ids(mappings, file.first_row_id)}
+            scan = FileScan(self.filesystem, fields, probes, by_name)
+            for positions, columns in scan.rows(file.path, deleted, file.row_count):
+                yield from batches_with_row_ids(columns.columns, file.deletes.ordinal, positions)

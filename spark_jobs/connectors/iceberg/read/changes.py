@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.connectors.iceberg.format.row_lineage import ROW_ID_FIELD
-from spark_jobs.connectors.iceberg.read.changed_scan import ChangedPart, ChangedScan
+from spark_jobs.connectors.iceberg.read.arrow_scan import ScannedFile
 from spark_jobs.connectors.iceberg.read.scan import arrow_scan
 from spark_jobs.connectors.iceberg.read.scanned_files import scanned
 from spark_jobs.connectors.iceberg.table.commits import commit_of, summary_of
@@ -21,7 +21,7 @@ from spark_jobs.connectors.iceberg.table.live_files import LiveFile
 from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable, ancestors, pinned_table
-from spark_jobs.connectors.shared.read.scans import arrow_rows
+from spark_jobs.connectors.shared.read.scans import ChangedPart, ChangedScan, arrow_rows
 from spark_jobs.connectors.shared.table.former_states import no_history
 from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.changes import CAME, GONE, ChangedFile, ConnectorChanges, TableChanges
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark_jobs.contract.request import TableName
+
+# A snapshot, and the one after it.
+_Step = tuple[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +52,7 @@ class IcebergChanges(ConnectorChanges):
     """Implements ``ConnectorChanges``."""
 
     def changes(self, table: TableHandle, since: int, *, net: bool) -> TableChanges:
-        """The changed files; updates are pairs in tables with identifier fields, or of version 3.
-
-        Raises:
-            CatalogError: SNAPSHOT_NOT_FOUND, METADATA_UNREADABLE.
-            NotSupportedError: a file is on other storage than the table.
-        """
+        """The changed files; updates are pairs with identifier fields, or in version 3."""
         pinned = pinned_table(table)
         with reading_metadata(pinned.place):
             steps = _steps(table.name, pinned, since)
@@ -73,10 +71,6 @@ class IcebergChanges(ConnectorChanges):
         more = (ROW_ID_FIELD,) if changes.has_row_ids else ()
         reader = ChangedScan(arrow_scan(pinned, table.column_names, {}, *more))
         return arrow_rows(spark, planned, reader, parts)
-
-
-# A snapshot, and the one after it.
-_Step = tuple[Any, Any]
 
 
 def _steps(name: TableName, table: PinnedTable, since: int) -> list[_Step]:
@@ -165,11 +159,13 @@ def _delete(entry: ManifestEntry) -> str:
     return repr(entry.key)
 
 
-def _part(table: PinnedTable, name: TableName, number: int, rows: _Rows) -> ChangedPart:
+def _part(
+    table: PinnedTable, name: TableName, number: int, rows: _Rows
+) -> ChangedPart[ScannedFile]:
     file = scanned(table, name, number, rows.file)
     if rows.but is None:
         return ChangedPart(file)
-    return ChangedPart(file, scanned(table, name, number, rows.but).deletes)
+    return ChangedPart(file, scanned(table, name, number, rows.but))
 
 
 def _planned(number: int, file: ChangedFile) -> PlannedFile:

@@ -64,13 +64,7 @@ class IcebergScan:
         columns: Sequence[str],
         dynamic_filter: DynamicFilter | None = None,
     ) -> DataFrame:
-        """The rows of ``files`` with ``columns`` and the row id.
-
-        Raises:
-            NotSupportedError: a file cannot be read correctly here; gives the reason.
-            CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE.
-            InternalError: STORAGE_UNAVAILABLE.
-        """
+        """The rows of ``files`` with ``columns`` and the row id."""
         pinned = pinned_table(table)
         scanned = {each.ordinal: scanned_file(pinned, table.name, each.ordinal) for each in files}
         prefix = pinned.storage.spark_prefix

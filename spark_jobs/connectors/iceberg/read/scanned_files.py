@@ -1,30 +1,33 @@
-"""What executors need to read the live rows of a data file. Driver only."""
+"""What executors need to read the live rows of a data file. Driver only.
+
+Which deletes by value may be about a file follows ``canContainEqDeletesForFile`` in Iceberg's
+``DeleteFileIndex``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from struct import error as StructError
+from typing import Any, Final
 
 import pyarrow as pa
 
 from spark_jobs.connectors.iceberg.format.deletes import DataFileDeletes, DeleteFile
-from spark_jobs.connectors.iceberg.format.equality import (
-    DeletesByValue,
-    EqualityDeletes,
-    KeyFile,
-)
+from spark_jobs.connectors.iceberg.format.equality import DeletesByValue, EqualityDeletes, KeyFile
 from spark_jobs.connectors.iceberg.format.file_columns import Constants
 from spark_jobs.connectors.iceberg.format.row_lineage import RowLineage
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, arrow_type
-from spark_jobs.connectors.iceberg.format.values import partition_value
+from spark_jobs.connectors.iceberg.format.values import bound, partition_value
 from spark_jobs.connectors.iceberg.read.arrow_scan import ScannedFile
-from spark_jobs.connectors.iceberg.read.shared_values import may_share_values
 from spark_jobs.connectors.iceberg.table.live_files import LiveFile
 from spark_jobs.connectors.iceberg.table.manifests import ManifestEntry
 from spark_jobs.connectors.iceberg.table.metadata_errors import reading_metadata
 from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.connectors.iceberg.table.refusals import refuse_file
 from spark_jobs.contract.request import TableName
+
+# Types whose bounds are ordered here as in Java.
+_ORDERED: Final = ("int", "long", "date", "timestamp", "timestamptz", "string")
 
 
 def scanned_file(table: PinnedTable, name: TableName, ordinal: int) -> ScannedFile:
@@ -79,7 +82,7 @@ def _by_value(table: PinnedTable, file: LiveFile, constants: Constants) -> Delet
     by_columns: dict[tuple[IcebergField, ...], list[KeyFile]] = {}
     for equality_delete in file.equality_deletes:
         columns = tuple(table.known_fields[number] for number in equality_delete.equality_ids)
-        if all(may_share_values(column, file.entry, equality_delete) for column in columns):
+        if all(_may_share_values(column, file.entry, equality_delete) for column in columns):
             key_file = KeyFile(table.storage.path(equality_delete.path), equality_delete.row_count)
             by_columns.setdefault(columns, []).append(key_file)
     if not by_columns:
@@ -95,3 +98,39 @@ def _constants(table: PinnedTable, file: LiveFile) -> Iterator[tuple[int, Any]]:
             kind = part.source.type
             value = partition_value(kind, file.entry.partition.get(part.id))
             yield part.source.id, pa.scalar(value, arrow_type(kind))
+
+
+def _may_share_values(column: IcebergField, one: ManifestEntry, other: ManifestEntry) -> bool:
+    """False if no value of ``column`` in one file, NULL included, is in the other one."""
+    if _may_hold_null(column, one) and _may_hold_null(column, other):
+        return True
+    for some, rest in ((one, other), (other, one)):
+        if _is_null_alone(column, some) and not _may_hold_null(column, rest):
+            return False
+    first, second = _bounds(column, one), _bounds(column, other)
+    if first is None or second is None:
+        return True
+    return bool(first[0] <= second[1] and second[0] <= first[1])
+
+
+def _may_hold_null(column: IcebergField, file: ManifestEntry) -> bool:
+    return file.by_id("null_value_counts").get(column.id) != 0
+
+
+def _is_null_alone(column: IcebergField, file: ManifestEntry) -> bool:
+    nulls = file.by_id("null_value_counts").get(column.id)
+    return nulls is not None and nulls == file.by_id("value_counts").get(column.id)
+
+
+def _bounds(column: IcebergField, file: ManifestEntry) -> tuple[Any, Any] | None:
+    """The least and the greatest value; None if they prove nothing."""
+    if column.type.name not in _ORDERED:
+        return None
+    low, high = (file.by_id(name).get(column.id) for name in ("lower_bounds", "upper_bounds"))
+    if low is None or high is None:
+        return None
+    try:
+        found = bound(column.type, low), bound(column.type, high)
+    except (TypeError, ValueError, StructError):
+        return None
+    return found if found[0] <= found[1] else None

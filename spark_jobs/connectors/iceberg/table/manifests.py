@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from spark_jobs.avro import open_manifest
-from spark_jobs.connectors.iceberg.format.values import big_endian, signed
-from spark_jobs.connectors.iceberg.table.checked_values import (
+from spark_jobs.connectors.iceberg.format.values import (
+    big_endian,
     require_number,
     require_number_or_none,
     require_row_id,
     require_text,
+    signed,
 )
 from spark_jobs.formats.avro.container import AvroFile
 from spark_jobs.formats.avro.decoding import BlockDecoder, decoding_schema, stored_values

@@ -2,40 +2,43 @@
 
 A changed file is rewritten, or a file of position deletes, in version 3 a vector, marks its deleted
 and updated rows, and the new versions of the updated rows are written as new ones. Rows that have
-ids keep them. Never imports a table library.
+ids keep them. New files that are too many for their size are read once more. Never imports a table
+library.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from spark_jobs.connectors.iceberg.format.deletes import (
     DataFileDeletes,
     DeletedRows,
+    stored_deletes,
 )
 from spark_jobs.connectors.iceberg.format.file_columns import Constants, NameMapping, file_mappings
 from spark_jobs.connectors.iceberg.format.row_lineage import COLUMNS, RowLineage
 from spark_jobs.connectors.iceberg.format.schema import IcebergField, opaque_type
 from spark_jobs.connectors.iceberg.format.stored_columns import stored_columns
-from spark_jobs.connectors.iceberg.format.vectors import stored_deletes
 from spark_jobs.connectors.iceberg.write.file_layout import NewFileLayout, Partition
 from spark_jobs.connectors.shared.write.merge_sink import (
+    FileIds,
     FileSinks,
     MergeSink,
     file_document,
-    new_file,
 )
-from spark_jobs.connectors.shared.write.moved_rows import FileIds, MovedRows
-from spark_jobs.connectors.shared.write.new_rows import NewRowsWriter
-from spark_jobs.connectors.shared.write.task_files import TaskFiles
+from spark_jobs.connectors.shared.write.new_rows import TaskFiles
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges, Positions
+from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.loose_rows import LooseRows
 from spark_jobs.datafiles.parquet.damage import reading_file
+from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.datafiles.runs import distinct
 from spark_jobs.spi.writes import Fragment
 
@@ -86,25 +89,11 @@ class IcebergMergeSink(MergeSink[SourceFile, Partition]):
 
     def __init__(self, write: IcebergSinkFactory, task_key: str) -> None:
         layout, schema = write.layout, write.layout.files.schema
-        super().__init__(write, TaskFiles(layout.files.filesystem, task_key))
+        files = TaskFiles(layout.files.filesystem, task_key)
+        super().__init__(write, files, COLUMNS if write.tracks_rows else None)
         self._deleted_rows = DeletedRows(layout.files.filesystem)
         self._opaque = [schema.field(f.name) for f in write.fields if opaque_type(f.type)]
-        # Rows that have ids are in files of their own.
-        self._old_rows = self._new_rows
-        if write.tracks_rows:
-            self._old_rows = NewRowsWriter(layout.of_old_rows(), self._new_path)
-            self._updated_schema = self._old_rows.schema
-        self._moved_rows = MovedRows(self._filesystem, COLUMNS, self._ids_of)
         self._updated = LooseRows(layout.rows, layout.files.row_group_bytes, self._old_rows)
-
-    def abort(self) -> None:
-        """Remove all files of this sink."""
-        self._old_rows.close_quietly()
-        super().abort()
-
-    def _change_file(self, ordinal: int, changes: FileChanges) -> None:
-        tracks_rows = self._write.tracks_rows
-        super()._change_file(ordinal, COLUMNS.without_numbers(changes) if tracks_rows else changes)
 
     def _ids_of(self, ordinal: int) -> FileIds:
         source = self._write.files[ordinal]
@@ -127,10 +116,7 @@ class IcebergMergeSink(MergeSink[SourceFile, Partition]):
         """Store new rows, with NULL in the columns that statements cannot use."""
         for field in self._opaque:
             rows = rows.append_column(field.name, pa.nulls(rows.num_rows, field.type))
-        if self._write.tracks_rows:
-            self._moved_rows.store(rows, self._new_rows, self._old_rows)
-        else:
-            self._new_rows.write(rows)
+        super()._insert(rows)
 
     def _append(self, source: SourceFile, rows: pa.Table) -> None:
         del source
@@ -147,16 +133,50 @@ class IcebergMergeSink(MergeSink[SourceFile, Partition]):
         ending = "-deletes.puffin" if vectors else "-deletes.parquet"
         path = self._files.new_path(self._write.name_prefix, source.folder, ending)
         deletes = stored_deletes(self._filesystem, path, location, positions, as_vector=vectors)
-        self._fragments.append(_marks(ordinal, deletes))
+        document = {"removed": None, "added": None, "marked": ordinal, "deletes": deletes}
+        self._fragments.append(
+            Fragment(document, bytes_added=deletes["size"], deletion_vectors_added=1)
+        )
 
-    def _finished(self) -> Iterator[Fragment]:
+    def _marks(self) -> Iterable[Fragment]:
         self._updated.finish()
-        for writer in dict.fromkeys((self._new_rows, self._old_rows)):
-            for place, written in writer.finish():
-                yield new_file(written, file_document(written, place))
+        return ()
+
+    def _document(self, written: WrittenFile, place: Partition) -> Mapping[str, Any]:
+        return file_document(written, place)
 
 
-def _marks(ordinal: int, deletes: dict[str, Any]) -> Fragment:
-    """The fragment of the new deletes of a data file."""
-    document = {"removed": None, "added": None, "marked": ordinal, "deletes": deletes}
-    return Fragment(document, bytes_added=deletes["size"], deletion_vectors_added=1)
+def place_of(added: Mapping[str, Any]) -> str:
+    """What the rows of a new file have in common: the partition."""
+    return json.dumps(added["partition"])
+
+
+def new_path(fragment: Fragment) -> str:
+    """The path of the file that a fragment adds."""
+    path: str = fragment.document["added"]["path"]
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class SmallFilesReader:
+    """Implements ``PartReader``: the rows of new files, by path. Picklable.
+
+    ``columns`` are those that statements can use; the others are NULL in new rows.
+    """
+
+    layout: NewFileLayout
+    columns: tuple[str, ...]
+
+    def read(self, parts: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read files, one row group after another.
+
+        Yields:
+            ``columns``, and those that the layout derives.
+        """
+        files, derived = self.layout.files, self.layout.rows.derived
+        scan = FileScan(files.filesystem, [files.schema.field(name) for name in self.columns], {})
+        for path in parts:
+            with reading_file(path):
+                for _, table in scan.rows(path, np.zeros(0, np.int64)):
+                    for batch in table.combine_chunks().to_batches():
+                        yield batch if derived is None else derived.added_to(batch)

@@ -1,4 +1,4 @@
-"""ALTER TABLE: all changes of a statement in one schema. Driver only."""
+"""ALTER TABLE, all changes of a statement in one schema, and DROP TABLE. Driver only."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
+
+import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.alter.changes import Changing
-from spark_jobs.connectors.paimon.alter.drop_table import drop_table
 from spark_jobs.connectors.paimon.alter.fields import described
 from spark_jobs.connectors.paimon.commit.manifest_merging import Thresholds
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
-from spark_jobs.connectors.paimon.library import altered_schema, table_schema
+from spark_jobs.connectors.paimon.format.locations import OPTION
+from spark_jobs.connectors.paimon.library import new_schemas, rest_catalog, table_schema
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.refusals import refuse_unreadable, refuse_unwritable
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
@@ -22,14 +24,26 @@ from spark_jobs.connectors.shared.commit.commit_loop import (
     store_once,
     until_committed,
 )
-from spark_jobs.connectors.shared.table.alterations import alter_report, order_of_names
+from spark_jobs.connectors.shared.table.alterations import (
+    alter_report,
+    change_each,
+    drop_noted,
+    order_of_names,
+    store_noted,
+)
 from spark_jobs.contract import codec
 from spark_jobs.contract.alter_table import AlteredPart, AlterTableReport, AlterTableSpec
 from spark_jobs.contract.drop_table import DropTableSpec
 from spark_jobs.contract.request import TableName
-from spark_jobs.errors import CommitError, ErrorCode, JobError
+from spark_jobs.errors import CommitError, ErrorCode, JobError, NotSupportedError
 from spark_jobs.spi.alterations import NO_NOTE, ChangeNote
+from spark_jobs.spi.connector import find_table
+from spark_jobs.storage.files import remove_file, remove_folder
 from spark_jobs.storage.warehouse import Warehouse
+
+# The folders of a table that are removed first and last.
+_FIRST: Final = "snapshot"
+_LAST: Final = "schema"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +59,18 @@ class PaimonAlterations:
     def drop_table(
         self, name: TableName, spec: DropTableSpec, *, note: ChangeNote = NO_NOTE
     ) -> bool:
-        """Drop the table with its files."""
-        return drop_table(self.metadata, self.storage, self.server, name, spec, note)
+        """Drop the table with its files, by a request to the server if the catalog has one."""
+        table = _existing(self.metadata, name)
+
+        def drop() -> None:
+            if table is None:
+                return
+            if self.server is None:
+                _remove(self.storage, table)
+            else:
+                rest_catalog.drop_table(self.server, table.table)
+
+        return drop_noted(name, spec, partial(_identity, table), drop, note)
 
     def alter_table(
         self,
@@ -75,48 +99,37 @@ class PaimonAlterations:
         changing = _changed(name, latest, spec)
         before = latest.table.table_schema
         report = _report(before, changing.schema)
-        if altered_schema.text_of_schema(before) == altered_schema.text_of_schema(changing.schema):
+        if new_schemas.text_of_schema(before) == new_schemas.text_of_schema(changing.schema):
             return report
         number = int(before.id) + 1
-        native = altered_schema.with_schema(
-            latest.table, altered_schema.next_schema(changing.schema, number)
+        native = new_schemas.with_schema(
+            latest.table, new_schemas.next_schema(changing.schema, number)
         )
         target = PinnedTable(native, latest.snapshot, table_schema.schema_of(native), latest)
         _refuse_altered(name, target)
         if dry_run:
             return report
-        note.write(_noted(latest, target, report))
-        return report if self._stored(name, target, changing, note) else None
+        noted = _noted(latest, target, report)
+        store = partial(self._store, name, target, changing, noted)
+        return report if store_noted(note, noted, store) else None
 
-    def _stored(
-        self, name: TableName, target: PinnedTable, changing: Changing, note: ChangeNote
+    def _store(
+        self, name: TableName, target: PinnedTable, changing: Changing, noted: Mapping[str, Any]
     ) -> bool:
-        noted = _noted(target.evolved_from or target, target, AlterTableReport())
+        number = noted["id"]
 
         def look_up() -> bool | None:
             now = self._table(name)
-            return _is_made(now, noted) if _has(now, noted["id"]) else None
+            return _is_made(now, noted) if _has(now, number) else None
 
-        number = noted["id"]
+        store = partial(self.store.store_schema, target, changing.found)
         try:
-            is_stored = store_once(
-                f"schema {number}",
-                partial(self.store.store_schema, target, changing.found),
-                look_up,
-            )
-        except JobError as error:
+            return store_once(f"schema {number}", store, look_up)
+        except CommitError as error:
             if error.code is not ErrorCode.COMMIT_OUTCOME_UNKNOWN:
-                note.remove()
-            if isinstance(error, CommitError) and error.code is ErrorCode.COMMIT_OUTCOME_UNKNOWN:
-                raise CommitError(
-                    error.code,
-                    error.problem,
-                    "Run the statement again: it looks for its own schema first.",
-                ) from error
-            raise
-        if not is_stored:
-            note.remove()
-        return is_stored
+                raise
+            remedy = "Run the statement again: it looks for its own schema first."
+            raise CommitError(error.code, error.problem, remedy) from error
 
 
 def _changed(name: TableName, table: PinnedTable, spec: AlterTableSpec) -> Changing:
@@ -126,12 +139,7 @@ def _changed(name: TableName, table: PinnedTable, spec: AlterTableSpec) -> Chang
         AnalysisError, NotSupportedError: as the changes, with the number of the change.
     """
     changing = Changing(name, table, table.table.table_schema)
-    for number, change in enumerate(spec.changes):
-        try:
-            changing.make(change)
-        except JobError as error:
-            place = f"changes[{number}]" if len(spec.changes) > 1 else change.kind
-            raise error.within(place) from None
+    change_each(spec, changing.make)
     return changing
 
 
@@ -186,4 +194,45 @@ def _is_made(table: PinnedTable, noted: Mapping[str, Any]) -> bool:
 
 
 def _mark(schema: Any) -> str:
-    return hashlib.sha256(altered_schema.text_of_schema(schema).encode()).hexdigest()
+    return hashlib.sha256(new_schemas.text_of_schema(schema).encode()).hexdigest()
+
+
+def _existing(metadata: PaimonMetadata, name: TableName) -> PinnedTable | None:
+    handle = find_table(metadata, name)
+    if handle is None:
+        return None
+    table = pinned_table(handle)
+    if table.options.get(OPTION):
+        raise NotSupportedError(
+            f"{name} has files in other folders (option {OPTION}), which tables may share.",
+            "Drop it with the engine that made it.",
+        )
+    return table
+
+
+def _identity(table: PinnedTable | None) -> str | None:
+    return None if table is None else str(table_schema.identity(table.table, 0))
+
+
+def _remove(storage: Warehouse, table: PinnedTable) -> None:
+    """Remove the folder: first the snapshots, and then it is an empty table; last its schemas.
+
+    So a retry still finds the table that is half removed, and no later table finds its snapshots.
+    """
+    files, root = storage.filesystem, table.path
+    remove_folder(files, f"{root}/{_FIRST}")
+    for info in _inside(storage, root):
+        if info.base_name == _LAST:
+            continue
+        if info.type is pafs.FileType.Directory:
+            remove_folder(files, info.path)
+        else:
+            remove_file(files, info.path)
+    remove_folder(files, f"{root}/{_LAST}")
+    # Its name may be taken again at once: then the folder is that of another table.
+    if not _inside(storage, root):
+        remove_folder(files, root)
+
+
+def _inside(storage: Warehouse, root: str) -> list[pafs.FileInfo]:
+    return list(storage.filesystem.get_file_info(pafs.FileSelector(root, allow_not_found=True)))

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from spark_jobs.connectors.paimon.alter.fields import Place, find_place, names_at, type_text
 from spark_jobs.connectors.paimon.format.types import is_nullable, to_paimon, to_spark
-from spark_jobs.connectors.paimon.library import altered_schema
+from spark_jobs.connectors.paimon.library import new_schemas
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.paimon.table.table_spec import default_text
 from spark_jobs.connectors.shared.table.alterations import (
@@ -39,14 +39,14 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.contract.spark_types import SparkType, is_wider, parse_type
 from spark_jobs.contract.sql_text import name_parts
 from spark_jobs.errors import NotSupportedError
-from spark_jobs.formats.paimon.definitions import refuse_change
-from spark_jobs.formats.paimon.fixed_options import (
+from spark_jobs.formats.paimon.definitions import (
     NEVER,
     VECTORS,
     VECTORS_MODIFIABLE,
     WITH_SNAPSHOTS,
+    is_reserved,
+    refuse_change,
 )
-from spark_jobs.formats.paimon.reserved import is_reserved
 
 _COMMENT: Final = "comment"
 _OTHER_ENGINE: Final = "Alter the table with Paimon's own engines."
@@ -114,7 +114,7 @@ class Changing:
 
     def _apply(self, *changes: Any) -> None:
         try:
-            self.schema = altered_schema.altered_schema(self.table.table, self.schema, changes)
+            self.schema = new_schemas.altered_schema(self.table.table, self.schema, changes)
         except ValueError as error:
             raise NotSupportedError(
                 f"{self.name}: Paimon refuses it: {error}", _OTHER_ENGINE
@@ -142,9 +142,9 @@ class Changing:
             )
         move = None
         if change.first or change.after is not None:
-            move = altered_schema.placed(path[-1], self._other(siblings, path, change.after))
+            move = new_schemas.placed(path[-1], self._other(siblings, path, change.after))
         kind = to_paimon(change.type, change.column, nullable=True)
-        added = altered_schema.with_type(path, kind, change.comment or None, move)
+        added = new_schemas.with_type(path, kind, change.comment or None, move)
         if change.default is None:
             self._apply(added)
         else:
@@ -201,7 +201,7 @@ class Changing:
         self._refuse_key(place, "given another type")
         if before is None or not (is_wider(wanted, before) or _is_longer(wanted, before)):
             raise not_widened(self.name, place.path, type_text(place.type), change.type.upper())
-        self._apply(altered_schema.widened(place.path, kind))
+        self._apply(new_schemas.widened(place.path, kind))
 
     def _comment(self, change: CommentColumn, place: Place) -> None:
         from pypaimon.schema.schema_change import SchemaChange
@@ -229,7 +229,7 @@ class Changing:
             )
         (column,) = place.path
         others = [each for each in place.siblings if each != column]
-        move = altered_schema.placed(column, self._other(others, place.path, change.after))
+        move = new_schemas.placed(column, self._other(others, place.path, change.after))
         self._apply(SchemaChange.update_column_position(move))
 
     def _set_default(self, change: SetDefault, place: Place) -> None:

@@ -9,15 +9,13 @@ from dataclasses import dataclass
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.commit.guard import guard_of
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
-from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
+from spark_jobs.connectors.paimon.format.manifest_entries import BucketKey, bucket_key_of
 from spark_jobs.connectors.paimon.library import index_manifest, stored_snapshots
-from spark_jobs.connectors.paimon.read.planned_ranges import range_files
+from spark_jobs.connectors.paimon.read.planning import range_files
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.write.column_sink import ColumnSinkFactory, SourceRange
 from spark_jobs.connectors.paimon.write.keyed_sinks import keyed_sinks
-from spark_jobs.connectors.paimon.write.sink import PaimonSinkFactory
-from spark_jobs.connectors.paimon.write.source_file import SourceFile
+from spark_jobs.connectors.paimon.write.sink import PaimonSinkFactory, SourceFile
 from spark_jobs.connectors.paimon.write.table_layout import (
     NamePrefixes,
     new_file_layout,

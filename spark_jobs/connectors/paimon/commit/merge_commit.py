@@ -16,13 +16,12 @@ import pyarrow.fs as pafs
 from spark_jobs.connectors.paimon.commit.begin_merge import PaimonMerge
 from spark_jobs.connectors.paimon.commit.changes import Changes
 from spark_jobs.connectors.paimon.commit.conflicts import refuse_conflicts
-from spark_jobs.connectors.paimon.commit.find_commit import COMMIT_IDENTIFIER
-from spark_jobs.connectors.paimon.commit.gap import Gap
+from spark_jobs.connectors.paimon.commit.history import COMMIT_IDENTIFIER, Gap
 from spark_jobs.connectors.paimon.commit.new_snapshot import Change, Commit
-from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
-from spark_jobs.connectors.paimon.commit.publish_snapshot import publish_snapshot
-from spark_jobs.connectors.paimon.commit.store_schema import (
+from spark_jobs.connectors.paimon.commit.publish import (
+    SnapshotStore,
     after_evolution,
+    publish_snapshot,
     require_same_table,
     require_schema,
     store_schema,

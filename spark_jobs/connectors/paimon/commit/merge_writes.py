@@ -7,28 +7,31 @@ from typing import Any
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.commit.abort_merge import abort_merge
-from spark_jobs.connectors.paimon.commit.begin_merge import begin_merge
+from spark_jobs.connectors.paimon.commit.begin_merge import PaimonMerge, begin_merge
 from spark_jobs.connectors.paimon.commit.changes import partitions_of
-from spark_jobs.connectors.paimon.commit.find_commit import find_commit, recall
 from spark_jobs.connectors.paimon.commit.guard import guard_of
-from spark_jobs.connectors.paimon.commit.history import history
+from spark_jobs.connectors.paimon.commit.history import find_commit, history, recall
 from spark_jobs.connectors.paimon.commit.merge_commit import MergeCommit
-from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
-from spark_jobs.connectors.paimon.commit.store_schema import store_schema
-from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED, BucketKey
-from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
-from spark_jobs.connectors.paimon.library import table_schema
+from spark_jobs.connectors.paimon.commit.publish import SnapshotStore, store_schema
+from spark_jobs.connectors.paimon.format.manifest_entries import POSTPONED, BucketKey, bucket_key_of
+from spark_jobs.connectors.paimon.library import (
+    index_manifest,
+    manifest_files,
+    stored_snapshots,
+    table_schema,
+)
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.write.keyed_sink import pending_records
-from spark_jobs.connectors.paimon.write.small_files import SmallFilesReader, new_file, place_of
-from spark_jobs.connectors.shared.write.small_files import small_files
+from spark_jobs.connectors.paimon.write.sink import SmallFilesReader, new_file, place_of
+from spark_jobs.connectors.shared.write.new_rows import small_files
+from spark_jobs.errors import CommitError
 from spark_jobs.spi.marks import TableHistory
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite, Repacking
 from spark_jobs.storage.parallel import in_parallel
+from spark_jobs.storage.removal import remove_with_prefixes
 
 
 class PaimonMergeWrites:
@@ -99,25 +102,14 @@ class PaimonMergeWrites:
         fragments: Sequence[Fragment],
         properties: Mapping[str, str],
     ) -> CommittedSnapshot:
-        """Publish the fragments as one snapshot, after any commits that do not conflict.
-
-        Raises:
-            CommitError: COMMIT_CONFLICT (nothing was published) or COMMIT_OUTCOME_UNKNOWN.
-            InternalError: STORAGE_UNAVAILABLE (nothing was published).
-            JobError: raised by ``require_wanted`` (nothing was published).
-        """
+        """Publish the fragments as one snapshot, after any commits that do not conflict."""
         commit = MergeCommit(
             self._metadata, self._filesystem, self._snapshots, table, handle.native, properties
         )
         return commit.run(fragments)
 
     def store_schema(self, table: TableHandle) -> None:
-        """Store the schema of an evolved table for which there is no snapshot to publish.
-
-        Raises:
-            CommitError: COMMIT_CONFLICT: another writer changed the schema.
-            InternalError: STORAGE_UNAVAILABLE.
-        """
+        """Store the schema of an evolved table for which there is no snapshot to publish."""
         store_schema(self._metadata, self._snapshots, table)
 
     def abort_merge(self, table: TableHandle, handle: MergeHandle) -> None:
@@ -126,26 +118,18 @@ class PaimonMergeWrites:
         Nothing is removed if a snapshot turns out to hold this write; a dry run leaves nothing.
         """
         if not handle.native.write.dry_run:
-            abort_merge(self._filesystem, table, handle.native)
+            _abort(self._filesystem, table, handle.native)
 
     def release_guard(self, table: TableHandle, operation_id: str) -> None:
         """Let the base snapshot of a finished operation expire."""
         guard_of(self._filesystem, pinned_table(table), operation_id).release()
 
     def find_commit(self, table: TableHandle, operation_id: str) -> CommittedSnapshot | None:
-        """The snapshot that the operation committed, searched for from the latest one backwards.
-
-        Raises:
-            CommitError: COMMIT_HISTORY_EXPIRED: snapshots since the guarded base have expired.
-        """
+        """The snapshot that the operation committed, searched for from the latest one backwards."""
         return find_commit(self._filesystem, table, operation_id)
 
     def recall(self, table: TableHandle, snapshot_id: int) -> CommittedSnapshot | None:
-        """The snapshot of this id, if the table has it.
-
-        Raises:
-            CommitError: COMMIT_HISTORY_EXPIRED: it may have expired.
-        """
+        """The snapshot of this id, if the table has it."""
         return recall(table, snapshot_id)
 
     def history(self, table: TableHandle) -> TableHistory:
@@ -169,3 +153,37 @@ def _overrules(pending: BucketKey, touched: Collection[BucketKey]) -> bool:
     if pending.bucket == POSTPONED:
         return any(each.partition == pending.partition for each in touched)
     return pending in touched
+
+
+def _abort(filesystem: pafs.FileSystem, table: TableHandle, begun: PaimonMerge) -> None:
+    """Remove every file of the write, and the guard.
+
+    The guard stays if another try of the operation committed a snapshot, or may have committed one
+    that has expired. Nothing is removed if the operation's snapshot turns out to hold this write.
+    """
+    target = pinned_table(table)
+    try:
+        commit = find_commit(filesystem, table, begun.operation_id)
+        needs_guard = commit is not None
+    except CommitError:
+        # This write certainly did not make any of the expired snapshots.
+        commit, needs_guard = None, not begun.is_first
+    prefixes = begun.prefixes
+    if commit is not None and _has_files(target, commit, prefixes):
+        return
+    for root in (target.path, *(target.external.roots if target.external else ())):
+        remove_with_prefixes(filesystem, root, prefixes)
+    if not needs_guard:
+        guard_of(filesystem, target, begun.operation_id).release()
+
+
+def _has_files(table: PinnedTable, commit: CommittedSnapshot, prefixes: tuple[str, ...]) -> bool:
+    """Whether the commit brought files whose names have one of these prefixes."""
+    snapshot = stored_snapshots.find_snapshot(table.table, commit.snapshot_id)
+    if snapshot is None:
+        return True
+    entries = manifest_files.changed_entries(table.table, snapshot)
+    indexes = index_manifest.index_files(table.table, snapshot)
+    names = [entry.file.file_name for entry in entries]
+    names += [index_manifest.index_name(index.entry) for index in indexes]
+    return any(name.startswith(prefixes) for name in names)

@@ -1,21 +1,24 @@
-"""Writing the files of a new snapshot: manifests, their lists, the index manifest. Driver only.
+"""The files of a new snapshot, and the ids of its new rows. Driver only.
 
-Modelled on Paimon's ``FileStoreCommitImpl.tryCommitOnce``. The files depend on the previous
-snapshot, so those of a lost attempt are removed.
+Modelled on Paimon's ``FileStoreCommitImpl.tryCommitOnce`` and ``RowTrackingCommitUtils``. Both
+depend on the previous snapshot, so the files of a lost attempt are removed, and each attempt gives
+ids anew.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from spark_jobs.connectors.paimon.commit.manifest_merging import Thresholds, merge_manifests
-from spark_jobs.connectors.paimon.commit.row_ids import Numbered, first_new_id, numbered
 from spark_jobs.connectors.paimon.format.manifest_entries import ADD
+from spark_jobs.connectors.paimon.format.row_tracking import stores_ids
 from spark_jobs.connectors.paimon.library import manifest_files
+from spark_jobs.connectors.paimon.library.data_files import APPENDED
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
+from spark_jobs.errors import CatalogError, ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +136,61 @@ class SnapshotWriter:
         )
         return NewSnapshot(snapshot, added.entries, names)
 
-    def _numbered(self, entries: Sequence[Any], previous: Any | None) -> Numbered:
+    def _numbered(self, entries: Sequence[Any], previous: Any | None) -> _Numbered:
         if not self._tracks_rows:
-            return Numbered(entries, previous.next_row_id if previous else None)
+            return _Numbered(entries, previous.next_row_id if previous else None)
         snapshot_id = previous.id + 1 if previous else 1
-        return numbered(entries, snapshot_id, first_new_id(previous))
+        return numbered(entries, snapshot_id, _first_new_id(previous))
+
+
+class _Numbered(NamedTuple):
+    """Manifest entries, and the id of the next new row; None if the table never tracked rows."""
+
+    entries: Sequence[Any]
+    next_row_id: int | None
+
+
+def numbered(entries: Sequence[Any], snapshot_id: int, next_row_id: int) -> _Numbered:
+    """``entries`` as snapshot ``snapshot_id`` adds them; new rows get ids from ``next_row_id`` on.
+
+    A sequence number of 0 becomes the snapshot's.
+    """
+    numbered_entries = []
+    for entry in entries:
+        if entry.kind != ADD:
+            numbered_entries.append(entry)
+            continue
+        file = entry.file
+        low, high = file.min_sequence_number, file.max_sequence_number
+        changes: dict[str, Any] = {
+            "min_sequence_number": low or snapshot_id,
+            "max_sequence_number": high if low and high else snapshot_id,
+        }
+        if _has_new_rows(file):
+            changes["first_row_id"] = next_row_id
+            next_row_id += file.row_count
+        numbered_entries.append(replace(entry, file=replace(file, **changes)))
+    return _Numbered(numbered_entries, next_row_id)
+
+
+def _first_new_id(previous: Any | None) -> int:
+    """The id of the first row that is new after a snapshot; None: there is no snapshot.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE: the snapshot has rows, and does not tell.
+    """
+    if previous is None:
+        return 0
+    if previous.next_row_id is None and previous.total_record_count:
+        raise CatalogError(
+            ErrorCode.METADATA_UNREADABLE,
+            f"Snapshot {previous.id} of a table that tracks rows has no nextRowId: new rows would "
+            "get the ids of others.",
+            "Roll the table back to the snapshot before it, and find out which writer made it.",
+        )
+    return previous.next_row_id or 0
+
+
+def _has_new_rows(file: Any) -> bool:
+    is_appended = file.file_source == APPENDED
+    return is_appended and file.first_row_id is None and not stores_ids(file.write_cols)

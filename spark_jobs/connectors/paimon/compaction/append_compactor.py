@@ -1,5 +1,4 @@
-"""The executor half of compacting append tables: each part becomes one file, several in order, or
-none.
+"""What tasks get to compact parts of a table; those of append tables become new files.
 
 Never imports a table library.
 """
@@ -10,23 +9,64 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.manifest_entries import BucketKey
 from spark_jobs.connectors.paimon.format.row_tracking import RowIdentity, file_mappings
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation, read_bytes, vector_of
-from spark_jobs.connectors.paimon.write.file_documents import bucket_file_document
-from spark_jobs.connectors.paimon.write.file_layout import NewFileLayout
-from spark_jobs.connectors.paimon.write.task_files import PaimonTaskFiles
+from spark_jobs.connectors.paimon.write.file_layout import (
+    NewFileLayout,
+    PaimonTaskFiles,
+    bucket_file_document,
+)
 from spark_jobs.datafiles.concatenate import InputFile, concatenate
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.datafiles.sort_files import sort_files
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.writes import Fragment, RowOrder
+from spark_jobs.storage.files import remove_file
+
+
+class Compactor(Protocol):
+    """Compacts the parts of one kind of table. Picklable."""
+
+    def compact(self, native: Any, task_key: str) -> Sequence[Fragment]:
+        """As ``PartCompactor.compact``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PaimonPartCompactor:
+    """Implements ``PartCompactor``; the names of all new files begin with one of ``prefixes``."""
+
+    real: Compactor
+    filesystem: pafs.FileSystem
+    prefixes: tuple[str, ...]
+
+    def compact(self, native: Any, task_key: str) -> Sequence[Fragment]:
+        """Compact a part."""
+        return self.real.compact(native, task_key)
+
+    def discard(self, fragments: Sequence[Fragment]) -> None:
+        """Remove the new files of fragments."""
+        remove_new_files(self.filesystem, fragments)
+
+
+def remove_new_files(filesystem: pafs.FileSystem, fragments: Sequence[Fragment]) -> None:
+    """Remove the data files and changelog files of fragments."""
+    for fragment in fragments:
+        compacted = fragment.document["compacted"]
+        for file in (*compacted["added"], *compacted["changelog"]):
+            remove_file(filesystem, _path(file))
+
+
+def _path(file: Mapping[str, Any]) -> str:
+    return str(file["run"]["path"] if "run" in file else file["path"])
 
 
 class AppendFile(NamedTuple):
@@ -78,13 +118,7 @@ class AppendCompactor:
     order: RowOrder | None = None
 
     def compact(self, native: AppendPart, task_key: str) -> list[Fragment]:
-        """The fragment of a part; see ``PartCompactor``.
-
-        Raises:
-            CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE.
-            DataError: NOT_NULL_VIOLATION: a file is older than a NOT NULL of its column.
-            NotSupportedError: a file has INT96 timestamps that cannot be read rightly.
-        """
+        """The fragment of a part; see ``PartCompactor``."""
         names, files = PaimonTaskFiles(self.layout, task_key), self.layout.files
         new_path = partial(names.data_path, self.name_prefix, native.directory)
         inputs, count = self._inputs(native), native.sorted_files

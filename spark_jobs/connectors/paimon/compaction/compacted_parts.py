@@ -1,25 +1,39 @@
-"""What compacted parts change in a table, and which of them others have made void. Driver only."""
+"""What compacted parts change in a table's data and index files, and which others made void.
+
+Driver only.
+"""
 
 from __future__ import annotations
 
+import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spark_jobs.connectors.paimon.commit.gap import Gap
-from spark_jobs.connectors.paimon.commit.new_files import added_file, added_run, place_of
-from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED, BucketKey
-from spark_jobs.connectors.paimon.format.manifest_entries import ADD
-from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
+import pyarrow.fs as pafs
+
+from spark_jobs.connectors.paimon.commit.changes import added_file, added_run, place_of
+from spark_jobs.connectors.paimon.commit.history import Gap
+from spark_jobs.connectors.paimon.commit.index_changes import (
+    IndexChanges,
+    index_changes,
+    new_index_path,
+)
+from spark_jobs.connectors.paimon.format.manifest_entries import (
+    ADD,
+    POSTPONED,
+    BucketKey,
+    bucket_key_of,
+)
 from spark_jobs.connectors.paimon.library import manifest_files
-from spark_jobs.connectors.paimon.library.data_files import has_index
-from spark_jobs.connectors.paimon.library.key_ranges import KeyRange, key_range
+from spark_jobs.connectors.paimon.library.data_files import KeyRange, has_index, key_range
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
-from spark_jobs.connectors.shared.compaction.plan import texts_of
-from spark_jobs.connectors.shared.compaction.published_parts import by_partition
+from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes
+from spark_jobs.connectors.shared.compaction.plan import by_partition, texts_of
 from spark_jobs.contract.compaction import CompactedPartition
 from spark_jobs.spi.compaction import PartResult, PublishedParts
+from spark_jobs.storage.files import remove_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +156,45 @@ def _ranges(part: CompactedPart) -> Mapping[BucketKey, KeyRange]:
         place: KeyRange(min(each.first for each in found), max(each.last for each in found))
         for place, found in files.items()
     }
+
+
+class KeptVectors:
+    """The index changes of the attempts to publish; only the files of the last attempt stay."""
+
+    def __init__(self, filesystem: pafs.FileSystem) -> None:
+        self._filesystem = filesystem
+        self._made_for: tuple[Any, ...] = ()
+        self._changes = IndexChanges()
+        self._paths: list[str] = []
+
+    def changes(self, latest: PinnedTable, removed: Iterable[Any]) -> IndexChanges:
+        """The changes of the index files of ``latest`` when the ``removed`` entries' files go."""
+        entries = list(removed)
+        gone = frozenset(entry.file.file_name for entry in entries)
+        snapshot = latest.snapshot
+        made_for = (snapshot.index_manifest if snapshot else None, gone)
+        if made_for != self._made_for:
+            self.remove()
+            self._changes = self._without(latest, gone, entries)
+            self._made_for = made_for
+        return self._changes
+
+    def remove(self) -> None:
+        """Remove the files, which no snapshot refers to."""
+        for path in self._paths:
+            remove_file(self._filesystem, path)
+        self._paths, self._made_for = [], ()
+
+    def _without(
+        self, latest: PinnedTable, gone: Collection[str], entries: Iterable[Any]
+    ) -> IndexChanges:
+        prefix = NamePrefixes.of(latest, str(uuid.uuid4())).indexes
+        by_bucket = index_changes(
+            latest, latest.files.index_files, (), gone, entries, self._filesystem, prefix
+        )
+        changes = IndexChanges()
+        for place in sorted(by_bucket, key=repr):
+            changes.adds += by_bucket[place].adds
+            changes.deletes += by_bucket[place].deletes
+        self._paths = [new_index_path(latest, entry) for entry in changes.adds]
+        return changes

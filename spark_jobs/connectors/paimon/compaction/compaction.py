@@ -9,15 +9,18 @@ from typing import NamedTuple
 import pyarrow.fs as pafs
 
 from spark_jobs.connectors.paimon.commit.begin_merge import guard_base
-from spark_jobs.connectors.paimon.commit.gap import Gap
 from spark_jobs.connectors.paimon.commit.guard import guard_of
+from spark_jobs.connectors.paimon.commit.history import Gap
 from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
+from spark_jobs.connectors.paimon.compaction.append_compactor import Compactor, PaimonPartCompactor
 from spark_jobs.connectors.paimon.compaction.append_plan import append_compactor, append_parts
-from spark_jobs.connectors.paimon.compaction.commits import group_snapshots, next_identifier
 from spark_jobs.connectors.paimon.compaction.keyed_plan import keyed_compactor, keyed_parts
 from spark_jobs.connectors.paimon.compaction.options import CompactionOptions
-from spark_jobs.connectors.paimon.compaction.part_compactor import Compactor, PaimonPartCompactor
-from spark_jobs.connectors.paimon.compaction.publication import Publication
+from spark_jobs.connectors.paimon.compaction.publication import (
+    Publication,
+    group_snapshots,
+    next_identifier,
+)
 from spark_jobs.connectors.paimon.library.metadata_checks import (
     place_of_metadata,
     reading_metadata,
@@ -25,12 +28,12 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes
-from spark_jobs.connectors.shared.compaction.asked_order import asked_terms
 from spark_jobs.connectors.shared.compaction.plan import (
     DEFAULT_SIZE,
     GroupSize,
     Limits,
     PlannedPart,
+    asked_terms,
     planned_groups,
 )
 from spark_jobs.contract.compaction import CompactSpec
@@ -86,13 +89,7 @@ class PaimonCompaction:
     def plan(
         self, table: TableHandle, spec: CompactSpec, wanted: WantedPartition
     ) -> CompactionPlan:
-        """What ``spec`` compacts in the pinned snapshot of ``table``.
-
-        Raises:
-            NotSupportedError: the table, a file or an option is not supported; gives the reason.
-            AnalysisError: COLUMN_NOT_FOUND, TYPE_MISMATCH: the order that is asked for.
-            CatalogError: METADATA_UNREADABLE.
-        """
+        """What ``spec`` compacts in the pinned snapshot of ``table``."""
         self._metadata.require_writable(table)
         target = pinned_table(table)
         refuse_uncompactable(table.name, target.options)
@@ -108,11 +105,7 @@ class PaimonCompaction:
             return planned_groups(keys, parts, limits, self._group_size)
 
     def begin(self, table: TableHandle, operation_id: str) -> None:
-        """Guard the pinned snapshot, from which a later try looks for what this one committed.
-
-        Raises:
-            CommitError: COMMIT_CONFLICT: the snapshot expired before it was guarded.
-        """
+        """Guard the pinned snapshot, from which a later try looks for what this one committed."""
         guard_base(self._filesystem, table, operation_id)
 
     def compactor(self, table: TableHandle, spec: CompactSpec) -> PartCompactor:
@@ -131,14 +124,7 @@ class PaimonCompaction:
     def publish(
         self, table: TableHandle, results: Sequence[PartResult], commit: GroupCommit
     ) -> PublishedGroup:
-        """Publish the results of a group's parts as one snapshot of the kind COMPACT.
-
-        Raises:
-            CommitError: COMMIT_OUTCOME_UNKNOWN; COMMIT_CONFLICT: the plan does not fit the table
-                any more, or other writers were faster each time (nothing was published).
-            InternalError: STORAGE_UNAVAILABLE (nothing was published).
-            JobError: raised by ``require_wanted`` (nothing was published).
-        """
+        """Publish the results of a group's parts as one snapshot of the kind COMPACT."""
         behind = self._behind_of(pinned_table(table), commit.operation_id)
         publication = Publication(
             self._metadata,
@@ -170,11 +156,7 @@ class PaimonCompaction:
             remove_with_prefixes(self._filesystem, root, compactor.prefixes)
 
     def commits(self, table: TableHandle, operation_id: str) -> Sequence[CommittedSnapshot]:
-        """The snapshots that the operation has published and that have not expired, oldest first.
-
-        Raises:
-            CatalogError: METADATA_UNREADABLE.
-        """
+        """The snapshots of the operation that have not expired, oldest first."""
         found = group_snapshots(self._filesystem, pinned_table(table), operation_id)
         return [CommittedSnapshot(each.id, dict(each.properties or {})) for each in found]
 

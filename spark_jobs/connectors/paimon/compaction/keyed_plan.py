@@ -18,6 +18,7 @@ from spark_jobs.connectors.paimon.compaction.keyed_compactor import (
     KeyedCompactor,
     KeyedFiles,
     KeyedPart,
+    OwedChangelog,
 )
 from spark_jobs.connectors.paimon.compaction.keyed_sections import (
     BucketSections,
@@ -25,11 +26,10 @@ from spark_jobs.connectors.paimon.compaction.keyed_sections import (
     bucket_sections,
     postponed_files,
 )
-from spark_jobs.connectors.paimon.compaction.merged_bucket import OwedChangelog
 from spark_jobs.connectors.paimon.compaction.options import CompactionOptions
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.manifest_entries import BucketKey
 from spark_jobs.connectors.paimon.library.data_files import has_index
-from spark_jobs.connectors.paimon.read.run_files import run_file, section_reader
+from spark_jobs.connectors.paimon.read.planning import run_file, section_reader
 from spark_jobs.connectors.paimon.table.primary_key import KeyedTable
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.paimon.write.keyed_sinks import changelog_files

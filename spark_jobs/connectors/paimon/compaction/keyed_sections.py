@@ -12,8 +12,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from spark_jobs.connectors.paimon.compaction.options import CompactionOptions
-from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED, BucketKey
-from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
+from spark_jobs.connectors.paimon.format.manifest_entries import POSTPONED, BucketKey, bucket_key_of
 from spark_jobs.connectors.paimon.table.primary_key import KeyedTable
 from spark_jobs.connectors.paimon.table.sections import units
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable

@@ -1,4 +1,7 @@
-"""Publishing compacted files as a snapshot of the kind COMPACT. Driver only.
+"""Publishing compacted files as snapshots of the kind COMPACT, and finding them again.
+
+Driver only. Their commit user is the operation's id, as of statements; their commit identifiers are
+2, 3, …, so that none of them is taken for the commit of a whole operation (``commit.history``).
 
 Each attempt reads what others committed since the plan (the gap) and leaves out the parts that do
 not fit the table any more. Index files are made for the latest snapshot, so that vectors that
@@ -7,35 +10,70 @@ others write for other files meanwhile stay.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, Final
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.commit.gap import Gap
+from spark_jobs.connectors.paimon.commit.guard import guard_of
+from spark_jobs.connectors.paimon.commit.history import COMMIT_IDENTIFIER, Gap
 from spark_jobs.connectors.paimon.commit.new_snapshot import Change, Commit
-from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
-from spark_jobs.connectors.paimon.commit.publish_snapshot import publish_snapshot
-from spark_jobs.connectors.paimon.commit.store_schema import require_schema
-from spark_jobs.connectors.paimon.compaction.commits import next_identifier
+from spark_jobs.connectors.paimon.commit.publish import (
+    SnapshotStore,
+    publish_snapshot,
+    require_schema,
+)
+from spark_jobs.connectors.paimon.compaction.append_compactor import remove_new_files
 from spark_jobs.connectors.paimon.compaction.compacted_parts import (
     CompactedPart,
+    KeptVectors,
     lost_parts,
     published,
     removed_entries,
 )
-from spark_jobs.connectors.paimon.compaction.kept_vectors import KeptVectors
-from spark_jobs.connectors.paimon.compaction.part_compactor import remove_new_files
-from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
+from spark_jobs.connectors.paimon.format.manifest_entries import bucket_key_of
+from spark_jobs.connectors.paimon.library import stored_snapshots
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication, until_committed
-from spark_jobs.connectors.shared.compaction.published_parts import require_each_file_once
+from spark_jobs.connectors.shared.compaction.plan import require_each_file_once
 from spark_jobs.contract.properties import published_properties
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.compaction import GroupCommit, PartResult, PublishedGroup, PublishedParts
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
+from spark_jobs.storage.parallel import in_parallel
+
+_FIRST_GROUP: Final = COMMIT_IDENTIFIER + 1
+
+
+def _is_group_of(snapshot: Any, operation_id: str) -> bool:
+    """Whether the operation published the snapshot for one of its groups."""
+    return bool(snapshot.commit_user == operation_id and snapshot.commit_identifier >= _FIRST_GROUP)
+
+
+def group_snapshots(
+    filesystem: pafs.FileSystem, table: PinnedTable, operation_id: str
+) -> list[Any]:
+    """The snapshots of the operation's groups that have not expired, oldest first.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE.
+    """
+    base = guard_of(filesystem, table, operation_id).base()
+    if base is None:
+        # No try of the operation publishes anything before it sets its guard.
+        return []
+    since = [each for each in stored_snapshots.snapshot_ids(table.table) if each >= base]
+    found = in_parallel(partial(stored_snapshots.find_snapshot, table.table), since)
+    return [each for each in found if each is not None and _is_group_of(each, operation_id)]
+
+
+def next_identifier(snapshots: Iterable[Any], operation_id: str) -> int:
+    """The commit identifier of the next group, after the operation's groups in ``snapshots``."""
+    used = (each.commit_identifier for each in snapshots if _is_group_of(each, operation_id))
+    return max(used, default=COMMIT_IDENTIFIER) + 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,49 @@
-"""Manifest entries of data files, and which files are live. Runs on executors, too."""
+"""Manifest entries of data files: their names, buckets and sequence numbers, and which are live.
+
+Sequence numbers order the files of a fixed bucket when Paimon reads and compacts it (option
+``bucket-append-ordered``; ``AppendOnlyWriter``, ``BucketedAppendCompactManager``). Every file has
+its own range. A rewritten file takes the range, and so the place, of the file that it replaces. New
+files follow all others of their bucket. A table without fixed buckets has no order. Never imports a
+table library.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple, TypeVar
 
-from spark_jobs.connectors.paimon.format.file_names import require_file_name
-
+_LONGEST_NAME: Final = 255
+POSTPONED: Final = -2
 ADD: Final = 0
 DELETE: Final = 1
-
 M = TypeVar("M", bound=Hashable)
 F = TypeVar("F", bound=Hashable)
+
+
+def require_file_name(what: str, name: Any) -> None:
+    """Check that ``name`` is the name of a single file, and leads to no other folder.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if (
+        type(name) is not str
+        or name in ("", ".", "..")
+        or len(name) > _LONGEST_NAME
+        or any(character in name for character in "/\\\0")
+    ):
+        raise ValueError(f"{what}: {str(name)[:100]!r} is not the name of a file")
+
+
+class BucketKey(NamedTuple):
+    """The values of the partition columns, and the bucket within that partition.
+
+    The files of bucket ``POSTPONED`` wait for their bucket: batch readers do not see them.
+    """
+
+    partition: tuple[Any, ...]
+    bucket: int
 
 
 class NamedFile(NamedTuple):
@@ -102,3 +133,32 @@ def _removed(manifests: Sequence[ManifestFiles], among: Set[F]) -> set[F]:
         for file, count in removes.items()
         if count >= sum(file in manifest.adds for manifest in manifests)
     }
+
+
+class SequenceNumbers:
+    """The next sequence number in each bucket of a snapshot."""
+
+    def __init__(self, entries: Iterable[Any], *, ordered: bool) -> None:
+        self._ordered = ordered
+        self._next: dict[BucketKey, int] = defaultdict(int)
+        for entry in entries:
+            place = bucket_key_of(entry)
+            self._next[place] = max(self._next[place], entry.file.max_sequence_number + 1)
+
+    def of_new_file(self, place: BucketKey, rows: int) -> tuple[int, int]:
+        """The first and last number of a new file, which follows all others of its bucket."""
+        if not self._ordered:
+            return 0, 0
+        first = self._next[place]
+        self._next[place] = first + rows
+        return first, first + rows - 1
+
+
+def bucket_key_of(entry: Any) -> BucketKey:
+    """The partition and bucket of a manifest entry's file."""
+    return BucketKey(tuple(entry.partition.values), entry.bucket)
+
+
+def numbers_of(entry: Any) -> tuple[int, int]:
+    """The first and last sequence number of a manifest entry's file."""
+    return entry.file.min_sequence_number, entry.file.max_sequence_number

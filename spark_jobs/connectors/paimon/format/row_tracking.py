@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from spark_jobs.connectors.paimon.format.field_ids import with_field_id
+from spark_jobs.connectors.paimon.format.types import with_field_id
 from spark_jobs.datafiles.field_mapping import FieldMapping, Fill
 from spark_jobs.datafiles.statistics import ColumnStatistics
 from spark_jobs.datafiles.tracked_rows import TrackedColumns

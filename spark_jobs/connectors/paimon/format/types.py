@@ -1,8 +1,11 @@
-"""Mapping between Paimon's types (JSON, as in schema files) and Spark SQL types in DDL form.
+"""Paimon's types (JSON, as in schema files): as Spark's, and with field ids in Parquet.
 
 It is the mapping of Paimon's own Spark connector (``SparkTypeUtils``): Spark's TIMESTAMP is
 Paimon's TIMESTAMP WITH LOCAL TIME ZONE, and TIMESTAMP_NTZ is TIMESTAMP. docs/types.md has the
 whole table.
+
+Follows ``ParquetSchemaConverter`` and ``SpecialFields``: columns and struct fields have the ids of
+the schema. An element, key or value has an id computed from its field's id and its nesting depth.
 """
 
 from __future__ import annotations
@@ -10,6 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any, Final
+
+import pyarrow as pa
 
 from spark_jobs.contract.spark_types import SparkField, SparkType, parse_type
 from spark_jobs.contract.sql_text import quote
@@ -55,6 +60,8 @@ _FROM_SPARK: Final = {
     "timestamp_ltz": "TIMESTAMP(6) WITH LOCAL TIME ZONE",
     "timestamp_ntz": "TIMESTAMP(6)",
 }
+_BASE: Final = 2147483647 // 4
+_DEPTH_LIMIT: Final = 1024
 
 
 def is_nullable(paimon: Any) -> bool:
@@ -221,3 +228,31 @@ def _spelled(name: str) -> str:
 
 def _int(text: str | None) -> int | None:
     return None if text is None else int(text)
+
+
+def with_field_id(field: pa.Field, field_id: int, paimon: Any, depth: int = 0) -> pa.Field:
+    """``field`` and all its nested fields with their ids; ``paimon`` is its type in JSON form."""
+    kind = field.type
+    if pa.types.is_struct(kind):
+        children = zip(kind, paimon["fields"], strict=True)
+        kind = pa.struct([with_field_id(c, each["id"], each["type"]) for c, each in children])
+    elif pa.types.is_list(kind):
+        kind = pa.list_(_part_with_id(kind.value_field, field_id, paimon["element"], depth + 1))
+    elif pa.types.is_map(kind):
+        kind = pa.map_(
+            _part_with_id(kind.key_field, field_id, paimon["key"], depth + 1, sign=-1),
+            _part_with_id(kind.item_field, field_id, paimon["value"], depth + 1),
+        )
+    return _numbered(field.with_type(kind), field_id)
+
+
+def _part_with_id(
+    field: pa.Field, field_id: int, paimon: Any, depth: int, sign: int = 1
+) -> pa.Field:
+    """An element, key or value; nested ones use the outer field's id with a greater depth."""
+    inner = with_field_id(field, field_id, paimon, depth)
+    return _numbered(inner, _BASE + sign * (field_id * _DEPTH_LIMIT + depth))
+
+
+def _numbered(field: pa.Field, field_id: int) -> pa.Field:
+    return field.with_metadata({"PARQUET:field_id": str(field_id)})

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.buckets import Hashes, key_hashes
 from spark_jobs.connectors.paimon.format.hash_index import (
     DynamicBuckets,
     hash_index_bytes,
     read_hashes,
 )
+from spark_jobs.connectors.paimon.format.manifest_entries import BucketKey
 from spark_jobs.connectors.paimon.format.vectors import write_index
 from spark_jobs.connectors.paimon.keyed.key_order import equal_to_previous
 from spark_jobs.datafiles.row_id import FILE_FIELD

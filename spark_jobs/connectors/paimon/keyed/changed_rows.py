@@ -1,4 +1,4 @@
-"""Applies change rows to merged rows of a section. Runs on executors."""
+"""Applies change rows: to merged rows of a section, or as records of level 0. Runs on executors."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.connectors.paimon.keyed.file_columns import (
+    DELETE_KIND,
     INSERT_KIND,
     POSITION,
     SEQUENCE_NUMBER,
+    UPDATE_AFTER_KIND,
     VALUE_KIND,
 )
 from spark_jobs.connectors.paimon.keyed.key_order import equal_to_previous
-from spark_jobs.connectors.paimon.keyed.keyed_schema import KeyedSchema
+from spark_jobs.connectors.paimon.keyed.merge_engines import KeyedSchema
+from spark_jobs.connectors.paimon.keyed.run_writer import SortedRunWriter
 from spark_jobs.contract.sql_text import sql_conditions
 from spark_jobs.datafiles.conform import conform
 from spark_jobs.datafiles.file_changes import replace_rows
@@ -27,6 +30,11 @@ from spark_jobs.spi import rows
 from spark_jobs.spi.writes import InsertedKeys
 
 _NAMED_KEYS = 3
+_KINDS = {
+    rows.INSERT: INSERT_KIND,
+    rows.UPDATE: UPDATE_AFTER_KIND,
+    rows.DELETE: DELETE_KIND,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,3 +176,33 @@ def _places(stored: pa.Table, changes: pa.Table) -> npt.NDArray[np.int64]:
 def _conformed(values: pa.ChunkedArray, field: pa.Field) -> pa.Array:
     chunks = values.chunks or [pa.nulls(0, values.type)]
     return pa.concat_arrays([conform(chunk, field) for chunk in chunks])
+
+
+class BucketAppender:
+    """Writes one record per key; ``first`` is the sequence number of the first."""
+
+    def __init__(self, schema: KeyedSchema, first: int, writer: SortedRunWriter) -> None:
+        self._schema = schema
+        self._next = first
+        self._writer = writer
+
+    def apply(self, changes: pa.Table) -> None:
+        """Take the next changes with all columns, in key order; all those of a key together.
+
+        Raises:
+            DataError: NOT_NULL_VIOLATION or VALUE_NOT_STORABLE; names the column.
+        """
+        # Where a row is deleted and inserted anew, only the new row counts.
+        is_last = np.append(~equal_to_previous(changes, self._schema.key)[1:], [True])
+        records = changes.filter(pa.array(is_last))
+        operations = records.column(rows.OPERATION).to_numpy()
+        kinds = np.zeros(records.num_rows, np.int8)
+        for operation, kind in _KINDS.items():
+            kinds[operations == operation] = kind
+        numbers = self._next + np.arange(records.num_rows, dtype=np.int64)
+        self._next += records.num_rows
+        columns = records.select(self._schema.columns.names)
+        self._writer.write(columns, pa.array(numbers), pa.array(kinds))
+
+    def finish(self) -> None:
+        """Nothing is pending."""

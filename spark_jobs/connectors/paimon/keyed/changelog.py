@@ -21,7 +21,7 @@ from spark_jobs.connectors.paimon.keyed.file_columns import (
     UPDATE_BEFORE_KIND,
 )
 from spark_jobs.connectors.paimon.keyed.key_order import equal_to_previous
-from spark_jobs.connectors.paimon.keyed.keyed_schema import KeyedSchema
+from spark_jobs.connectors.paimon.keyed.merge_engines import KeyedSchema
 from spark_jobs.connectors.paimon.keyed.run_writer import SortedRunWriter
 from spark_jobs.datafiles.conform import conform
 from spark_jobs.datafiles.parquet.options import Compression

@@ -2,6 +2,9 @@
 
 After Paimon's ``MergeFunction`` classes. Records of a key are merged in the order of the sequence
 fields, if the table has any, then of their sequence numbers.
+
+A data file has one record per row, sorted by key: ``_KEY_<name>`` for each key column, the sequence
+number, the row kind, then the table's columns (Paimon's ``KeyValue``).
 """
 
 from __future__ import annotations
@@ -169,3 +172,19 @@ def _counting(levels: Levels, starts: Indices) -> npt.NDArray[np.bool_]:
     sizes = np.diff(np.append(starts, len(levels)))
     counting: npt.NDArray[np.bool_] = (levels == 0) | (levels == np.repeat(lowest, sizes))
     return counting
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedSchema:
+    """How rows are stored and merged.
+
+    ``columns`` are all columns of the table, in its order, as in data files. ``key`` is the primary
+    key without the partition keys, in its order. ``thin``: new files have the key columns only as
+    ``_KEY_<name>``. ``looks_up``: compactions look up older records on higher levels.
+    """
+
+    columns: pa.Schema
+    key: tuple[str, ...]
+    engine: MergeEngine
+    thin: bool = False
+    looks_up: bool = False

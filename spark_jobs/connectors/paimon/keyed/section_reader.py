@@ -3,7 +3,7 @@
 The files of one level above 0 do not overlap and form one sorted run; each file of level 0 is a run
 of its own. Rows up to the smallest last key of all runs' current rows form a window, which is
 merged as a whole. Each run has one batch in memory. What readers of files hold beside it is bounded
-by copying runs to the local disk (``spilled_runs``).
+by copying runs to the local disk (``sorted_runs``).
 """
 
 from __future__ import annotations
@@ -30,9 +30,14 @@ from spark_jobs.connectors.paimon.keyed.file_columns import (
     VALUE_KIND,
 )
 from spark_jobs.connectors.paimon.keyed.key_order import is_ascending
-from spark_jobs.connectors.paimon.keyed.keyed_schema import KeyedSchema
-from spark_jobs.connectors.paimon.keyed.sorted_runs import SortedRun, parts
-from spark_jobs.connectors.paimon.keyed.spilled_runs import held_bytes, runs_to_spill, spilled
+from spark_jobs.connectors.paimon.keyed.merge_engines import KeyedSchema
+from spark_jobs.connectors.paimon.keyed.sorted_runs import (
+    SortedRun,
+    held_bytes,
+    parts,
+    runs_to_spill,
+    spilled,
+)
 from spark_jobs.datafiles.conform import conform
 from spark_jobs.datafiles.decoded_rows import BatchSize
 from spark_jobs.datafiles.field_mapping import FieldMapping

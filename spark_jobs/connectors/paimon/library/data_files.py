@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from spark_jobs.connectors.paimon.format.file_names import require_file_name
-from spark_jobs.connectors.paimon.library.exact_partitions import manifest_file_manager
+from spark_jobs.connectors.paimon.format.manifest_entries import require_file_name
+from spark_jobs.connectors.paimon.keyed.run_writer import WrittenRun
+from spark_jobs.connectors.paimon.library.exact_partitions import encoded_row, manifest_file_manager
 from spark_jobs.connectors.paimon.library.metadata_checks import (
     place_of_metadata,
     reading_metadata,
@@ -142,3 +144,63 @@ def _bound(field: Any, value: Any) -> Any:
 def has_index(file: Any) -> bool:
     """Whether a data file has file indexes, such as bloom filters, in files of its own or not."""
     return bool(file.extra_files) or file.embedded_index is not None
+
+
+def new_keyed_file(
+    table: Any,
+    run: WrittenRun,
+    level: int,
+    *,
+    is_external: bool = False,
+    is_changelog: bool = False,
+) -> Any:
+    """The manifest's description of a new data file, as by ``KeyValueDataFileWriter``.
+
+    ``is_external``: the file is outside the table's directory. A file of a level above 0 counts as
+    the result of a compaction, because Java's writers append to level 0 only; ``is_changelog``:
+    never.
+    """
+    from pypaimon.data.timestamp import Timestamp
+    from pypaimon.manifest.schema.data_file_meta import DataFileMeta
+
+    key = table.trimmed_primary_keys_fields
+    return DataFileMeta.create(
+        file_name=run.path.rpartition("/")[2],
+        file_size=run.size,
+        row_count=run.rows,
+        min_key=encoded_row(run.first_key, key),
+        max_key=encoded_row(run.last_key, key),
+        key_stats=manifest_statistics(key, run.key_statistics),
+        value_stats=manifest_statistics(table.table_schema.fields, run.statistics),
+        min_sequence_number=run.min_sequence_number,
+        max_sequence_number=run.max_sequence_number,
+        schema_id=schema_id(table),
+        level=level,
+        extra_files=[],
+        creation_time=Timestamp.now(),
+        delete_row_count=run.delete_count,
+        file_source=APPENDED if level == 0 or is_changelog else COMPACTED,
+        external_path=f"file:{run.path}" if is_external else None,
+        file_path=run.path,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """The first and the last key of a file, both inclusive, as Python values in Paimon's order."""
+
+    first: tuple[Any, ...]
+    last: tuple[Any, ...]
+
+    def overlaps(self, other: KeyRange) -> bool:
+        """Whether a key can be in both ranges."""
+        return self.first <= other.last and other.first <= self.last
+
+
+def key_range(entry: Any) -> KeyRange:
+    """The range of the file of a manifest entry."""
+    return KeyRange(_values(entry.file.min_key), _values(entry.file.max_key))
+
+
+def _values(row: Any) -> tuple[Any, ...]:
+    return tuple(row.values)

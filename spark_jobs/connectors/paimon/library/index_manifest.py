@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.hash_index import HASH
 from spark_jobs.connectors.paimon.format.locations import filesystem_path
+from spark_jobs.connectors.paimon.format.manifest_entries import BucketKey
 from spark_jobs.connectors.paimon.format.vectors import VectorRange
 from spark_jobs.connectors.paimon.library.exact_partitions import (
     index_manifest_file,

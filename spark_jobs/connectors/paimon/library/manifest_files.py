@@ -11,9 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
-from spark_jobs.connectors.paimon.format.file_names import require_file_name
-from spark_jobs.connectors.paimon.format.manifest_entries import ADD, DELETE, NamedFile, named_file
+from spark_jobs.connectors.paimon.format.manifest_entries import (
+    ADD,
+    DELETE,
+    BucketKey,
+    NamedFile,
+    named_file,
+    require_file_name,
+)
 from spark_jobs.connectors.paimon.library.exact_partitions import (
     index_manifest_file,
     manifest_file_manager,
@@ -24,7 +29,7 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
     reading_metadata,
     require_sound_entry,
 )
-from spark_jobs.connectors.paimon.library.table_paths import table_path
+from spark_jobs.connectors.paimon.library.table_schema import table_path
 from spark_jobs.formats.paimon.metadata_files import manifest_folder
 
 _SNAPSHOT_VERSION: Final = 3

@@ -12,17 +12,29 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from spark_jobs.connectors.paimon.format.file_names import require_file_name
-from spark_jobs.connectors.paimon.library.metadata_errors import metadata_error
+from spark_jobs.connectors.paimon.format.manifest_entries import require_file_name
+from spark_jobs.connectors.paimon.library.rest_catalog import server_error
 from spark_jobs.errors import JobError
+from spark_jobs.storage.file_errors import causes, file_error
 
 _MAXIMUM_LONG: Final = 2**63 - 1
-
 _NAMES: Final = ("base_manifest_list", "delta_manifest_list")
 _OPTIONAL_NAMES: Final = ("changelog_manifest_list", "index_manifest", "statistics")
 _NUMBERS: Final = ("id", "schema_id", "total_record_count")
-
 _TYPES: Final = {"delta_record_count": int, "commit_identifier": int, "commit_user": str}
+
+
+def _metadata_error(place: str, error: Exception) -> JobError:
+    """The job's error for a failure to read the metadata of ``place``, a table or its directory.
+
+    METADATA_UNREADABLE, or STORAGE_UNAVAILABLE if the storage or catalog failed temporarily.
+    Refusals of a catalog's server have their own codes.
+    """
+    for each in causes(error):
+        refused = server_error(each)
+        if refused is not None:
+            return refused
+    return file_error(place, error)
 
 
 @contextmanager
@@ -42,7 +54,7 @@ def reading_metadata(place: str) -> Iterator[None]:
     except JobError:
         raise
     except Exception as error:
-        raise metadata_error(place, error) from error
+        raise _metadata_error(place, error) from error
 
 
 def place_of_metadata(table: Any) -> str:

@@ -1,4 +1,4 @@
-"""A table's schemas, read with pypaimon. Driver only."""
+"""A table's directories and schemas, read with pypaimon. Driver only."""
 
 from __future__ import annotations
 
@@ -9,15 +9,36 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_jobs.connectors.paimon.format.field_ids import with_field_id
 from spark_jobs.connectors.paimon.format.schema_history import SchemaField
+from spark_jobs.connectors.paimon.format.types import with_field_id
 from spark_jobs.connectors.paimon.library.metadata_checks import (
     place_of_metadata,
     reading_metadata,
     require_sound_schema,
 )
-from spark_jobs.connectors.paimon.library.text_files import text_of
+from spark_jobs.connectors.paimon.library.stored_snapshots import text_of
 from spark_jobs.formats.paimon.metadata_files import entry_name
+
+
+def table_path(table: Any) -> str:
+    """The table's directory."""
+    return str(table.table_path).rstrip("/")
+
+
+def branch_path(table: Any) -> str:
+    """The directory with the snapshots, schemas and consumers of the table's branch."""
+    from pypaimon.branch.branch_manager import BranchManager
+
+    path: str = BranchManager.branch_path(table_path(table), table.current_branch())
+    return path
+
+
+def bucket_directory(table: Any, partition: Sequence[Any], bucket: int) -> str:
+    """The directory of a bucket's data files, spelled as by Paimon's Java writers."""
+    from pypaimon.utils.file_store_path_factory import canonical_data_file_path
+
+    path: str = canonical_data_file_path(table, tuple(partition), bucket, "x")
+    return path.rpartition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.library import snapshot_files
+from spark_jobs.connectors.paimon.library import stored_snapshots
 from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata
 from spark_jobs.contract.table_name import MAIN_BRANCH
 from spark_jobs.errors import CommitError, ErrorCode, NotSupportedError
@@ -157,11 +157,11 @@ class BranchHistories:
     def _snapshot(self, folder: str, snapshot_id: int) -> Any:
         path = entry_path(folder, "snapshot", snapshot_id)
         if path not in self._known:
-            self._known[path] = snapshot_files.parse_snapshot(self._text(path), snapshot_id)
+            self._known[path] = stored_snapshots.parse_snapshot(self._text(path), snapshot_id)
         return self._known[path]
 
     def _tag(self, folder: str, name: str) -> Any:
-        return snapshot_files.parse_tag(self._text(entry_path(folder, "tag", name)))
+        return stored_snapshots.parse_tag(self._text(entry_path(folder, "tag", name)))
 
     def _consumers(self, folder: str) -> list[Consumer]:
         selector = pafs.FileSelector(f"{folder}/consumer", allow_not_found=True)

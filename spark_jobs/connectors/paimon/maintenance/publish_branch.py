@@ -13,12 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from spark_jobs.connectors.paimon.commit.find_commit import COMMIT_IDENTIFIER, is_made_by
+from spark_jobs.connectors.paimon.commit.history import COMMIT_IDENTIFIER, is_made_by
 from spark_jobs.connectors.paimon.commit.new_snapshot import Commit
-from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
-from spark_jobs.connectors.paimon.commit.publish_snapshot import publish_snapshot
+from spark_jobs.connectors.paimon.commit.publish import SnapshotStore, publish_snapshot
 from spark_jobs.connectors.paimon.library import stored_snapshots
-from spark_jobs.connectors.paimon.maintenance.branch_folder import BranchFolder, no_branch
 from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistories, BranchHistory
 from spark_jobs.connectors.paimon.maintenance.branch_states import (
     Difference,
@@ -27,7 +25,11 @@ from spark_jobs.connectors.paimon.maintenance.branch_states import (
     newer_schemas,
     require_forward,
 )
-from spark_jobs.connectors.paimon.maintenance.branch_tags import BranchKeeper
+from spark_jobs.connectors.paimon.maintenance.branch_tags import (
+    BranchFolder,
+    BranchKeeper,
+    no_branch,
+)
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.refusals import refuse_tagging, refuse_unwritable
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table

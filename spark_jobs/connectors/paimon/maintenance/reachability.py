@@ -6,22 +6,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
-from spark_jobs.connectors.paimon.format.external_paths import external_roots
-from spark_jobs.connectors.paimon.format.file_names import require_file_name
-from spark_jobs.connectors.paimon.format.locations import path_beside
+from spark_jobs.connectors.paimon.format.locations import external_roots, path_beside
 from spark_jobs.connectors.paimon.format.manifest_entries import (
+    BucketKey,
     ManifestFiles,
     NamedFile,
     files_of_manifest,
     live_files,
+    require_file_name,
 )
-from spark_jobs.connectors.paimon.library import (
-    index_manifest,
-    manifest_files,
-    table_paths,
-    table_schema,
-)
+from spark_jobs.connectors.paimon.library import index_manifest, manifest_files, table_schema
 from spark_jobs.connectors.paimon.library.metadata_checks import (
     place_of_metadata,
     reading_metadata,
@@ -176,7 +170,7 @@ class Reachability:
     def _paths(self, entry: NamedFile) -> list[str]:
         """The paths of a data file and its extra files, such as its index."""
         if entry.external_path is not None:
-            path = path_beside(table_paths.table_path(self._table.table), entry.external_path)
+            path = path_beside(table_schema.table_path(self._table.table), entry.external_path)
         else:
             path = f"{self._directory(entry.partition, entry.bucket)}/{entry.name}"
         folder = path.rpartition("/")[0]

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from spark_jobs.connectors.paimon.library.metadata_checks import reading_metadata, require_within
 from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistories, BranchHistory
+from spark_jobs.connectors.paimon.maintenance.orphan_files import stored_kind
 from spark_jobs.connectors.paimon.maintenance.reachability import Reachability, References
-from spark_jobs.connectors.paimon.maintenance.stored_files import stored_kind
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.shared.maintenance.removal_notes import FileFact, RemovalNotes
 from spark_jobs.contract.maintenance import Kept, MaintenanceReport

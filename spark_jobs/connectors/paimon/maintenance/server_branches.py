@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from spark_jobs.connectors.paimon.library import rest_branches, rest_tags, stored_snapshots
-from spark_jobs.connectors.paimon.maintenance.branch_folder import (
+from spark_jobs.connectors.paimon.library import rest_references, stored_snapshots
+from spark_jobs.connectors.paimon.maintenance.branch_tags import (
+    BranchKeeper,
+    ServerKeeper,
     branch_exists,
     no_branch,
     refuse_nesting,
 )
-from spark_jobs.connectors.paimon.maintenance.branch_tags import BranchKeeper, ServerKeeper
 from spark_jobs.connectors.paimon.maintenance.table_branches import PaimonBranches
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.commit.commit_loop import store_once
@@ -54,7 +55,7 @@ class ServerBranches(PaimonBranches):
         tag = base_tag(spec.branch)
         self._forget(table, tag, snapshot_id)
         self._tag(name, table, tag, snapshot_id)
-        create = partial(rest_branches.create_branch, self.catalog, table.table, spec.branch, tag)
+        create = partial(rest_references.create_branch, self.catalog, table.table, spec.branch, tag)
         has = partial(self._has_it, table, spec.branch)
         is_made = store_once(f"branch {spec.branch}", create, has)
         # A proxy may have sent the request twice.
@@ -70,7 +71,7 @@ class ServerBranches(PaimonBranches):
         name = replace(name, table=name.without_branch)
         table, noted = self._table(name), note.read()
         there = self._has(table, spec.branch)
-        known = rest_tags.tag_names(self.catalog, table.table)
+        known = rest_references.tag_names(self.catalog, table.table)
         tags = [each for each in known if is_tag_of(spec.branch, each)]
         head = self._head(name, spec.branch) if there else None
         if noted is not None and not dry_run and (not there or head != noted["head"]):
@@ -79,14 +80,14 @@ class ServerBranches(PaimonBranches):
         if not there and not tags:
             if spec.if_exists:
                 return MaintenanceReport()
-            names = rest_branches.branch_names(self.catalog, table.table)
+            names = rest_references.branch_names(self.catalog, table.table)
             raise no_branch(name, spec.branch, [MAIN_BRANCH, *names])
         if dry_run:
             return MaintenanceReport(tags=1)
         if noted is None:
             note.write({"head": head})
         if there:
-            delete = partial(rest_branches.delete_branch, self.catalog, table.table, spec.branch)
+            delete = partial(rest_references.delete_branch, self.catalog, table.table, spec.branch)
             lacks = partial(self._lacks_it, table, spec.branch)
             store_once(f"the end of branch {spec.branch}", delete, lacks)
         return self._without(table, tags)
@@ -98,9 +99,9 @@ class ServerBranches(PaimonBranches):
         """The id of the snapshot where the branch begins, which must not have expired."""
         snapshot = table.snapshot
         if spec.tag is not None:
-            tagged = rest_tags.tagged_snapshot(self.catalog, table.table, spec.tag)
+            tagged = rest_references.tagged_snapshot(self.catalog, table.table, spec.tag)
             if tagged is None:
-                raise no_tag(name, spec.tag, rest_tags.tag_names(self.catalog, table.table))
+                raise no_tag(name, spec.tag, rest_references.tag_names(self.catalog, table.table))
             snapshot = stored_snapshots.find_snapshot(table.table, tagged.id)
         elif spec.snapshot_id is not None:
             snapshot = stored_snapshots.find_snapshot(table.table, spec.snapshot_id)
@@ -109,10 +110,12 @@ class ServerBranches(PaimonBranches):
         return int(snapshot.id)
 
     def _tag(self, name: TableName, table: PinnedTable, tag: str, snapshot_id: int) -> None:
-        create = partial(rest_tags.create_tag, self.catalog, table.table, tag, snapshot_id, None)
+        create = partial(
+            rest_references.create_tag, self.catalog, table.table, tag, snapshot_id, None
+        )
 
         def has() -> bool | None:
-            found = rest_tags.tagged_snapshot(self.catalog, table.table, tag)
+            found = rest_references.tagged_snapshot(self.catalog, table.table, tag)
             return None if found is None else bool(found.id == snapshot_id)
 
         if not store_once(f"tag {tag}", create, has) and has() is not True:
@@ -120,20 +123,20 @@ class ServerBranches(PaimonBranches):
 
     def _forget(self, table: PinnedTable, tag: str, snapshot_id: int) -> None:
         """Delete a tag of this name that a branch has left which is gone."""
-        found = rest_tags.tagged_snapshot(self.catalog, table.table, tag)
+        found = rest_references.tagged_snapshot(self.catalog, table.table, tag)
         if found is not None and found.id != snapshot_id:
             self._untag(table, tag)
 
     def _untag(self, table: PinnedTable, tag: str) -> None:
         def lacks() -> bool | None:
-            there = rest_tags.tagged_snapshot(self.catalog, table.table, tag)
+            there = rest_references.tagged_snapshot(self.catalog, table.table, tag)
             return True if there is None else None
 
-        delete = partial(rest_tags.delete_tag, self.catalog, table.table, tag)
+        delete = partial(rest_references.delete_tag, self.catalog, table.table, tag)
         store_once(f"the end of tag {tag}", delete, lacks)
 
     def _has(self, table: PinnedTable, branch: str) -> bool:
-        return branch in rest_branches.branch_names(self.catalog, table.table)
+        return branch in rest_references.branch_names(self.catalog, table.table)
 
     def _has_it(self, table: PinnedTable, branch: str) -> bool | None:
         return True if self._has(table, branch) else None

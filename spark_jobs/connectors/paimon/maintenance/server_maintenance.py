@@ -5,17 +5,19 @@ The server has no request for expiry and orphan files: it takes care of them its
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
-from spark_jobs.connectors.paimon.library import rest_tags, stored_snapshots
+from spark_jobs.connectors.paimon.library import rest_references, stored_snapshots
 from spark_jobs.connectors.paimon.maintenance.branch_history import BranchHistory
 from spark_jobs.connectors.paimon.maintenance.removal_plan import RemovalPlanner
-from spark_jobs.connectors.paimon.maintenance.rollback import Rollback, is_dropped
-from spark_jobs.connectors.paimon.maintenance.tags import retention_of
+from spark_jobs.connectors.paimon.maintenance.tags_and_rollback import (
+    Rollback,
+    is_dropped,
+    retention_of,
+)
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.refusals import refuse_tagging
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
@@ -25,22 +27,16 @@ from spark_jobs.contract import codec
 from spark_jobs.contract.maintenance import (
     CreateTagSpec,
     DeleteTagSpec,
-    ExpireSnapshotsSpec,
     MaintenanceReport,
-    RemoveOrphanFilesSpec,
     RollbackSpec,
 )
 from spark_jobs.contract.request import TableName
 from spark_jobs.errors import CommitError, ErrorCode, NotSupportedError
 from spark_jobs.spi.alterations import NO_NOTE, ChangeNote
-from spark_jobs.spi.writes import always_wanted
 from spark_jobs.storage.warehouse import Warehouse
 
 # How often a rollback begins again when others commit all the time.
 _ROLLBACKS: Final = 10
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 class ServerMaintenance:
@@ -51,29 +47,12 @@ class ServerMaintenance:
         self._storage = storage
         self._catalog = catalog
 
-    def expire_snapshots(
-        self,
-        name: TableName,
-        spec: ExpireSnapshotsSpec,
-        *,
-        dry_run: bool,
-        require_wanted: Callable[[], None] = always_wanted,
-    ) -> MaintenanceReport:
+    def expire_snapshots(self, name: TableName, *_args: Any, **_options: Any) -> NoReturn:
         """Refuse: there is no request for it."""
-        del spec, dry_run, require_wanted
         _refuse("expire_snapshots", name)
 
-    def remove_orphan_files(
-        self,
-        name: TableName,
-        spec: RemoveOrphanFilesSpec,
-        *,
-        dry_run: bool,
-        spark: SparkSession | None = None,
-        require_wanted: Callable[[], None] = always_wanted,
-    ) -> MaintenanceReport:
+    def remove_orphan_files(self, name: TableName, *_args: Any, **_options: Any) -> NoReturn:
         """Refuse: there is no request for it."""
-        del spec, dry_run, spark, require_wanted
         _refuse("remove_orphan_files", name)
 
     def create_tag(
@@ -94,7 +73,7 @@ class ServerMaintenance:
         retention = retention_of(spec, table.options)
         note.write({"snapshot_id": snapshot.id})
         create = partial(
-            rest_tags.create_tag, self._catalog, table.table, tag, snapshot.id, retention
+            rest_references.create_tag, self._catalog, table.table, tag, snapshot.id, retention
         )
         if store_once(f"tag {tag}", create, partial(self._has_tag, table, tag, snapshot.id)):
             return MaintenanceReport(snapshot_id=snapshot.id)
@@ -120,12 +99,12 @@ class ServerMaintenance:
                 return codec.decode(MaintenanceReport, noted["report"])
             if spec.if_exists:
                 return MaintenanceReport()
-            raise no_tag(name, tag, rest_tags.tag_names(self._catalog, table.table))
+            raise no_tag(name, tag, rest_references.tag_names(self._catalog, table.table))
         latest = table.snapshot.id if table.snapshot else None
         report = MaintenanceReport(tags=1, latest_snapshot_id=latest)
         if not dry_run:
             note.write({"report": codec.encode(report)})
-            delete = partial(rest_tags.delete_tag, self._catalog, table.table, tag)
+            delete = partial(rest_references.delete_tag, self._catalog, table.table, tag)
             store_once(f"the end of tag {tag}", delete, partial(self._lacks_tag, table, tag))
         return report
 
@@ -138,11 +117,7 @@ class ServerMaintenance:
         dry_run: bool,
         note: ChangeNote = NO_NOTE,
     ) -> MaintenanceReport:
-        """Drop the snapshots after a given one; with ``force``, those that others commit meanwhile.
-
-        Raises:
-            CommitError: COMMIT_CONFLICT: others committed meanwhile, or did so all the time.
-        """
+        """Drop the snapshots after a given one; with ``force``, also those that come meanwhile."""
         for _ in range(_ROLLBACKS if spec.force else 1):
             table = self._table(name)
             history, noted = self._history(table), note.read()
@@ -166,7 +141,7 @@ class ServerMaintenance:
         """Roll back; False if others committed meanwhile."""
         noted, latest = rollback.noted(), max(rollback.history.snapshots)
         to = spec.tag or rollback.target.id
-        ask = partial(rest_tags.roll_back, self._catalog, table.table, to, latest)
+        ask = partial(rest_references.roll_back, self._catalog, table.table, to, latest)
 
         def look_up() -> bool | None:
             history = self._history(self._table(name))
@@ -179,13 +154,13 @@ class ServerMaintenance:
     def _history(self, table: PinnedTable) -> BranchHistory:
         """The snapshots in the table's folder, and the tags that the server names."""
         history = RemovalPlanner(table, self._storage, datetime.now(UTC)).history()
-        names = rest_tags.tag_names(self._catalog, table.table)
+        names = rest_references.tag_names(self._catalog, table.table)
         tags = {tag: self._tagged(table, tag) for tag in names}
         known = {tag: snapshot for tag, snapshot in tags.items() if snapshot is not None}
         return replace(history, tags=known)
 
     def _tagged(self, table: PinnedTable, tag: str) -> Any | None:
-        return rest_tags.tagged_snapshot(self._catalog, table.table, tag)
+        return rest_references.tagged_snapshot(self._catalog, table.table, tag)
 
     def _has_tag(self, table: PinnedTable, tag: str, snapshot_id: int) -> bool | None:
         there = self._tagged(table, tag)

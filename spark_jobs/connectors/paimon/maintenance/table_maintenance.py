@@ -8,16 +8,24 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.connectors.paimon.maintenance.expire_snapshots import expire_snapshots
-from spark_jobs.connectors.paimon.maintenance.orphan_files import names_of, needed_names
+from spark_jobs.connectors.paimon.maintenance.orphan_files import (
+    folders_of,
+    names_of,
+    needed_names,
+    stored_files,
+)
 from spark_jobs.connectors.paimon.maintenance.removal_plan import RemovalPlanner
-from spark_jobs.connectors.paimon.maintenance.rollback import Rollback, is_dropped
-from spark_jobs.connectors.paimon.maintenance.stored_files import folders_of, stored_files
-from spark_jobs.connectors.paimon.maintenance.tags import create_tag, delete_tag
+from spark_jobs.connectors.paimon.maintenance.tags_and_rollback import (
+    Rollback,
+    create_tag,
+    delete_tag,
+    is_dropped,
+)
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
 from spark_jobs.connectors.paimon.table.refusals import refuse_tagging
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.maintenance import orphans
-from spark_jobs.connectors.shared.maintenance.orphan_search import InUse, SparkSearch
+from spark_jobs.connectors.shared.maintenance.orphans import InUse, SparkSearch
 from spark_jobs.connectors.shared.maintenance.refusals import no_snapshot, no_tag
 from spark_jobs.contract import codec
 from spark_jobs.contract.maintenance import (
@@ -137,11 +145,7 @@ class PaimonMaintenance:
         dry_run: bool,
         note: ChangeNote = NO_NOTE,
     ) -> MaintenanceReport:
-        """Drop the snapshots after a given one; with ``force``, those that others commit meanwhile.
-
-        Raises:
-            CommitError: COMMIT_CONFLICT: others committed meanwhile, or did so all the time.
-        """
+        """Drop the snapshots after a given one; with ``force``, also those that come meanwhile."""
         table = self._table(name)
         refuse_tagging(name, table.schema)
         for _ in range(_ROLLBACKS if spec.force else 1):

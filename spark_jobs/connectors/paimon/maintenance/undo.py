@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import uuid
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.commit.find_commit import COMMIT_IDENTIFIER, find_commit
-from spark_jobs.connectors.paimon.commit.new_snapshot import Commit
-from spark_jobs.connectors.paimon.commit.publish import SnapshotStore
-from spark_jobs.connectors.paimon.commit.publish_snapshot import publish_snapshot
-from spark_jobs.connectors.paimon.maintenance.undo_files import RestoredFiles
-from spark_jobs.connectors.paimon.maintenance.undo_plan import UndoPlan, planned
+from spark_jobs.connectors.paimon.commit.history import COMMIT_IDENTIFIER, find_commit
+from spark_jobs.connectors.paimon.commit.new_snapshot import Change, Commit
+from spark_jobs.connectors.paimon.commit.publish import SnapshotStore, publish_snapshot
+from spark_jobs.connectors.paimon.format.manifest_entries import ADD, BucketKey, bucket_key_of
+from spark_jobs.connectors.paimon.format.vectors import VectorLocation, copied_index
+from spark_jobs.connectors.paimon.library import index_manifest, manifest_files
+from spark_jobs.connectors.paimon.maintenance.undo_plan import (
+    RestoredFile,
+    UndoPlan,
+    planned,
+    vector_files,
+)
 from spark_jobs.connectors.paimon.metadata import PaimonMetadata
-from spark_jobs.connectors.paimon.table.table_handle import pinned_table
+from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
+from spark_jobs.connectors.paimon.write.table_layout import NamePrefixes
 from spark_jobs.connectors.shared.commit.commit_loop import before_publication, until_committed
 from spark_jobs.connectors.shared.maintenance.undo import (
     base_report,
@@ -25,6 +37,7 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.contract.undo import TableUndo
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.undo import Undoing
+from spark_jobs.storage.files import copy_files, remove_file
 from spark_jobs.storage.parallel import in_parallel
 
 
@@ -107,3 +120,127 @@ def _report(name: TableName, plan: UndoPlan) -> TableUndo:
         deletes_restored=len(plan.marks),
         bytes_copied=copied + sum(each.length for each in vectors),
     )
+
+
+class RestoredFiles:
+    """Writes the files of an undo; copies once, files of vectors for each attempt to publish."""
+
+    def __init__(self, filesystem: pafs.FileSystem, name: TableName) -> None:
+        self._filesystem = filesystem
+        self._name = name
+        self._token = str(uuid.uuid4())
+        self._numbers = count()
+        self._copies: dict[str, tuple[str, Any]] = {}
+        self._indexes: list[str] = []
+
+    def change(self, plan: UndoPlan) -> Change:
+        """The change of a plan, whose files are written.
+
+        Raises:
+            CommitError: COMMIT_HISTORY_EXPIRED: a file is gone.
+            OSError: the storage refused.
+        """
+        table = plan.table
+        self._remove_indexes()
+        try:
+            self._copy(table, [each for each in plan.back if each.path not in self._copies])
+            copies = {each.path: self._copies[each.path][1] for each in plan.back}
+            adds, deletes = self._index_changes(plan, copies)
+        except FileNotFoundError as error:
+            raise files_expired(self._name, str(error.filename or error)) from error
+        entries = [*map(manifest_files.removed_entry, plan.gone), *copies.values()]
+        return Change(
+            entries=sorted(entries, key=lambda entry: repr(bucket_key_of(entry))),
+            index_adds=adds,
+            index_deletes=deletes,
+            overwrites=True,
+        )
+
+    def discard(self) -> None:
+        """Remove all files; nothing of them was published."""
+        self._remove_indexes()
+        for path, _ in self._copies.values():
+            remove_file(self._filesystem, path)
+        self._copies.clear()
+
+    def _copy(self, table: PinnedTable, files: list[RestoredFile]) -> None:
+        prefix, pairs = NamePrefixes.of(table, self._token).data, []
+        for restored in files:
+            folder, _, old = restored.path.rpartition("/")
+            name = f"{prefix}{next(self._numbers)}{old[old.index('.') :]}"
+            path = f"{folder}/{name}"
+            external = restored.entry.file.external_path
+            beside = None if external is None else f"{external.rpartition('/')[0]}/{name}"
+            file = replace(
+                restored.entry.file, file_name=name, external_path=beside, file_path=path
+            )
+            pairs.append((restored.path, path))
+            self._copies[restored.path] = path, replace(restored.entry, kind=ADD, file=file)
+        copy_files(self._filesystem, pairs)
+
+    def _index_changes(
+        self, plan: UndoPlan, copies: Mapping[str, Any]
+    ) -> tuple[list[Any], list[Any]]:
+        """The new index manifest entries, and those that go.
+
+        In a bucket that matters, one file has all vectors: Paimon's Java writers keep only one
+        (``IndexManifestFileHandler.BucketedCombiner``).
+        """
+        table = plan.table
+        wanted: dict[BucketKey, dict[str, VectorLocation | None]] = defaultdict(dict)
+        partitions: dict[BucketKey, Any] = {}
+        for entry in plan.gone:
+            self._want(wanted, partitions, entry, entry.file.file_name, None)
+        for restored in plan.back:
+            entry = copies[restored.path]
+            if restored.vector is not None:
+                self._want(wanted, partitions, entry, entry.file.file_name, restored.vector)
+        live = {entry.file.file_name: entry for _, entry in table.files.located_entries}
+        for name, vector in plan.marks.items():
+            self._want(wanted, partitions, live[name], name, vector)
+        adds, deletes = list[Any](), list[Any]()
+        for place, vectors in sorted(wanted.items(), key=lambda each: repr(each[0])):
+            replaced = [
+                file
+                for file in vector_files(table, place)
+                if table.bucketing.matters or vectors.keys() & file.vectors.keys()
+            ]
+            new = {n: v for n, v in vectors.items() if v is not None}
+            if not new and not any(vectors.keys() & file.vectors.keys() for file in replaced):
+                continue
+            names = [n for file in replaced for n in file.vectors if n not in vectors]
+            new |= {n: table.files.vectors[n] for n in names}
+            deletes += [index_manifest.removed_index(file.entry) for file in replaced]
+            if new:
+                path = self._new_index(table, place)
+                size, ranges = copied_index(self._filesystem, path, new)
+                adds.append(
+                    index_manifest.new_vector_index(
+                        partitions[place], place.bucket, path, size, ranges
+                    )
+                )
+        return adds, deletes
+
+    @staticmethod
+    def _want(
+        wanted: dict[BucketKey, dict[str, VectorLocation | None]],
+        partitions: dict[BucketKey, Any],
+        entry: Any,
+        name: str,
+        vector: VectorLocation | None,
+    ) -> None:
+        place = bucket_key_of(entry)
+        wanted[place][name] = vector
+        partitions[place] = entry.partition
+
+    def _new_index(self, table: PinnedTable, place: BucketKey) -> str:
+        folder = index_manifest.index_directory(table.table) or table.files.bucket_directory(place)
+        prefix = NamePrefixes.of(table, self._token).indexes
+        path = f"{folder}/{prefix}{next(self._numbers)}"
+        self._indexes.append(path)
+        return path
+
+    def _remove_indexes(self) -> None:
+        for path in self._indexes:
+            remove_file(self._filesystem, path)
+        self._indexes.clear()

@@ -11,15 +11,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from spark_jobs.connectors.paimon.commit.find_commit import newest_first
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.commit.history import newest_first
 from spark_jobs.connectors.paimon.format.locations import path_beside
-from spark_jobs.connectors.paimon.format.manifest_entries import ADD
-from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
+from spark_jobs.connectors.paimon.format.manifest_entries import ADD, BucketKey, bucket_key_of
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation
 from spark_jobs.connectors.paimon.library import index_manifest, manifest_files, stored_snapshots
+from spark_jobs.connectors.paimon.library.data_files import key_range
 from spark_jobs.connectors.paimon.library.index_manifest import IndexFile
-from spark_jobs.connectors.paimon.library.key_ranges import key_range
 from spark_jobs.connectors.paimon.maintenance.undo_refusals import (
     refuse_rebucketed,
     refuse_table,

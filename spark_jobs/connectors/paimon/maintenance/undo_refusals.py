@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED
+from spark_jobs.connectors.paimon.format.manifest_entries import POSTPONED
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.shared.maintenance.undo import PastCommit, unsupported
 from spark_jobs.contract.properties import STATEMENT

@@ -14,34 +14,29 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import pyarrow as pa
 
 from spark_jobs.arrow_types import arrow_type
-from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED
-from spark_jobs.connectors.paimon.format.manifest_entries import ADD
+from spark_jobs.connectors.paimon.format.manifest_entries import ADD, POSTPONED
 from spark_jobs.connectors.paimon.format.row_tracking import COLUMNS, RowIdentity
 from spark_jobs.connectors.paimon.format.vectors import VectorLocation
 from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionReader
 from spark_jobs.connectors.paimon.library import manifest_files, stored_snapshots
 from spark_jobs.connectors.paimon.read.arrow_scan import ArrowScan, ScannedFile
-from spark_jobs.connectors.paimon.read.changed_scan import (
-    ChangedPart,
-    ChangedScan,
-    ChangelogFile,
-    ChangelogScan,
-)
-from spark_jobs.connectors.paimon.read.run_files import keyed_schema
+from spark_jobs.connectors.paimon.read.keyed_scan import ChangelogFile, ChangelogScan
+from spark_jobs.connectors.paimon.read.planning import keyed_schema
 from spark_jobs.connectors.paimon.read.scan import (
     refuse_nanoseconds,
     require_avro_reader,
     spark_types,
 )
-from spark_jobs.connectors.paimon.table.changes_refusals import (
+from spark_jobs.connectors.paimon.table.file_refusals import (
+    refuse_file,
+    refuse_indexes,
     refuse_start,
     refuse_untold,
     untold_snapshot,
 )
-from spark_jobs.connectors.paimon.table.file_refusals import refuse_file, refuse_indexes
 from spark_jobs.connectors.paimon.table.stored_files import StoredFiles
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
-from spark_jobs.connectors.shared.read.scans import arrow_rows
+from spark_jobs.connectors.shared.read.scans import ChangedPart, ChangedScan, arrow_rows
 from spark_jobs.connectors.shared.table.former_states import no_history
 from spark_jobs.contract.inserts import InsertIntoSpec
 from spark_jobs.contract.properties import STATEMENT
@@ -123,13 +118,7 @@ class PaimonChanges(ConnectorChanges):
         self._filesystem = filesystem
 
     def changes(self, table: TableHandle, since: int, *, net: bool) -> TableChanges:
-        """The changed files, or changelog files of a table with a primary key.
-
-        Raises:
-            CatalogError: SNAPSHOT_NOT_FOUND, METADATA_UNREADABLE.
-            NotSupportedError: the table has a primary key without a changelog, or data evolution;
-                a file cannot be read correctly here.
-        """
+        """The changed files, or changelog files of a table with a primary key."""
         pinned = pinned_table(table)
         refuse_untold(table.name, pinned, net=net)
         refuse_indexes(pinned, table.name)
@@ -148,18 +137,11 @@ class PaimonChanges(ConnectorChanges):
         """Refuse tables with a primary key without a changelog, and those with data evolution.
 
         And, of the ``net`` changes, those of changelogs whose last record of a key is not its row.
-
-        Raises:
-            NotSupportedError: gives the reason.
         """
         refuse_untold(table.name, pinned_table(table), net=net)
 
     def require_start(self, table: TableHandle) -> None:
-        """Refuse to begin at a snapshot whose changes a later changelog tells again.
-
-        Raises:
-            NotSupportedError: a compaction of the table owes changelog.
-        """
+        """Refuse to begin at a snapshot whose changes a later changelog tells again."""
         refuse_start(table.name, pinned_table(table))
 
     def changed_rows(
@@ -323,11 +305,11 @@ def _planned(number: int, file: ChangedFile) -> PlannedFile:
     return PlannedFile(number, rows.path, {}, rows.entry.file.row_count, file.size, {})
 
 
-def _part(pinned: PinnedTable, number: int, rows: _Rows) -> ChangedPart:
+def _part(pinned: PinnedTable, number: int, rows: _Rows) -> ChangedPart[ScannedFile]:
     schema_id = pinned.columns.mapped_schema(rows.entry)
     count = rows.entry.file.row_count
     file = ScannedFile(number, rows.path, rows.vector, schema_id, count)
-    return ChangedPart(file, rows.marks, rows.but)
+    return ChangedPart(file, file._replace(vector=rows.but) if rows.marks else None)
 
 
 def _run(pinned: PinnedTable, rows: _Rows) -> RunFile:
@@ -344,7 +326,7 @@ def _mappings(pinned: PinnedTable, entries: Sequence[Any]) -> dict[int, tuple[Fi
 def _mappings_with_ids(
     fields: Sequence[pa.Field],
     mappings: Mapping[int, tuple[FieldMapping, ...]],
-    parts: Mapping[int, ChangedPart],
+    parts: Mapping[int, ChangedPart[ScannedFile]],
     files: Sequence[ChangedFile],
 ) -> dict[int, tuple[FieldMapping, ...]]:
     """How the columns, and the ids of rows, are found in each file, by its number."""
@@ -358,7 +340,7 @@ def _mappings_with_ids(
     return with_ids
 
 
-def _mapped_by(number: int, part: ChangedPart) -> ChangedPart:
+def _mapped_by(number: int, part: ChangedPart[ScannedFile]) -> ChangedPart[ScannedFile]:
     return part._replace(file=part.file._replace(schema_id=number))
 
 

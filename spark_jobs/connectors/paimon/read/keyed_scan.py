@@ -1,4 +1,4 @@
-"""The executor half of the scan of a table with a primary key: sections in, merged rows out.
+"""The executor half of scans of a table with a primary key: merged rows, or changelogs.
 
 Executors import this module, so nothing here needs a table library.
 """
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from spark_jobs.connectors.paimon.keyed.file_columns import POSITION
+from spark_jobs.connectors.paimon.keyed.file_columns import POSITION, SEQUENCE_NUMBER, VALUE_KIND
 from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionReader
 from spark_jobs.datafiles.conform import conform
 from spark_jobs.datafiles.row_id import batches_with_row_ids
@@ -58,3 +58,39 @@ class KeyedScan:
 
 def _conformed(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     return pa.chunked_array([conform(chunk, field) for chunk in column.chunks], field.type)
+
+
+class ChangelogFile(NamedTuple):
+    """A changelog file, and its index among those that are read."""
+
+    number: int
+    file: RunFile
+
+
+@dataclass(frozen=True, slots=True)
+class ChangelogScan:
+    """Implements ``PartReader`` for changelog files. Picklable."""
+
+    reader: SectionReader
+    fields: tuple[pa.Field, ...]
+
+    def read(self, parts: Sequence[ChangelogFile]) -> Iterator[pa.RecordBatch]:
+        """Read the files of one task.
+
+        Yields:
+            ``fields`` in order, then the file's number, the kind of each change and its sequence
+            number, named ``c0``, ``c1`` ….
+        """
+        for part in parts:
+            for records in self.reader.unordered(part.file):
+                for batch in records.combine_chunks().to_batches():
+                    yield self._batch(part.number, batch)
+                del records
+
+    def _batch(self, number: int, records: pa.RecordBatch) -> pa.RecordBatch:
+        loose = [each.with_nullable(nullable=True) for each in self.fields]
+        arrays = [conform(records.column(each.name), each) for each in loose]
+        arrays.append(pa.array(np.full(records.num_rows, number, np.int32)))
+        arrays.append(records.column(VALUE_KIND).cast(pa.int32()))
+        arrays.append(records.column(SEQUENCE_NUMBER).cast(pa.int64()))
+        return pa.RecordBatch.from_arrays(arrays, [f"c{i}" for i in range(len(arrays))])

@@ -15,14 +15,20 @@ from pyspark.sql.types import DataType, StructField, StructType
 from spark_jobs.arrow_types import arrow_type
 from spark_jobs.connectors.paimon.format.types import has_nanoseconds
 from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionReader
-from spark_jobs.connectors.paimon.read.arrow_scan import ArrowScan, AvroCheck, ScannedFile
+from spark_jobs.connectors.paimon.read.arrow_scan import (
+    ArrowScan,
+    AvroCheck,
+    RangeScan,
+    ScannedFile,
+)
 from spark_jobs.connectors.paimon.read.keyed_scan import KeyedScan, ScannedSection
-from spark_jobs.connectors.paimon.read.planned_ranges import scanned_range
-from spark_jobs.connectors.paimon.read.range_scan import RangeScan
-from spark_jobs.connectors.paimon.read.run_files import run_files, section_reader
-from spark_jobs.connectors.paimon.read.spark_reader import files_for_spark, read_by_spark
-from spark_jobs.connectors.paimon.read.spark_schema import spark_schema
-from spark_jobs.connectors.paimon.read.stored_columns import StoredColumns
+from spark_jobs.connectors.paimon.read.planning import run_files, scanned_range, section_reader
+from spark_jobs.connectors.paimon.read.spark_reader import (
+    StoredColumns,
+    files_for_spark,
+    read_by_spark,
+    spark_schema,
+)
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable, pinned_table
 from spark_jobs.connectors.shared.read.scans import TASKS_PER_CORE, arrow_rows
 from spark_jobs.datafiles.file_formats import is_avro, is_parquet
@@ -68,14 +74,7 @@ class PaimonScan:
         columns: Sequence[str],
         dynamic_filter: DynamicFilter | None = None,
     ) -> DataFrame:
-        """The rows of ``files`` with ``columns`` and the row id; CHAR and VARCHAR become STRING.
-
-        Raises:
-            NotSupportedError: a column has timestamps that Spark would round; a file does not hold
-                what its schema says.
-            CatalogError: DATA_FILE_UNREADABLE, METADATA_UNREADABLE.
-            InternalError: STORAGE_UNAVAILABLE.
-        """
+        """The rows of ``files`` with ``columns`` and the row id; CHAR and VARCHAR become STRING."""
         refuse_nanoseconds(table, columns)
         if pinned_table(table).keyed is not None:
             keys = dynamic_filter.values if dynamic_filter else {}

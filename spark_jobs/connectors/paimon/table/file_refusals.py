@@ -1,19 +1,20 @@
-"""Refuses snapshots with files that this connector cannot read or maintain. Driver only."""
+"""Refuses snapshots with files that this connector cannot read or maintain. Driver only.
+
+Also what it does not do with data evolution, and changes that files do not tell.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 import pyarrow as pa
 
-from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED
 from spark_jobs.connectors.paimon.format.hash_index import HASH
+from spark_jobs.connectors.paimon.format.manifest_entries import POSTPONED, bucket_key_of
 from spark_jobs.connectors.paimon.format.schema_history import ChangedTypeError
-from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
 from spark_jobs.connectors.paimon.library import data_files, table_schema
 from spark_jobs.connectors.paimon.library.index_manifest import DELETION_VECTORS
-from spark_jobs.connectors.paimon.table.evolution_refusals import file_problem
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.contract.request import TableName
 from spark_jobs.datafiles.file_formats import is_avro, is_orc, is_parquet
@@ -26,6 +27,7 @@ _LAST_YEAR: Final = 2261
 
 _OTHER_ENGINE: Final = "Run this statement with Paimon's own engines."
 _COMPACT: Final = "Compact the table fully with Paimon's own engines first."
+_EVOLVES: Final = "stores columns apart (option data-evolution.enabled)"
 
 
 def refuse_indexes(table: PinnedTable, name: TableName) -> None:
@@ -103,7 +105,7 @@ def refuse_file(table: PinnedTable, name: TableName, entry: Any) -> None:
     file, identity = entry.file, table.identity_of(entry)
     _refuse_changed_types(table, name, file)
     orc_problem = _orc_problem(table, entry) if is_orc(file.file_name) else ""
-    own_problem = file_problem(table, file) or orc_problem
+    own_problem = _file_problem(table, file) or orc_problem
     if own_problem:
         problem = own_problem
     elif not any(known(file.file_name) for known in (is_parquet, is_orc, is_avro)):
@@ -184,3 +186,124 @@ def _refuse_changed_types(table: PinnedTable, name: TableName, file: Any) -> Non
             "not supported.",
             _COMPACT,
         ) from None
+
+
+def _file_problem(table: PinnedTable, file: Any) -> str:
+    """Why the ranges of a table with data evolution cannot have a data file; empty if they can."""
+    if file.file_name.endswith((".blob", ".video")):
+        return "holds values of the type BLOB"
+    if ".vector." in file.file_name:
+        return "holds values of the type VECTOR"
+    if table.evolves_columns and file.first_row_id is None:
+        return (
+            "is not a range of row ids, but stores the id of each row, as before "
+            "data-evolution.enabled was set"
+        )
+    return ""
+
+
+def refuse_vectors_of_columns(table: PinnedTable, name: TableName) -> None:
+    """Refuse deletion vectors of other files than anchors, which readers overlook.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE; names the file.
+    """
+    for ordinal in range(len(table.files.units)):
+        for entry in table.files.unit_entries(ordinal)[1:]:
+            if entry.file.file_name in table.files.vectors:
+                raise CatalogError(
+                    ErrorCode.METADATA_UNREADABLE,
+                    f"{name} has a deletion vector of {entry.file.file_name}, a data file that "
+                    "only holds newer columns of its rows: engines would overlook it.",
+                    "Look for who wrote it, or roll the table back.",
+                )
+
+
+def refuse_row_changes(
+    table: PinnedTable, name: TableName, assigned: Collection[str], *, deletes: bool
+) -> None:
+    """Refuse clauses that would have to rewrite the files of a table with data evolution.
+
+    ``assigned`` are the columns that clauses update.
+
+    Raises:
+        NotSupportedError: a clause deletes rows, and no deletion vector may mark them; or one
+            updates a partition column.
+    """
+    if not table.evolves_columns:
+        return
+    moving = [column for column in table.schema.partition_keys if column in assigned]
+    if moving:
+        raise NotSupportedError(
+            f"{name} {_EVOLVES}: an update of its partition column {moving[0]} would move rows "
+            "away from their ids, which is not supported.",
+            "Leave out the column, or insert the rows anew.",
+        )
+    if deletes and not table.marks_rows:
+        raise NotSupportedError(
+            f"{name} {_EVOLVES}: rows can only be deleted by deletion vectors, which are not "
+            "enabled (option deletion-vectors.enabled).",
+            "Switch deletion-vectors.enabled on if all readers are of Paimon 2, or overwrite the "
+            "partitions.",
+        )
+
+
+def refuse_untold(name: TableName, table: PinnedTable, *, net: bool) -> None:
+    """Refuse tables whose changed files do not tell which rows changed, or (``net``) in the end.
+
+    Raises:
+        NotSupportedError: gives the reason.
+    """
+    if table.evolves_columns:
+        raise NotSupportedError(
+            f"changes of {name}: with data evolution (option data-evolution.enabled), an UPDATE "
+            "adds files of some columns, which do not tell the rows before.",
+            "Compare two states of the table: table_source(..., snapshot=...).",
+        )
+    if table.keyed is not None and table.keyed.producer == "none":
+        raise NotSupportedError(
+            f"changes of {name}: the table has a primary key and no changelog, so that an added "
+            "record does not tell whether its row was there before.",
+            "Set the option changelog-producer (lookup, full-compaction or input), or compare two "
+            "states of the table: table_source(..., snapshot=...).",
+        )
+    keyed = table.keyed
+    if net and keyed is not None and keyed.producer == "input":
+        engine = keyed.engine
+        if engine.kind != "deduplicate" or engine.sequence_fields:
+            option = "sequence.field" if engine.sequence_fields else f"merge-engine={engine.kind}"
+            raise NotSupportedError(
+                f"changes of {name} with net=True: its changelog has records as they were written "
+                f"(changelog-producer=input), and with {option} the last one of a key need not be "
+                "the row.",
+                "Set the option changelog-producer to lookup, or read each change (net=False).",
+            )
+
+
+def refuse_start(name: TableName, table: PinnedTable) -> None:
+    """Refuse to begin at a snapshot whose changes a later changelog tells again.
+
+    Raises:
+        NotSupportedError: a compaction of the table owes changelog.
+    """
+    keyed = table.keyed
+    if keyed is None:
+        return
+    if any(keyed.owes_changelog(entry.file.level) for _, entry in table.files.located_entries):
+        raise NotSupportedError(
+            f"changes of {name}: its compaction has still to write the changelog of rows that are "
+            "in the table already, so that they would be told twice.",
+            "Compact the table fully, and begin right behind that.",
+        )
+
+
+def untold_snapshot(name: TableName, snapshot_id: int) -> CatalogError:
+    """The error for a snapshot that changed rows, of which the changelog says nothing."""
+    return CatalogError(
+        ErrorCode.SNAPSHOT_NOT_FOUND,
+        f"{name}: snapshot {snapshot_id} changed rows and has no changelog, as an INSERT OVERWRITE,"
+        " so that the changes are not known without a gap",
+        "Read all rows once more: with on_gap='full', as inserts; rows that are gone are not among "
+        "them. Change tables that others follow by MERGE or DELETE.",
+        ("changes",),
+    )

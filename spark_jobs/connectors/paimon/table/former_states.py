@@ -8,13 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_jobs.connectors.paimon.library import (
-    rest_tags,
-    snapshot_files,
-    stored_snapshots,
-    table_paths,
-)
-from spark_jobs.connectors.paimon.library.text_files import text_of
+from spark_jobs.connectors.paimon.library import rest_references, stored_snapshots, table_schema
+from spark_jobs.connectors.paimon.library.stored_snapshots import text_of
 from spark_jobs.connectors.shared.table.former_states import (
     before_history,
     no_such_name,
@@ -74,17 +69,19 @@ def _at_time(name: TableName, table: Any, millis: int) -> Any:
 
 def _tagged(table: Any, tag: str, server: Any | None) -> Any | None:
     if server is not None:
-        return rest_tags.tagged_snapshot(server, table, tag)
+        return rest_references.tagged_snapshot(server, table, tag)
     if "/" in tag:  # would lead out of the folder
         return None
-    text = text_of(table.file_io, entry_path(table_paths.branch_path(table), "tag", tag))
-    return None if text is None else snapshot_files.snapshot_of_tag(snapshot_files.parse_tag(text))
+    text = text_of(table.file_io, entry_path(table_schema.branch_path(table), "tag", tag))
+    return (
+        None if text is None else stored_snapshots.snapshot_of_tag(stored_snapshots.parse_tag(text))
+    )
 
 
 def _tags(table: Any, server: Any | None) -> list[str]:
     if server is not None:
-        return rest_tags.tag_names(server, table)
-    folder = f"{table_paths.branch_path(table)}/tag"
+        return rest_references.tag_names(server, table)
+    folder = f"{table_schema.branch_path(table)}/tag"
     if not table.file_io.exists(folder):
         return []
     infos = table.file_io.list_status(folder)

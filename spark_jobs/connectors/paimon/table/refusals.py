@@ -1,24 +1,28 @@
 """Refuses tables with features that this connector does not support, before any row is read.
 
 ``refuse_unreadable`` is for every use of a table, ``refuse_unwritable`` for changing its rows, and
-``refuse_tagging`` for its tags. ``file_refusals`` checks files. docs/paimon.md explains each case.
+``refuse_tagging`` for its tags. ``file_refusals`` checks files. docs/paimon.md and
+docs/primary-key.md explain each case.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from spark_jobs.connectors.paimon.format.external_paths import OPTION, external_paths
+from spark_jobs.connectors.paimon.format.locations import OPTION, external_paths
 from spark_jobs.connectors.paimon.format.types import atomic_parts, has_nanoseconds
-from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
-from spark_jobs.connectors.paimon.table.primary_key_refusals import refuse_primary_key
+from spark_jobs.connectors.paimon.keyed.aggregates import FUNCTIONS
+from spark_jobs.connectors.paimon.library.table_schema import PaimonColumn, PaimonSchema
+from spark_jobs.connectors.paimon.table.primary_key import merge_engine, trimmed_key
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.table_name import BRANCH_MARK
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.paimon.paths import DIRECTORY
-from spark_jobs.formats.paimon.refused_options import refuse_options
+from spark_jobs.formats.paimon.refused_options import key_problems, refusal_of_key, refuse_options
 from spark_jobs.spi.rows import RESERVED_PREFIX
 
 REWRITE_SHARE_OPTION: Final = "merge.deletion-vectors.rewrite-share"
@@ -32,6 +36,10 @@ _UNSAFE_PARTITION_TYPES: Final = {
     "VARBINARY": "its values have no portable spelling",
     "BYTES": "its values have no portable spelling",
 }
+_ENGINES: Final = ("deduplicate", "first-row", "partial-update", "aggregation")
+_FLOATING: Final = ("FLOAT", "DOUBLE")
+_FOLDED: Final = ("sum", "max", "min")
+_NUMBERS: Final = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE")
 
 
 def refuse_name(name: TableName) -> None:
@@ -57,7 +65,7 @@ def refuse_unreadable(name: TableName, schema: PaimonSchema) -> None:
     Raises:
         NotSupportedError: the table is refused; gives the reason.
     """
-    refuse_primary_key(name, schema)
+    _refuse_primary_key(name, schema)
     refuse_options(name, schema.primary_keys, schema.options, "read")
     _refuse_wrong_tracking(name, schema)
     _refuse_names(name, schema)
@@ -224,3 +232,79 @@ def _refuse_partition_types(name: TableName, schema: PaimonSchema) -> None:
                 f"{name} is partitioned by {column.name} of type {type_name}: {reason}.",
                 "Partition by a date, a number or a string.",
             )
+
+
+def _refuse_primary_key(name: TableName, schema: PaimonSchema) -> None:
+    """Refuse a primary key, or options of its table, that this connector does not support.
+
+    Raises:
+        NotSupportedError: the table is refused; gives the reason.
+    """
+    if not schema.primary_keys:
+        return
+    for problem in _problems(schema):
+        raise refusal_of_key(name, schema.primary_keys, problem)
+
+
+def _problems(schema: PaimonSchema) -> Iterator[str]:
+    """What is not supported; each continues a sentence about the table."""
+    yield from _of_buckets(schema)
+    yield from _of_key(schema)
+    yield from key_problems(schema.options)
+    yield from _of_engine(schema)
+
+
+def _of_buckets(schema: PaimonSchema) -> Iterator[str]:
+    bucket = schema.options.get("bucket", "-1")
+    if bucket not in ("-1", "-2") and (not bucket.isdecimal() or int(bucket) == 0):
+        yield f"a number of buckets that there is not (option bucket = {bucket})"
+    missing = [key for key in schema.partition_keys if key not in schema.primary_keys]
+    if missing:
+        yield f"the partition key {missing[0]}, which is not part of it (cross-partition key)"
+
+
+def _of_key(schema: PaimonSchema) -> Iterator[str]:
+    for column in _columns(schema, trimmed_key(schema)):
+        kind = atomic_parts(column.type)[0] if isinstance(column.type, str) else "nested"
+        if kind in _FLOATING or kind == "nested":
+            yield f"the key column {column.name} of a {kind} type"
+    outside = [key for key in schema.bucket_key if key not in trimmed_key(schema)]
+    if outside:
+        yield f"the bucket key {outside[0]}, which is not part of it"
+
+
+def _of_engine(schema: PaimonSchema) -> Iterator[str]:
+    kind = schema.options.get("merge-engine", "deduplicate").lower()
+    if kind not in _ENGINES:
+        yield f"the option merge-engine = {kind}"
+    elif kind == "first-row":
+        if schema.marks_rows:
+            yield "the merge engine first-row with deletion vectors"
+        if merge_engine(schema).sequence_fields:
+            yield "the merge engine first-row with sequence.field"
+        producer = schema.options.get("changelog-producer", "none").strip().lower()
+        if producer in ("input", "full-compaction"):
+            yield f"the merge engine first-row with changelog-producer = {producer}"
+    elif kind == "partial-update":
+        for option in schema.options:
+            if fnmatchcase(option, "fields.*aggregate-function"):
+                yield f"the option {option} beside merge-engine = {kind}"
+    elif kind == "aggregation":
+        yield from _of_functions(schema)
+
+
+def _of_functions(schema: PaimonSchema) -> Iterator[str]:
+    functions = merge_engine(schema).functions
+    for column in _columns(schema, tuple(functions)):
+        function = functions[column.name]
+        type_name = atomic_parts(column.type)[0] if isinstance(column.type, str) else "nested"
+        if function not in FUNCTIONS:
+            yield f"the aggregate function {function} of column {column.name}"
+        elif function == "sum" and type_name not in _NUMBERS:
+            yield f"the aggregate function sum of column {column.name}, which is not a number"
+        elif function in _FOLDED and type_name in ("nested", *_FLOATING):
+            yield f"the aggregate function {function} of column {column.name} of type {type_name}"
+
+
+def _columns(schema: PaimonSchema, names: tuple[str, ...]) -> Iterator[PaimonColumn]:
+    return (column for column in schema.columns if column.name in names)

@@ -1,4 +1,4 @@
-"""The files of a table at a snapshot. Driver only."""
+"""The files of a table at a snapshot, and how its columns are found in them. Driver only."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
-from spark_jobs.connectors.paimon.format.external_paths import external_roots
 from spark_jobs.connectors.paimon.format.hash_index import HASH
-from spark_jobs.connectors.paimon.format.locations import filesystem_path, path_beside
-from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
-from spark_jobs.connectors.paimon.format.vectors import VectorLocation
-from spark_jobs.connectors.paimon.library import (
-    data_files,
-    index_manifest,
-    table_paths,
-    table_schema,
+from spark_jobs.connectors.paimon.format.locations import (
+    external_roots,
+    filesystem_path,
+    path_beside,
 )
+from spark_jobs.connectors.paimon.format.manifest_entries import BucketKey, bucket_key_of
+from spark_jobs.connectors.paimon.format.schema_history import mappings
+from spark_jobs.connectors.paimon.format.vectors import VectorLocation
+from spark_jobs.connectors.paimon.library import data_files, index_manifest, table_schema
 from spark_jobs.connectors.paimon.library.index_manifest import IndexFile
 from spark_jobs.connectors.paimon.library.metadata_checks import (
     place_of_metadata,
@@ -26,12 +24,66 @@ from spark_jobs.connectors.paimon.library.metadata_checks import (
     require_within,
 )
 from spark_jobs.connectors.paimon.library.table_schema import PaimonSchema
-from spark_jobs.connectors.paimon.table.columns_in_files import ColumnsInFiles
 from spark_jobs.connectors.paimon.table.primary_key import KeyedTable
-from spark_jobs.connectors.paimon.table.row_ranges import range_units
-from spark_jobs.connectors.paimon.table.sections import Unit, units
+from spark_jobs.connectors.paimon.table.sections import FileColumns, Unit, range_units, units
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_formats import is_parquet
+
+
+@dataclass(frozen=True)
+class ColumnsInFiles:
+    """The columns of ``schema``, that of pypaimon's ``table``, by the schemas of files."""
+
+    table: Any
+    schema: PaimonSchema = field(repr=False)
+    _columns_in: dict[int, tuple[FieldMapping, ...] | None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    @cached_property
+    def file_columns(self) -> FileColumns:
+        """Which of the table's columns each data file holds."""
+        return FileColumns(self.schema.columns, self.mapping_of)
+
+    def mapped_schema(self, entry: Any) -> int | None:
+        """The key in ``mappings`` of a data file; None: it has the table's columns."""
+        return None if self.mapping_of(entry) is None else int(entry.file.schema_id)
+
+    def mapping_of(self, entry: Any) -> tuple[FieldMapping, ...] | None:
+        """How the columns are found in a data file; None: it has the table's columns.
+
+        Raises:
+            ChangedTypeError: the type of a column was changed otherwise than by widening.
+            FileNotFoundError: the file's schema does not exist.
+        """
+        if not is_parquet(entry.file.file_name):
+            return self.columns_in(entry.file.schema_id) or self._same_columns
+        return self.columns_in(entry.file.schema_id)
+
+    @cached_property
+    def _same_columns(self) -> tuple[FieldMapping, ...]:
+        return self._mappings_from(self.table.table_schema.fields)
+
+    def columns_in(self, schema_id: int) -> tuple[FieldMapping, ...] | None:
+        """How the columns are found in files of a schema; None: as in those of today's schema.
+
+        Raises:
+            ChangedTypeError: the type of a column was changed otherwise than by widening.
+            FileNotFoundError: there is no such schema.
+        """
+        if schema_id not in self._columns_in:
+            self._columns_in[schema_id] = self._columns_of(schema_id)
+        return self._columns_in[schema_id]
+
+    def _columns_of(self, schema_id: int) -> tuple[FieldMapping, ...] | None:
+        if schema_id == table_schema.schema_id(self.table):
+            return None
+        old = table_schema.columns_of(self.table, schema_id)
+        return None if old is None else self._mappings_from(old)
+
+    def _mappings_from(self, old: Sequence[Any]) -> tuple[FieldMapping, ...]:
+        now = table_schema.schema_fields(self.table.table_schema.fields)
+        return mappings(table_schema.schema_fields(old), now)
 
 
 @dataclass(frozen=True)
@@ -64,7 +116,7 @@ class StoredFiles:
         located = []
         for entry in entries:
             if entry.file.external_path is not None:
-                path = path_beside(table_paths.table_path(self.table), entry.file.external_path)
+                path = path_beside(table_schema.table_path(self.table), entry.file.external_path)
                 located.append((path, entry))
                 continue
             place = bucket_key_of(entry)
@@ -106,7 +158,7 @@ class StoredFiles:
         Raises:
             CatalogError: METADATA_UNREADABLE: a file is somewhere else.
         """
-        own = filesystem_path(table_paths.table_path(self.table))
+        own = filesystem_path(table_schema.table_path(self.table))
         with reading_metadata(place_of_metadata(self.table)):
             roots = {own}
             if not all(path.startswith(f"{own}/") for path in paths):
@@ -117,7 +169,7 @@ class StoredFiles:
 
     def bucket_directory(self, place: BucketKey) -> str:
         """The directory for a bucket's data files, within the table's directory."""
-        location = table_paths.bucket_directory(self.table, place.partition, place.bucket)
+        location = table_schema.bucket_directory(self.table, place.partition, place.bucket)
         return filesystem_path(location)
 
     @cached_property

@@ -19,14 +19,14 @@ from spark_jobs.connectors.paimon.format.vectors import (
     VectorLocation,
     read_vector,
 )
-from spark_jobs.connectors.paimon.read.range_scan import RangeFile, column_files
-from spark_jobs.connectors.paimon.write.file_documents import (
+from spark_jobs.connectors.paimon.read.arrow_scan import RangeFile, column_files
+from spark_jobs.connectors.paimon.write.file_layout import (
+    NewFileLayout,
+    PaimonTaskFiles,
     bucket_file_document,
     index_fragment,
     new_file_fragment,
 )
-from spark_jobs.connectors.paimon.write.file_layout import NewFileLayout
-from spark_jobs.connectors.paimon.write.task_files import PaimonTaskFiles
 from spark_jobs.connectors.shared.write.new_rows import NewRowsWriter
 from spark_jobs.datafiles.column_files import ColumnFiles
 from spark_jobs.datafiles.field_mapping import FieldMapping

@@ -1,4 +1,7 @@
-"""Where the new files of a table belong, and what they are like. Runs on executors."""
+"""Where the new files of a table belong, what they are like, and what sinks tell of them.
+
+Runs on executors.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.buckets import BUCKET_COLUMN
-from spark_jobs.connectors.paimon.format.external_paths import ExternalPaths
+from spark_jobs.connectors.paimon.format.locations import ExternalPaths
+from spark_jobs.connectors.paimon.format.manifest_entries import BucketKey
 from spark_jobs.connectors.paimon.format.row_tracking import COLUMNS
+from spark_jobs.connectors.paimon.format.vectors import WrittenIndex
+from spark_jobs.connectors.shared.write.merge_sink import file_document, new_file
+from spark_jobs.connectors.shared.write.new_rows import TaskFiles
+from spark_jobs.datafiles.parquet.writer import WrittenFile
 from spark_jobs.datafiles.rolling_writer import NewFiles
 from spark_jobs.formats.paimon.paths import PartitionLayout, bucket_directory
-from spark_jobs.spi.writes import beyond_years
+from spark_jobs.spi.writes import Fragment, beyond_years
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +42,7 @@ class NewFileLayout:
     external: ExternalPaths | None
     bucketed: bool
 
-    def of_tracked_rows(self) -> NewFileLayout:
+    def of_old_rows(self) -> NewFileLayout:
         """The layout of files that store the ids of their rows."""
         return replace(self, files=replace(self.files, schema=COLUMNS.added_to(self.files.schema)))
 
@@ -72,3 +79,35 @@ class NewFileLayout:
 def in_bucket(rows: pa.Table, bucket: int) -> pa.Table:
     """``rows`` of one bucket, as ``NewRowsWriter`` takes them."""
     return rows.append_column(BUCKET_COLUMN, pa.array(np.full(rows.num_rows, bucket, np.int32)))
+
+
+def bucket_file_document(written: WrittenFile, place: BucketKey | None) -> dict[str, Any]:
+    """The JSON data of a new file; ``place`` None: the place of the file or range it belongs to."""
+    document = file_document(written, None if place is None else place.partition)
+    return {**document, "bucket": None if place is None else place.bucket}
+
+
+def new_file_fragment(written: WrittenFile, place: BucketKey) -> Fragment:
+    """A file of new rows in ``place``."""
+    return new_file(written, bucket_file_document(written, place))
+
+
+def index_fragment(index: WrittenIndex) -> Fragment:
+    """A new index file, and its deletion vectors."""
+    return Fragment(
+        {"index": index.to_json()},
+        bytes_added=index.vector_bytes,
+        deletion_vectors_added=len(index.vectors),
+    )
+
+
+class PaimonTaskFiles(TaskFiles):
+    """Data files belong inside the table's directory or in external paths."""
+
+    def __init__(self, layout: NewFileLayout, task_key: str) -> None:
+        super().__init__(layout.files.filesystem, task_key)
+        self._layout = layout
+
+    def data_path(self, prefix: str, directory: str) -> str:
+        """The path of a new data file; ``directory`` is inside the table, even if it is not."""
+        return super().data_path(prefix, self._layout.outside(directory, self.number))

@@ -14,23 +14,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from spark_jobs.connectors.paimon.format.bucket_key import POSTPONED, BucketKey
 from spark_jobs.connectors.paimon.format.buckets import BUCKET_COLUMN
-from spark_jobs.connectors.paimon.keyed.bucket_appender import BucketAppender
+from spark_jobs.connectors.paimon.format.manifest_entries import POSTPONED, BucketKey
 from spark_jobs.connectors.paimon.keyed.bucket_index import (
     BucketIndex,
     BucketIndexes,
     require_own_rows,
 )
 from spark_jobs.connectors.paimon.keyed.bucket_rewriter import BucketRewriter, Section
-from spark_jobs.connectors.paimon.keyed.changed_rows import ChangedRows
+from spark_jobs.connectors.paimon.keyed.changed_rows import BucketAppender, ChangedRows
 from spark_jobs.connectors.paimon.keyed.changelog import Changelog, ChangelogFiles
 from spark_jobs.connectors.paimon.keyed.file_columns import POSITION
 from spark_jobs.connectors.paimon.keyed.key_order import equal_to_previous
 from spark_jobs.connectors.paimon.keyed.run_writer import SortedRunWriter, WrittenRun
 from spark_jobs.connectors.paimon.keyed.section_reader import SectionReader
-from spark_jobs.connectors.paimon.write.file_layout import NewFileLayout
-from spark_jobs.connectors.paimon.write.task_files import PaimonTaskFiles
+from spark_jobs.connectors.paimon.write.file_layout import NewFileLayout, PaimonTaskFiles
 from spark_jobs.contract.sql_text import sql_conditions
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.datafiles.runs import codes_of, runs_of_equal

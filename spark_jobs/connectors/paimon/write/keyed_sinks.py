@@ -7,12 +7,11 @@ from typing import Final
 
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
-from spark_jobs.connectors.paimon.format.sequence_numbers import bucket_key_of
+from spark_jobs.connectors.paimon.format.manifest_entries import BucketKey, bucket_key_of
 from spark_jobs.connectors.paimon.keyed.bucket_rewriter import Section
 from spark_jobs.connectors.paimon.keyed.changelog import ChangelogFiles
-from spark_jobs.connectors.paimon.library.key_ranges import key_range
-from spark_jobs.connectors.paimon.read.run_files import run_files, section_reader
+from spark_jobs.connectors.paimon.library.data_files import key_range
+from spark_jobs.connectors.paimon.read.planning import run_files, section_reader
 from spark_jobs.connectors.paimon.table.primary_key import KeyedTable
 from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.paimon.write.bucket_choice import bucket_indexes

@@ -1,17 +1,48 @@
-"""Which parts of a table are compacted, the worst partitions first, in groups. Driver only."""
+"""Which parts of a table are compacted, in which order and groups, and what became of them.
+
+Driver only.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, Final, NamedTuple
 
+import pyarrow as pa
+
 from spark_jobs.contract.compaction import CompactedPartition, CompactSpec
+from spark_jobs.contract.compaction_order import SortTerm, resolved_terms
 from spark_jobs.contract.partition_names import partition_key, partition_text
 from spark_jobs.contract.sizes import parse_size
+from spark_jobs.datafiles.row_orders import sorted_by, z_ordered
+from spark_jobs.errors import ErrorCode, InternalError
 from spark_jobs.spi.compaction import CompactionGroup, CompactionPart, CompactionPlan
+from spark_jobs.spi.tables import TableHandle
+from spark_jobs.spi.writes import RowOrder
+
+
+def asked_terms(table: TableHandle, spec: CompactSpec) -> tuple[SortTerm, ...]:
+    """The terms of ``sort_by`` or ``zorder_by``; none if neither is given.
+
+    Raises:
+        AnalysisError: COLUMN_NOT_FOUND, TYPE_MISMATCH.
+    """
+    if spec.asked_order is None:
+        return ()
+    columns = (*table.columns, *table.opaque_columns)
+    types = {each.name: each.type for each in columns}
+    return resolved_terms(*spec.asked_order, str(table.name), types)
+
+
+def asked_order(table: TableHandle, spec: CompactSpec, schema: pa.Schema) -> RowOrder | None:
+    """The order of rows with ``schema``; None if none is asked for. Raises as ``asked_terms``."""
+    terms = asked_terms(table, spec)
+    if not terms:
+        return None
+    return z_ordered(terms) if spec.zorder_by else sorted_by(schema, terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +175,31 @@ def _group(parts: Sequence[tuple[_Partition, PlannedPart]]) -> CompactionGroup:
         before = expected.get(partition.key, CompactedPartition(partition.expected.values))
         expected[partition.key] = before.plus(part.expected)
     return CompactionGroup(tuple(numbered), expected)
+
+
+def require_each_file_once(parts: Iterable[Sequence[Hashable]]) -> None:
+    """Check that no two parts, of which each is the names of its files, replace the same file.
+
+    Raises:
+        InternalError: two parts do, or one replaces no file.
+    """
+    seen_names: set[Hashable] = set()
+    for part in parts:
+        names = set(part)
+        if not names or len(names) != len(part) or names & seen_names:
+            raise InternalError(
+                ErrorCode.INTERNAL_ERROR,
+                "A file was compacted by two tasks, or a task compacted none.",
+                "This is a defect: report it with the statement.",
+            )
+        seen_names |= names
+
+
+def by_partition(
+    done: Iterable[tuple[str, CompactedPartition]],
+) -> dict[str, CompactedPartition]:
+    """What parts did together, by the key of their partition."""
+    partitions: dict[str, CompactedPartition] = {}
+    for key, did in done:
+        partitions[key] = partitions[key].plus(did) if key in partitions else did
+    return partitions

@@ -1,25 +1,27 @@
-"""The tasks of a search for orphan files. Run on executors, without a table library.
+"""Files that can be orphans, and the tasks of a search for them. Runs on executors.
 
-All are functions for ``mapInArrow``. They exchange rows of ``LISTED``, each a stored file, and rows
-of ``NAMED``, each a file that a manifest adds or removes.
+The tasks are functions for ``mapInArrow``, without a table library. They exchange rows of
+``LISTED``, each a stored file, and rows of ``NAMED``, each a file that a manifest adds or removes.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from spark_jobs.connectors.shared.maintenance.stored_files import StoredFile, orphans_among
+from spark_jobs.connectors.shared.maintenance.removal_notes import FileKind
 from spark_jobs.errors import JobError
 from spark_jobs.storage.file_errors import file_error
 from spark_jobs.storage.parallel import PARALLEL, in_parallel
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LISTED: Final = pa.schema(
     {"name": pa.string(), "path": pa.string(), "kind": pa.string(), "size": pa.int64()}
     | {"stored": pa.int64()}
@@ -29,12 +31,42 @@ NAMED: Final = pa.schema(
     {"name": pa.string(), "place": pa.binary(), "manifest": pa.int32(), "added": pa.bool_()}
 )
 ORPHANS: Final = pa.schema({"path": pa.string(), "kind": pa.string(), "size": pa.int64()})
+# The names and places of files that a manifest, whose content this is, adds and removes.
+NamesOf = Callable[[bytes], "Names"]
+
+
+class StoredFile(NamedTuple):
+    """A file; ``size`` is in bytes, ``stored`` is its mtime in microseconds since 1970."""
+
+    path: str
+    kind: FileKind
+    size: int
+    stored: int
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition("/")[2]
+
+
+def microseconds(moment: datetime) -> int:
+    """A time in microseconds since 1970, as in ``StoredFile``."""
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def orphans_among(
+    files: Iterable[StoredFile], needed: Container[str], before: int
+) -> list[StoredFile]:
+    """The files that were stored ``before`` and whose names are not ``needed``.
+
+    Compares only file names, because other writers may spell folders differently. Writers give
+    each file a name of its own.
+    """
+    return [each for each in files if each.stored < before and each.name not in needed]
 
 
 # The files of a folder that can be orphans; whether those of the folders in it, too.
 ListFiles = Callable[[str, bool], Iterable[StoredFile]]
-# The names and places of files that a manifest, whose content this is, adds and removes.
-NamesOf = Callable[[bytes], "Names"]
 
 
 class Names(NamedTuple):

@@ -2,30 +2,43 @@
 
 A changed file is rewritten, or its deleted and updated rows are marked and the new versions of the
 updated ones are written as new rows.
+
+In tables whose rows have ids, old rows keep theirs, in files of their own. An UPDATE that moves a
+row to another partition, and a repacked file, hand rows to the sink as new ones; they keep their
+ids.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.fs as pafs
 
-from spark_jobs.connectors.shared.write.new_rows import FileLayout, NewRowsWriter
-from spark_jobs.connectors.shared.write.task_files import TaskFiles
+from spark_jobs.connectors.shared.write.new_rows import FileLayout, NewRowsWriter, TaskFiles
 from spark_jobs.datafiles.field_mapping import FieldMapping
 from spark_jobs.datafiles.file_changes import FileChanges, Positions
+from spark_jobs.datafiles.file_scan import FileScan
+from spark_jobs.datafiles.parquet.damage import reading_file
 from spark_jobs.datafiles.parquet.rewrite import rewrite
 from spark_jobs.datafiles.parquet.writer import WrittenFile
+from spark_jobs.datafiles.row_groups import read_row
 from spark_jobs.datafiles.row_id import FILE_FIELD, POSITION_FIELD
 from spark_jobs.datafiles.row_position_sink import RowPositionSink
-from spark_jobs.datafiles.row_reader import read_row
+from spark_jobs.datafiles.runs import distinct
+from spark_jobs.datafiles.tracked_rows import TrackedColumns
 from spark_jobs.datafiles.updated_rows import updated_rows
 from spark_jobs.datafiles.values import encode_value
+from spark_jobs.spi.rows import MOVED_FROM
 from spark_jobs.spi.writes import Fragment
+
+P = TypeVar("P")
 
 
 class _ChangedFile(Protocol):
@@ -42,7 +55,6 @@ class _ChangedFile(Protocol):
 
 
 S = TypeVar("S", bound=_ChangedFile)
-P = TypeVar("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +74,11 @@ class FileSinks(Generic[S, P]):
 
 
 class MergeSink(ABC, Generic[S, P]):
-    """Stores the change rows of one task."""
+    """Stores the change rows of one task; ``tracked``: rows have ids, in these columns."""
 
-    def __init__(self, write: FileSinks[S, P], files: TaskFiles) -> None:
+    def __init__(
+        self, write: FileSinks[S, P], files: TaskFiles, tracked: TrackedColumns | None
+    ) -> None:
         self._write = write
         self._files = files
         self._filesystem = write.layout.files.filesystem
@@ -73,6 +87,11 @@ class MergeSink(ABC, Generic[S, P]):
         self._new_rows = NewRowsWriter(write.layout, self._new_path)
         # The columns in which updated rows of marked files are written.
         self._updated_schema = schema = write.layout.files.schema
+        self._tracked, self._old_rows = tracked, self._new_rows
+        if tracked is not None:
+            self._old_rows = NewRowsWriter(write.layout.of_old_rows(), self._new_path)
+            self._updated_schema = self._old_rows.schema
+            self._moved_rows = MovedRows(self._filesystem, tracked, self._ids_of)
         self._rows = RowPositionSink(
             schema, write.assigned_columns, self._change_file, self._insert
         )
@@ -84,12 +103,16 @@ class MergeSink(ABC, Generic[S, P]):
     def finish(self) -> list[Fragment]:
         """Write out what is pending; a fragment for each file added, removed or replaced."""
         self._rows.finish()
-        self._fragments += self._finished()
+        self._fragments += self._marks()
+        for writer in dict.fromkeys((self._new_rows, self._old_rows)):
+            for place, written in writer.finish():
+                self._fragments.append(new_file(written, self._document(written, place)))
         return self._fragments
 
     def abort(self) -> None:
         """Remove all files of this sink."""
         self._new_rows.close_quietly()
+        self._old_rows.close_quietly()
         self._files.remove()
 
     def read_row(self, row_id: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
@@ -98,7 +121,15 @@ class MergeSink(ABC, Generic[S, P]):
         position, mappings = row_id[POSITION_FIELD], self._mappings(file)
         return read_row(self._filesystem, file.path, position, columns, mappings)
 
+    def _insert(self, rows: pa.RecordBatch) -> None:
+        if self._tracked is not None:
+            self._moved_rows.store(rows, self._new_rows, self._old_rows)
+        else:
+            self._new_rows.write(rows)
+
     def _change_file(self, ordinal: int, changes: FileChanges) -> None:
+        if self._tracked is not None:
+            changes = self._tracked.without_numbers(changes)
         source = self._write.files[ordinal]
         deleted = self._deleted(source)
         gone = changes if deleted is None else changes.and_deleted(deleted)
@@ -134,8 +165,8 @@ class MergeSink(ABC, Generic[S, P]):
         """The rows that are marked as deleted already; None: there are no marks."""
 
     @abstractmethod
-    def _insert(self, rows: pa.RecordBatch) -> None:
-        """Write INSERT rows."""
+    def _ids_of(self, ordinal: int) -> FileIds:
+        """How the ids of a file's rows are found, if rows have ids."""
 
     @abstractmethod
     def _append(self, source: S, rows: pa.Table) -> None:
@@ -146,8 +177,12 @@ class MergeSink(ABC, Generic[S, P]):
         """Mark the rows of ``changes``; ``gone`` are these and those that are marked already."""
 
     @abstractmethod
-    def _finished(self) -> Iterator[Fragment]:
-        """Write out marks and new rows; the fragments of their files."""
+    def _marks(self) -> Iterable[Fragment]:
+        """Write out marks and updated rows that are held; the fragments of files of marks."""
+
+    @abstractmethod
+    def _document(self, written: WrittenFile, place: P) -> Mapping[str, Any]:
+        """The document of a file of new rows in ``place``."""
 
 
 def new_file(written: WrittenFile, added: Mapping[str, Any]) -> Fragment:
@@ -165,3 +200,84 @@ def file_document(written: WrittenFile, partition: Sequence[Any] | None = None) 
         "partition": None if partition is None else [encode_value(each) for each in partition],
         "statistics": {name: each.to_json() for name, each in written.statistics.items()},
     }
+
+
+class FileIds(NamedTuple):
+    """A data file, and how the ids of its rows are found in it."""
+
+    path: str
+    mapping: FieldMapping
+
+
+class Divided(NamedTuple):
+    """INSERT rows: the ``new`` ones, and the ``old`` ones with ids and without numbers."""
+
+    new: pa.RecordBatch
+    old: pa.RecordBatch
+
+
+class MovedRows:
+    """Tells moved rows from new ones; ``ids_of`` a file by its ordinal."""
+
+    def __init__(
+        self,
+        filesystem: pafs.FileSystem,
+        columns: TrackedColumns,
+        ids_of: Callable[[int], FileIds],
+    ) -> None:
+        self._filesystem = filesystem
+        self._columns = columns
+        self._ids_of = ids_of
+
+    def store(
+        self, batch: pa.RecordBatch, new_rows: NewRowsWriter[Any], old_rows: NewRowsWriter[Any]
+    ) -> None:
+        """Write the rows of ``batch``, old ones to files of their own; raises as ``divided``."""
+        new, old = self.divided(batch)
+        if new.num_rows:
+            new_rows.write(new)
+        if old.num_rows:
+            old_rows.write(old)
+
+    def divided(self, batch: pa.RecordBatch) -> Divided:
+        """The rows of ``batch``, in its order.
+
+        Raises:
+            CatalogError: DATA_FILE_UNREADABLE: an old row is not in its file.
+        """
+        names = [each.name for each in self._columns]
+        if names[0] in batch.schema.names:
+            return Divided(batch.slice(0, 0), batch)
+        if MOVED_FROM not in batch.schema.names:
+            return Divided(batch, batch.slice(0, 0))
+        is_moved = batch.column(MOVED_FROM).is_valid()
+        moved = batch.filter(is_moved)
+        if not moved.num_rows:
+            return Divided(batch, moved)
+        ids = self._ids(moved.column(MOVED_FROM))
+        columns = [*moved.columns, ids, pa.nulls(len(ids), pa.int64())]
+        old = pa.RecordBatch.from_arrays(columns, [*moved.schema.names, *names])
+        return Divided(batch.filter(pc.invert(is_moved)), old)
+
+    def _ids(self, moved_from: pa.StructArray) -> pa.Array:
+        files = pc.struct_field(moved_from, FILE_FIELD).to_numpy(zero_copy_only=False)
+        positions = pc.struct_field(moved_from, POSITION_FIELD).to_numpy(zero_copy_only=False)
+        ids = np.zeros(len(files), np.int64)
+        for ordinal in distinct(files):
+            rows = np.flatnonzero(files == ordinal)
+            wanted, place = np.unique(positions[rows], return_inverse=True)
+            ids[rows] = self._ids_in(self._ids_of(int(ordinal)), wanted)[place]
+        return pa.array(ids)
+
+    def _ids_in(self, file: FileIds, positions: Positions) -> Positions:
+        """The ids of the rows at ``positions`` (ascending)."""
+        mapping, name = file.mapping, file.mapping.field.name
+        if mapping.source is None:
+            missing = pa.chunked_array([mapping.missing(len(positions))])
+            return np.asarray(mapping.filled(missing, positions), np.int64)
+        scan = FileScan(self._filesystem, [mapping.field], {}, {name: mapping})
+        with reading_file(file.path):
+            id_columns = [table.column(name) for _, table in scan.rows_at(file.path, positions)]
+            if any(each.null_count for each in id_columns):
+                raise pa.ArrowInvalid("it lacks the ids of some rows")
+        return np.concatenate([each.to_numpy() for each in id_columns])

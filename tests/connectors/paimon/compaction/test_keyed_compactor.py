@@ -21,13 +21,12 @@ from spark_jobs.connectors.paimon.compaction.keyed_compactor import (
     KeyedCompactor,
     KeyedFiles,
     KeyedPart,
+    OwedChangelog,
 )
-from spark_jobs.connectors.paimon.compaction.merged_bucket import OwedChangelog
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
+from spark_jobs.connectors.paimon.format.manifest_entries import BucketKey
 from spark_jobs.connectors.paimon.keyed.changelog import ChangelogFiles
 from spark_jobs.connectors.paimon.keyed.file_columns import SEQUENCE_NUMBER, VALUE_KIND
-from spark_jobs.connectors.paimon.keyed.keyed_schema import KeyedSchema
-from spark_jobs.connectors.paimon.keyed.merge_engines import MergeEngine
+from spark_jobs.connectors.paimon.keyed.merge_engines import KeyedSchema, MergeEngine
 from spark_jobs.connectors.paimon.keyed.run_writer import WrittenRun
 from spark_jobs.connectors.paimon.keyed.section_reader import RunFile
 from spark_jobs.connectors.paimon.write.file_layout import NewFileLayout

@@ -14,7 +14,7 @@ from pypaimon.write.commit_message import CommitMessage
 
 from spark_jobs.connectors.paimon.format.buckets import key_hashes, remainders
 from spark_jobs.connectors.paimon.keyed.run_writer import SortedRunWriter
-from spark_jobs.connectors.paimon.library.keyed_files import new_keyed_file
+from spark_jobs.connectors.paimon.library.data_files import new_keyed_file
 from spark_jobs.connectors.paimon.library.table_schema import arrow_schema
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.request import CatalogSpec

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from spark_jobs.connectors.paimon.read.planned_ranges import range_files
+from spark_jobs.connectors.paimon.read.planning import range_files
 from spark_jobs.spi import rows
 from spark_jobs.spi.connector import Connector
 from tests.connectors.paimon.evolution.evolving import (

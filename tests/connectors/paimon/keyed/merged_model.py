@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from spark_jobs.connectors.paimon.keyed.keyed_schema import KeyedSchema
-from spark_jobs.connectors.paimon.keyed.merge_engines import MergeEngine
+from spark_jobs.connectors.paimon.keyed.merge_engines import KeyedSchema, MergeEngine
 from tests.connectors.paimon.keyed.random_sections import AFTER, INSERT, Key, Record, Row, key_of
 
 Fold = Callable[[Any, Any], Any]

@@ -17,16 +17,14 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from spark_jobs.connectors.paimon.format.deletion_vector import encode
-from spark_jobs.connectors.paimon.format.vectors import VectorLocation, write_index
+from spark_jobs.connectors.paimon.format.vectors import VectorLocation, encode, write_index
 from spark_jobs.connectors.paimon.keyed.file_columns import (
     KEY_PREFIX,
     SEQUENCE_NUMBER,
     VALUE_KIND,
     file_schema,
 )
-from spark_jobs.connectors.paimon.keyed.keyed_schema import KeyedSchema
-from spark_jobs.connectors.paimon.keyed.merge_engines import MergeEngine
+from spark_jobs.connectors.paimon.keyed.merge_engines import KeyedSchema, MergeEngine
 from spark_jobs.connectors.paimon.keyed.section_reader import RunFile, SectionReader
 from spark_jobs.datafiles.field_mapping import FieldMapping
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from pypaimon.schema.data_types import AtomicType, DataField
 from pypaimon.write.row_key_extractor import RowKeyExtractor
 
-from spark_jobs.connectors.paimon.format.bucket_key import BucketKey
 from spark_jobs.connectors.paimon.format.buckets import key_hashes
 from spark_jobs.connectors.paimon.format.hash_index import (
     DynamicBuckets,
@@ -25,6 +24,7 @@ from spark_jobs.connectors.paimon.format.hash_index import (
     read_hashes,
     rows_by_partition,
 )
+from spark_jobs.connectors.paimon.format.manifest_entries import BucketKey
 from spark_jobs.connectors.paimon.keyed.bucket_index import (
     BucketIndex,
     BucketIndexes,

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_jobs.connectors.paimon.keyed.changelog import Changelog, ChangelogFiles
-from spark_jobs.connectors.paimon.keyed.keyed_schema import KeyedSchema
-from spark_jobs.connectors.paimon.keyed.merge_engines import MergeEngine
+from spark_jobs.connectors.paimon.keyed.merge_engines import KeyedSchema, MergeEngine
 from spark_jobs.connectors.paimon.keyed.run_writer import SortedRunWriter, WrittenRun
 from spark_jobs.datafiles.parquet.options import Compression
 from spark_jobs.datafiles.rolling_writer import NewFiles

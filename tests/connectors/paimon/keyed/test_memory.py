@@ -20,9 +20,9 @@ from spark_jobs.connectors.paimon.keyed.file_columns import (
     VALUE_KIND,
     file_schema,
 )
-from spark_jobs.connectors.paimon.keyed.keyed_schema import KeyedSchema
+from spark_jobs.connectors.paimon.keyed.merge_engines import KeyedSchema
 from spark_jobs.connectors.paimon.keyed.section_reader import RunFile
-from spark_jobs.connectors.paimon.keyed.spilled_runs import held_bytes, runs_to_spill
+from spark_jobs.connectors.paimon.keyed.sorted_runs import held_bytes, runs_to_spill
 from spark_jobs.datafiles.parquet import row_groups
 from spark_jobs.errors import CatalogError, ErrorCode
 from tests.connectors.paimon.keyed.random_sections import column, reader_of, run_file
