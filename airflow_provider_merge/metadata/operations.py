@@ -23,12 +23,14 @@ from spark_jobs.contract.operation_files import (
     is_scratch_of,
     is_unfinished_result_of,
     new_clock_name,
+    note_file,
+    note_text,
+    noted_operations,
     result_path,
     running_path,
 )
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
-from spark_jobs.contract.task_notes import note_file, note_text, noted_operations
 
 
 def result_location(request: JobRequest, *, refused: bool = False) -> str:

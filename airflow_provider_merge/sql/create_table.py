@@ -12,7 +12,7 @@ from airflow_provider_merge.sql.queries import QUERY_WORDS
 from airflow_provider_merge.sql.settings import read_settings
 from airflow_provider_merge.sql.text import Span, SqlText
 from airflow_provider_merge.sql.views import Views
-from spark_jobs.contract.new_table import NewTable, WhenExists
+from spark_jobs.contract.inserts import NewTable, WhenExists
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.sql_text import quote
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec

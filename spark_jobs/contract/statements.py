@@ -15,10 +15,9 @@ from spark_jobs.contract.alter_table import AlterTableSpec
 from spark_jobs.contract.checks import require, require_among, require_column, require_identifier
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.drop_table import DropTableSpec
-from spark_jobs.contract.inserts import PartitionStatement
+from spark_jobs.contract.inserts import NewTable, PartitionStatement
 from spark_jobs.contract.literals import require_literal
 from spark_jobs.contract.maintenance import MaintenanceStatement
-from spark_jobs.contract.new_table import NewTable
 from spark_jobs.contract.partition_keys import PartitionKey, partition_keys
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.spark_types import parse_type

@@ -1,19 +1,24 @@
-"""Where the files of one table are: its metadata names them by their locations. Driver only."""
+"""Where the files of one table, or of a source, are for Python code. Driver only.
+
+A table's metadata names its files by their locations.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Final
 
 import pyarrow.fs as pafs
 
 from spark_jobs.contract.hdfs_options import SCHEME as HDFS_SCHEME
 from spark_jobs.contract.hdfs_options import HdfsOptions
+from spark_jobs.contract.s3_options import SCHEMES, S3Options
 from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
-from spark_jobs.contract.s3_options import S3Options
 from spark_jobs.errors import NotSupportedError
+from spark_jobs.spi.storage import FileLocation
 from spark_jobs.storage.files import make_folder
 from spark_jobs.storage.hdfs import hdfs_filesystem
 from spark_jobs.storage.removal import BulkRemover, FileRemover, SingleRemover
@@ -127,3 +132,18 @@ class TableStorage:
 def _scheme(location: str) -> str:
     scheme, separator, _ = location.partition(":")
     return scheme.lower() if separator and "/" not in scheme else _LOCAL
+
+
+def source_location(uri: str, options: Mapping[str, str]) -> FileLocation | None:
+    """The location of files on s3:// or hdfs://, accessed with the catalog's keys and options.
+
+    None for other schemes, and for hdfs:// if its client is not installed.
+    """
+    scheme, separator, path = uri.partition("://")
+    if not separator:
+        return None
+    if scheme.lower() in SCHEMES:
+        return FileLocation(s3_filesystem(S3Options.of(options)), path.rstrip("/"))
+    if scheme.lower() == HDFS_SCHEME and find_spec("hdfs_native"):
+        return FileLocation(hdfs_filesystem(HdfsOptions.of(uri, options)), path.rstrip("/"))
+    return None

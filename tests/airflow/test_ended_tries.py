@@ -19,9 +19,9 @@ from airflow_provider_merge.submit.processes import OPERATION, end_processes
 from airflow_provider_merge.submit.spark_submit import SparkSubmitSubmitter
 from airflow_provider_merge.submit.submitter import SparkJob, SparkSettings, SubmissionError
 from spark_jobs.contract.job_lines import answer_name, publish_question
+from spark_jobs.contract.operation_files import note_file, note_text
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import ErrorInfo, JobResult
-from spark_jobs.contract.task_notes import note_file, note_text
 from tests.airflow.launcher import Launcher
 from tests.airflow.support import (
     DagFile,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spark_jobs.contract.operation_files import note_file, note_text, noted_operations
 from spark_jobs.contract.request import Origin
-from spark_jobs.contract.task_notes import note_file, note_text, noted_operations
 
 ORIGIN = Origin("dag", "run", "task", 3, try_number=1, retries=2)
 

@@ -16,8 +16,8 @@ from spark_jobs.contract.guards import Guards
 from spark_jobs.contract.row_checks import RowCheck
 from spark_jobs.contract.statements import ColumnSpec
 from spark_jobs.engine.job.statement_job import Job
+from spark_jobs.engine.merge.located_plan import UnmatchedRows
 from spark_jobs.engine.merge.physical_plan import Plan, PlanLimits
-from spark_jobs.engine.merge.unmatched_rows import UnmatchedRows
 from tests.conformance.behaviour import (
     Behaviour,
     insert,

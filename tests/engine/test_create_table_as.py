@@ -10,8 +10,13 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.drop_table import DropTableSpec
-from spark_jobs.contract.inserts import InsertIntoSpec, InsertOverwriteSpec
-from spark_jobs.contract.new_table import CREATED_BY, NewTable, WhenExists
+from spark_jobs.contract.inserts import (
+    CREATED_BY,
+    InsertIntoSpec,
+    InsertOverwriteSpec,
+    NewTable,
+    WhenExists,
+)
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.request import (
     AfterEndedTry,

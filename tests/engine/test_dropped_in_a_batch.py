@@ -9,8 +9,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.drop_table import DropTableSpec
-from spark_jobs.contract.inserts import InsertIntoSpec
-from spark_jobs.contract.new_table import NewTable
+from spark_jobs.contract.inserts import InsertIntoSpec, NewTable
 from spark_jobs.contract.query import QuerySpec
 from spark_jobs.contract.request import (
     CatalogSpec,

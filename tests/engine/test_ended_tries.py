@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contract.operation_files import new_scratch_folder
+from spark_jobs.contract.operation_files import new_scratch_folder, note_file, noted_operations
 from spark_jobs.contract.request import AfterEndedTry, JobRequest, Origin
 from spark_jobs.contract.result import JobResult
-from spark_jobs.contract.task_notes import note_file, noted_operations
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.write.statement_run import StatementRun

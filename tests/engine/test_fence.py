@@ -13,9 +13,8 @@ import pytest
 from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.maintenance import ExpireSnapshotsSpec, RemoveOrphanFilesSpec
-from spark_jobs.contract.operation_files import fence_path
+from spark_jobs.contract.operation_files import fence_path, note_file, note_text
 from spark_jobs.contract.request import JobRequest, Origin
-from spark_jobs.contract.task_notes import note_file, note_text
 from spark_jobs.engine.job.statement_job import Job
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.engine.runtime.permission import Fence, LastLook

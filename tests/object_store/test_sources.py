@@ -270,7 +270,7 @@ def test_a_value_that_does_not_fit_the_schema_names_the_file(
 def test_a_wrong_key_is_told_for_a_source(
     spark: SparkSession, gateway: ObjectStore, connector: Connector, bucket: str
 ) -> None:
-    from spark_jobs.storage.source_location import source_location
+    from spark_jobs.storage.table_storage import source_location
 
     wrong = {**gateway.credentials, "fs.s3.accessKeySecret": "planted-secret-key"}
     options = {**gateway.catalog("s3://b/w").options, **wrong}

@@ -18,7 +18,7 @@ from spark_jobs.connectors.iceberg.read.scan import IcebergScan
 from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.formats.iceberg.options import require_catalog, storage_options
 from spark_jobs.spi.connector import Connector
-from spark_jobs.storage.source_location import source_location
+from spark_jobs.storage.table_storage import source_location
 from spark_jobs.storage.warehouse import open_workspace
 
 

@@ -38,7 +38,7 @@ from spark_jobs.connectors.iceberg.write.table_layout import (
     partition_fields,
 )
 from spark_jobs.connectors.shared.table.definitions import create_then_compare
-from spark_jobs.contract.new_table import CREATED_BY
+from spark_jobs.contract.inserts import CREATED_BY
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.contract.table_name import MAIN_BRANCH

@@ -33,7 +33,7 @@ from spark_jobs.formats.paimon.options import (
 )
 from spark_jobs.spi.connector import Connector, ConnectorScan
 from spark_jobs.spi.maintenance import ConnectorMaintenance
-from spark_jobs.storage.source_location import source_location
+from spark_jobs.storage.table_storage import source_location
 from spark_jobs.storage.warehouse import Warehouse, open_warehouse, open_workspace
 
 _LOCK_OPTION: Final = "lock.enabled"

@@ -39,7 +39,7 @@ from spark_jobs.connectors.paimon.table.table_spec import (
 )
 from spark_jobs.connectors.paimon.write.bucket_choice import bucket_column
 from spark_jobs.connectors.shared.table.definitions import create_then_compare
-from spark_jobs.contract.new_table import CREATED_BY
+from spark_jobs.contract.inserts import CREATED_BY
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.contract.table_versions import TableVersion

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.errors import AnalysisException, ParseException
@@ -27,12 +27,13 @@ from spark_jobs.engine.analysis.catalyst_nodes import (
     PLAN_EXPRESSION,
     class_name,
     contains,
+    ids,
+    ids_and_names,
     items,
     subquery_plans,
 )
 from spark_jobs.engine.analysis.opaque_columns import refuse_opaque_reads
 from spark_jobs.engine.changes.changed_rows import ChangeShape
-from spark_jobs.engine.changes.read_fields import read_fields
 from spark_jobs.engine.runtime.java_names import scala_object
 from spark_jobs.engine.runtime.older_spark import error_condition
 from spark_jobs.engine.source.open_source import OpenSource
@@ -49,6 +50,7 @@ from spark_jobs.errors import (
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
 
 _LONGEST: Final = 2_000
 _NAMES_OF_TIMES: Final = "org.apache.spark.sql.catalyst.optimizer.SpecialDatetimeValues"
@@ -182,7 +184,7 @@ class _Analysis:
         for view, columns in read.items():
             self._views[view] = self._views.get(view, frozenset()) | columns
         for row in self._fields:
-            fields = read_fields(plan, CHANGES, row)
+            fields = _read_fields(plan, CHANGES, row)
             self._fields[row] |= frozenset(self._shape.types) if fields is None else fields
 
     def reads(self) -> CheckedReads:
@@ -257,3 +259,70 @@ def _translated(error: ParseException | AnalysisException, check: RowCheck, wher
     return AnalysisError(
         ErrorCode.EXPRESSION_INVALID, problem, "Correct what Spark names in the check."
     )
+
+
+# Nodes that pass on all columns of their inputs by position, without naming them.
+_BY_POSITION: Final = ("Union", "Except", "Intersect", "CTERelationDef")
+
+
+def _read_fields(plan: Any, view: str, column: str) -> frozenset[str] | None:
+    """The fields that a query reads of a view's ``column``, a struct; None: all of them."""
+    outputs = (each for node in _views(plan, view) for each in ids_and_names(node.output()))
+    reads = _Reads(frozenset(key for key, name in outputs if name == column))
+    reads.read_query(plan)
+    return None if reads.reads_all else frozenset(reads.fields)
+
+
+@dataclass(slots=True)
+class _Reads:
+    """What was found so far of the attributes with these ``ids``."""
+
+    ids: frozenset[int]
+    fields: set[str] = field(default_factory=set)
+    reads_all: bool = False
+
+    def read_query(self, plan: Any) -> None:
+        """Read a query or a subquery."""
+        self._pass_on(plan)
+        self._read(plan)
+
+    def _pass_on(self, plan: Any) -> None:
+        """All columns of a plan are read."""
+        self.reads_all |= not self.ids.isdisjoint(ids(plan.outputSet()))
+
+    def _read(self, plan: Any) -> None:
+        kind = class_name(plan)
+        if kind == "View":
+            return
+        for expression in items(plan.expressions()):
+            self._read_expression(expression)
+        for subquery in subquery_plans(plan):
+            self.read_query(subquery)
+        for child in items(plan.children()):
+            if kind in _BY_POSITION:
+                self._pass_on(child)
+            self._read(child)
+
+    def _read_expression(self, expression: Any) -> None:
+        if class_name(expression) == "GetStructField" and self._is_column(expression.child()):
+            field_of = expression.childSchema().apply(expression.ordinal())
+            self.fields.add(str(field_of.name()))
+            return
+        self.reads_all |= self._is_column(expression)
+        for child in items(expression.children()):
+            self._read_expression(child)
+
+    def _is_column(self, expression: Any) -> bool:
+        kind = class_name(expression)
+        if kind == "OuterReference":
+            return self._is_column(expression.e())
+        return kind == "AttributeReference" and int(expression.exprId().id()) in self.ids
+
+
+def _views(plan: Any, name: str) -> Iterator[Any]:
+    if class_name(plan) == "View":
+        if str(plan.desc().identifier().table()).lower() == name:
+            yield plan
+        return
+    for inner in (*items(plan.children()), *subquery_plans(plan)):
+        yield from _views(inner, name)

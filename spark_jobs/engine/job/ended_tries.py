@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from spark_jobs.contract.operation_files import note_file, note_text, noted_operations
 from spark_jobs.contract.properties import result_of_snapshot
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.result import JobResult
-from spark_jobs.contract.task_notes import note_file, note_text, noted_operations
 from spark_jobs.engine.runtime.operations import OperationLog
 from spark_jobs.errors import CatalogError, CommitError, ErrorCode
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle

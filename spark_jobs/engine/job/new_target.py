@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField
 
-from spark_jobs.contract.inserts import InsertStatement
-from spark_jobs.contract.new_table import CREATED_BY, NewTable
+from spark_jobs.contract.inserts import CREATED_BY, InsertStatement, NewTable
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.spark_types import parse_type
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec

@@ -1,7 +1,8 @@
 """Checks that the Parquet or ORC files of a source hold the columns that a statement reads of it.
 
 Spark makes NULLs of columns and fields that a file lacks, leaves out those that only some files
-have, and reads some types as others. Driver only.
+have, and reads some types as others: an INT as a TINYINT without its upper bits, and what does not
+fit from an ORC file as NULL. Driver only.
 """
 
 from __future__ import annotations
@@ -10,17 +11,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from pyspark.sql.types import ArrayType, DataType, DecimalType, MapType, StructType
+
 from spark_jobs.contract.source_names import source_text
 from spark_jobs.engine.source.file_columns import (
+    FIXED_BINARY,
     INSTANT_OF_ORC,
     NANOSECONDS,
     UNKNOWN,
     Footer,
     Footers,
+    Types,
     folder_columns,
 )
 from spark_jobs.engine.source.source_files import SourceFiles
-from spark_jobs.engine.source.type_rules import is_read_as, is_too_long
 from spark_jobs.errors import CatalogError, ErrorCode, JobError, NotSupportedError
 
 _REMEDY: Final = (
@@ -77,7 +81,7 @@ class ColumnChecks:
             if self._is_orc:
                 self._refuse_times_of_orc(footer)
             for path, held_type in footer.types.items():
-                if held_type == UNKNOWN or is_too_long(held_type):
+                if held_type == UNKNOWN or _is_too_long(held_type):
                     raise NotSupportedError(
                         f"{self._place(footer)}: column {path} holds {held_type}, which Spark does "
                         "not read.",
@@ -149,7 +153,7 @@ class ColumnChecks:
 
     def _require_type(self, footer: Footer, path: str, wanted: str) -> None:
         held_type = footer.types[path]
-        if is_read_as(held_type, wanted, is_orc=self._is_orc, is_spark_4=self.is_spark_4):
+        if _is_read_as(held_type, wanted, is_orc=self._is_orc, is_spark_4=self.is_spark_4):
             return
         remedy = _ALL_ALIKE if self.files.source.schema is None else _AS_IT_IS
         if wanted.endswith(NANOSECONDS):
@@ -166,3 +170,105 @@ class ColumnChecks:
     def _place(self, footer: Footer) -> str:
         names = {file.path: file.name for file in self.files.files}
         return f"{source_text(self.files.source)}: {names[footer.file]}"
+
+
+# Parquet stores all of them alike.
+_SMALL: Final = ("TINYINT", "SMALLINT", "INT")
+_WIDER: Final = {
+    "TINYINT": ("SMALLINT", "INT"),
+    "SMALLINT": ("INT",),
+    "FLOAT": ("DOUBLE",),
+    "STRING": ("BINARY",),
+    "BINARY": ("STRING",),
+    FIXED_BINARY: ("BINARY",),
+    "UNSIGNED TINYINT": ("SMALLINT", "INT"),
+    "UNSIGNED SMALLINT": ("INT",),
+    "UNSIGNED INT": ("BIGINT",),
+    "UNSIGNED BIGINT": ("DECIMAL(20,0)",),
+    f"TIMESTAMP{NANOSECONDS}": ("BIGINT",),
+    f"TIMESTAMP_NTZ{NANOSECONDS}": ("BIGINT",),
+    "VOID": (*_SMALL, "DATE"),
+}
+# Spark reads these since version 4.
+_WIDER_SINCE_4: Final = {
+    **dict.fromkeys((*_SMALL, "UNSIGNED TINYINT", "UNSIGNED SMALLINT"), ("BIGINT", "DOUBLE")),
+    "VOID": ("BIGINT", "DOUBLE"),
+    "DATE": ("TIMESTAMP_NTZ",),
+}
+_COMPARED: Final = frozenset(
+    {
+        *(*_SMALL, "BIGINT", "FLOAT", "DOUBLE", "BOOLEAN", "STRING", "BINARY", "VOID"),
+        *("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"),
+    }
+)
+_ONLY_PARQUET: Final = (("BINARY", "STRING"), ("DATE", "TIMESTAMP_NTZ"))
+_MOST_DIGITS: Final = 38
+# The digits that a decimal needs before its point.
+_DIGITS: Final = {**dict.fromkeys(_SMALL, 10), "BIGINT": 20}
+
+
+def type_names(schema: StructType) -> dict[str, str]:
+    """The types of all columns and their parts, by their paths as in ``file_types``.
+
+    ``UNKNOWN`` ones are not compared with those of files, nor are parts that files have of them.
+    """
+    return dict(_fields(schema, ""))
+
+
+def _is_read_as(found: str, wanted: str, *, is_orc: bool, is_spark_4: bool) -> bool:
+    """Whether Spark reads all values of a file's type ``found``, as they are, as ``wanted``."""
+    if UNKNOWN in (found, wanted) or found == wanted:
+        return True
+    if is_orc and (found, wanted) == ("TIMESTAMP", "TIMESTAMP_NTZ"):
+        return True
+    if is_orc and (found, wanted) in _ONLY_PARQUET:
+        return False
+    if wanted in _WIDER.get(found, ()):
+        return True
+    if not (is_spark_4 or is_orc):
+        return False
+    if wanted.startswith("DECIMAL"):
+        return _holds(wanted, found)
+    return wanted in _WIDER_SINCE_4.get(found, ())
+
+
+def _is_too_long(found: str) -> bool:
+    """Whether a type of a file is a decimal with more digits than Spark's have."""
+    return found.startswith("DECIMAL") and _digits(found)[0] > _MOST_DIGITS
+
+
+def _fields(struct: StructType, above: str) -> Types:
+    for field in struct:
+        yield from _named(f"{above}{field.name.lower()}", field.dataType)
+
+
+def _named(path: str, kind: DataType) -> Types:
+    if isinstance(kind, StructType):
+        yield path, "STRUCT"
+        yield from _fields(kind, f"{path}.")
+    elif isinstance(kind, ArrayType):
+        yield path, "ARRAY"
+        yield from _named(f"{path}.element", kind.elementType)
+    elif isinstance(kind, MapType):
+        yield path, "MAP"
+        yield from _named(f"{path}.key", kind.keyType)
+        yield from _named(f"{path}.value", kind.valueType)
+    elif isinstance(kind, DecimalType):
+        yield path, f"DECIMAL({kind.precision},{kind.scale})"
+    else:
+        # A collation follows the name.
+        name = kind.simpleString().upper().partition(" ")[0]
+        yield path, name if name in _COMPARED else UNKNOWN
+
+
+def _holds(decimal: str, found: str) -> bool:
+    precision, scale = _digits(decimal)
+    if found.startswith("DECIMAL"):
+        other_precision, other_scale = _digits(found)
+        return scale >= other_scale and precision - scale >= other_precision - other_scale
+    return found in _DIGITS and precision - scale >= _DIGITS[found]
+
+
+def _digits(decimal: str) -> tuple[int, int]:
+    precision, scale = decimal.removeprefix("DECIMAL(").removesuffix(")").split(",")
+    return int(precision), int(scale)

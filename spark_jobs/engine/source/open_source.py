@@ -33,7 +33,7 @@ from spark_jobs.engine.events.last_events import last_events
 from spark_jobs.engine.runtime.failures import shortened
 from spark_jobs.engine.runtime.older_spark import error_condition, is_spark_4
 from spark_jobs.engine.source.arrow_source import read_source, refuse_unsupported, spark_knows
-from spark_jobs.engine.source.column_checks import ColumnChecks
+from spark_jobs.engine.source.column_checks import ColumnChecks, type_names
 from spark_jobs.engine.source.complete_listing import require_all_indexed
 from spark_jobs.engine.source.declared_columns import declared_lengths, declared_schema
 from spark_jobs.engine.source.deduplicated import deduplicated
@@ -50,7 +50,6 @@ from spark_jobs.engine.source.source_files import (
     located_files,
     source_files,
 )
-from spark_jobs.engine.source.type_rules import type_names
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, NotSupportedError
 from spark_jobs.landing.options import LISTING
 from spark_jobs.pushed_filters import decided_by_rows, leave_all_to_rows

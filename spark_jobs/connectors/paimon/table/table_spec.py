@@ -18,8 +18,8 @@ from spark_jobs.connectors.shared.table.definitions import (
     name_differences,
     option_differences,
 )
+from spark_jobs.contract.inserts import CREATED_BY
 from spark_jobs.contract.literals import literal_text, require_literal
-from spark_jobs.contract.new_table import CREATED_BY
 from spark_jobs.contract.request import TableName
 from spark_jobs.contract.statements import ColumnSpec, CreateTableSpec
 from spark_jobs.errors import NotSupportedError
