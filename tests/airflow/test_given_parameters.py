@@ -31,7 +31,8 @@ def test_every_parameter_is_tried() -> None:
     for kind in classes():
         assert kind.parameter_names == signature_names(kind)
         missing = [name for name in kind.parameter_names if value(Case(kind, name, "", "")) is None]
-        assert not missing, f"{kind.__name__}: tests/airflow/parameter_values.py has no value"
+        place = "_VALUES of tests/airflow/parameter_values.py"
+        assert not missing, f"{kind.__name__}: add a value for {missing} to {place}"
 
 
 @pytest.mark.parametrize("kind", classes(), ids=lambda each: each.__name__)

@@ -64,7 +64,10 @@ def test_imports_only_what_the_architecture_allows(module: str) -> None:
         if not is_stdlib(name) and not any(is_within(name, part) for part in allowed)
     ]
 
-    assert forbidden == []
+    assert not forbidden, (
+        f"{forbidden}: put the code into a part that may import it, or change ALLOWED_IMPORTS of "
+        'tests/architecture/layout.py and "Parts and allowed imports" of docs/architecture.md'
+    )
 
 
 @pytest.mark.parametrize("part", STDLIB_ONLY)

@@ -12,6 +12,8 @@ from tests.architecture.layout import PACKAGES, ROOT
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 FOLDERS = (*PACKAGES, "benchmarks", "dags_examples", "docs", "requirements", "tests")
 
+_CORRECT = "write where it is now, and read whether the sentence is still true"
+
 
 def _named(page: Path) -> list[str]:
     quoted = re.findall(r"`([\w./-]+)`", page.read_text())
@@ -27,7 +29,7 @@ def _exists(name: str) -> bool:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_named_file_exists(page: Path) -> None:
-    assert [name for name in _named(page) if not _exists(name)] == []
+    assert [name for name in _named(page) if not _exists(name)] == [], _CORRECT
 
 
 def test_every_room_of_a_merge_exists() -> None:
@@ -38,7 +40,7 @@ def test_every_room_of_a_merge_exists() -> None:
     missing = [
         room for room in rooms if not any(_exists(f"{package}.{room}") for package in PACKAGES)
     ]
-    assert missing == []
+    assert missing == [], _CORRECT
 
 
 def test_every_module_of_both_walks_exists() -> None:
@@ -56,4 +58,4 @@ def test_every_module_of_both_walks_exists() -> None:
             for package in (f"spark_jobs.connectors.{connector}", *PACKAGES)
         )
     ]
-    assert missing == []
+    assert missing == [], _CORRECT

@@ -40,7 +40,9 @@ def test_no_module_names_a_table_format(package: str, name: str) -> None:
     paths = [source_of(module) for module in found]
     assert [str(p.relative_to(ROOT)) for p in paths if name in p.name.lower()] == []
     naming = {str(p.relative_to(ROOT)): lines_that_name_a_format(p, name) for p in paths}
-    assert {path: lines for path, lines in naming.items() if lines} == {}
+    assert {path: lines for path, lines in naming.items() if lines} == {}, (
+        "what one format needs belongs into its connector, behind an interface of spark_jobs.spi"
+    )
 
 
 def test_the_check_finds_what_it_looks_for(tmp_path: Path) -> None:

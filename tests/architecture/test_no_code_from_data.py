@@ -59,7 +59,7 @@ def test_runs_no_data(module: str) -> None:
 
     assert list(problems_of(tree)) == []
     expected = IMPORTERS.get(module, [])
-    assert imports_by_name(tree) == expected
+    assert imports_by_name(tree) == expected, "write import statements, or add it to IMPORTERS"
 
 
 @pytest.mark.parametrize(

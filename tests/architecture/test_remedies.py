@@ -36,7 +36,7 @@ def without_remedy(tree: ast.AST) -> Iterator[str]:
 def test_every_error_has_a_remedy(module: str) -> None:
     tree = ast.parse(source_of(module).read_text(encoding="utf-8"))
 
-    assert list(without_remedy(tree)) == []
+    assert list(without_remedy(tree)) == [], "the last argument tells the reader what to do"
 
 
 @pytest.mark.parametrize(

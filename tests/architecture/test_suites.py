@@ -24,10 +24,11 @@ def test_every_test_file_belongs_to_exactly_one_suite() -> None:
     folders = [ROOT / row["folder"] for row in SUITES.values()]
     files = sorted((ROOT / "tests").rglob("test_*.py"))
 
-    # A file listed here needs a suite of its folder in tests/suites.toml.
     owners = {f: [d for d in folders if d in f.parents] for f in files}
 
-    assert {str(f.relative_to(ROOT)) for f, found in owners.items() if len(found) != 1} == set()
+    assert {str(f.relative_to(ROOT)) for f, found in owners.items() if len(found) != 1} == set(), (
+        "name the folder of each in exactly one suite of tests/suites.toml"
+    )
 
 
 def test_every_suite_says_where_and_when_it_runs() -> None:

@@ -61,7 +61,10 @@ def test_no_function_stands_on_both_sides(sides: str) -> None:
     files = [[source_of(module) for module in modules(package)] for package in SIDES[sides]]
 
     assert all(files)
-    assert twins(*files) == []
+    assert twins(*files) == [], (
+        "keep one of them: for both connectors in spark_jobs.connectors.shared, for provider and "
+        "job in spark_jobs.contract or spark_jobs.formats"
+    )
 
 
 def test_a_function_under_other_names_is_found(tmp_path: Path) -> None:
