@@ -1,4 +1,4 @@
-"""Secrets that people put where they would be seen, found by the name that they have."""
+"""Secrets where they would be seen: in settings, by their names, and in what a client tells."""
 
 from __future__ import annotations
 

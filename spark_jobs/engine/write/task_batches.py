@@ -1,4 +1,4 @@
-"""The batches in which a task gets its rows, joined, and new rows as change rows."""
+"""The batches of a task: joined, as change rows, and their distinct rows as numbers."""
 
 from __future__ import annotations
 
