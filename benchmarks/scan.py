@@ -21,7 +21,7 @@ from benchmarks.merge import TABLE, Bench
 from spark_jobs.connectors.paimon.read.scan import PaimonScan, Reader
 from spark_jobs.connectors.registry import open_connector
 from spark_jobs.contract.request import CatalogSpec
-from spark_jobs.spi.dynamic_filter import DynamicFilter
+from spark_jobs.spi.evidence import DynamicFilter
 
 SHARES = (0.0001, 0.01, 0.1, 0.25, 0.5, None)
 COLUMN = "id"

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from airflow_provider_merge.storage.failures import unreadable
 from airflow_provider_merge.storage.locations import is_hdfs, is_local, local_path
 from airflow_provider_merge.storage.remote import remote_files
-from spark_jobs.contract.unfinished_files import unfinished_name
+from spark_jobs.contract.operation_files import unfinished_name
 
 MAX_BYTES = 4 * 1024 * 1024
 

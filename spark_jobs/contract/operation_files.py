@@ -18,7 +18,6 @@ from datetime import timedelta
 from typing import Final
 
 from spark_jobs.contract.request import Origin
-from spark_jobs.contract.unfinished_files import finished_name
 
 FOLDER: Final = "_operations"
 # What marks refer to; nothing in it is ever changed or outdated.
@@ -263,3 +262,17 @@ def noted_operations(text: str) -> list[str]:
     if not isinstance(operations, list) or not all(isinstance(each, str) for each in operations):
         raise ValueError("not a list of operations")
     return operations
+
+
+_UNFINISHED: Final = re.compile(r"\.(.+)\.[0-9a-f]{32}\.tmp", re.DOTALL)
+
+
+def unfinished_name(name: str) -> str:
+    """A new temporary name, in the same folder, for the file that will be called ``name``."""
+    return f".{name}.{uuid.uuid4().hex}.tmp"
+
+
+def finished_name(name: str) -> str | None:
+    """The final name of the unfinished file ``name``; None if it is not an unfinished file."""
+    found = _UNFINISHED.fullmatch(name)
+    return found[1] if found else None

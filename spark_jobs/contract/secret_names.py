@@ -1,7 +1,8 @@
-"""Secrets that people put where they would be seen, found by the name that they have."""
+"""Secrets where they would be seen: in settings, by their names, and in what a client tells."""
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import Final
 
@@ -55,3 +56,16 @@ def may_be_secret_name(name: str) -> bool:
 def holds_secret(value: str) -> bool:
     """Whether a value has a secret inside: in an address, or as an option such as ``-Dname=…``."""
     return bool(_IN_URI.search(value)) or any(map(is_secret_name, _INNER.findall(value)))
+
+
+def code_of(error: Exception) -> str:
+    """Of an answer its code, which is safe to repeat; without an answer the kind of the error."""
+    response = getattr(error, "response", None)
+    found = response.get("Error", {}).get("Code") if isinstance(response, dict) else None
+    return str(found or type(error).__name__)
+
+
+def keep_requests_out_of_logs() -> None:
+    """Let the client not log requests, whatever the level: they have the token of a key."""
+    for name in ("botocore.auth", "botocore.endpoint"):
+        logging.getLogger(name).setLevel(logging.INFO)

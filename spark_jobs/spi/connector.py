@@ -19,7 +19,7 @@ from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.branches import ConnectorBranches
 from spark_jobs.spi.changes import ConnectorChanges
 from spark_jobs.spi.compaction import ConnectorCompaction
-from spark_jobs.spi.dynamic_filter import DynamicFilter
+from spark_jobs.spi.evidence import DynamicFilter
 from spark_jobs.spi.maintenance import ConnectorMaintenance
 from spark_jobs.spi.marks import TableHistory
 from spark_jobs.spi.sinks import MergeHandle

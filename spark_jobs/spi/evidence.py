@@ -6,12 +6,19 @@ equality are the same in all of them. That excludes floating point, whose bounds
 whose zeros differ by their bytes, texts with a collation, whose bounds are in the order of bytes,
 and nested values. Whatever is not listed here is decided by rows.
 
-Types are named as Spark's ``simpleString`` does.
+Types are named as Spark's ``simpleString`` does. Scans use a dynamic filter, values of a
+statement's source, to skip rows that cannot match.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 _WHOLE: Final = frozenset({"tinyint", "smallint", "int", "bigint"})
 _TIMES: Final = frozenset({"timestamp", "timestamp_ntz"})
@@ -66,3 +73,14 @@ def _digits(kind: str) -> int:
 
 def _plain(kind: str) -> str:
     return _DECIMAL if kind.startswith(f"{_DECIMAL}(") else kind
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicFilter:
+    """A row passes only if, in each column, it has one of that column's values. Picklable.
+
+    ``values`` are by table column name: distinct, without NULL, in ascending order, and of the
+    Arrow type in which Spark hands over the column. Modelled on Trino's ``DynamicFilter``.
+    """
+
+    values: Mapping[str, pa.Array]

@@ -1,20 +1,22 @@
 """Creates, copies, lists, replaces and removes files and folders on any storage.
 
-Used by executors, too.
+Several requests go at a time. Notes that tries of an operation leave for later ones are small JSON
+documents. Used by executors, too.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import pyarrow.fs as pafs
 
-from spark_jobs.contract.unfinished_files import unfinished_name
-from spark_jobs.errors import DataError, ErrorCode, excerpt
-from spark_jobs.storage.parallel import in_parallel
+from spark_jobs.contract.operation_files import unfinished_name
+from spark_jobs.errors import CatalogError, DataError, ErrorCode, excerpt
 
 # In bytes: of a name in a file system or in HDFS, and of a whole key in an object store.
 _LONGEST_NAME: Final = 255
@@ -214,3 +216,44 @@ def _streamed(filesystem: pafs.FileSystem, source: str, target: str) -> None:
     ):
         while chunk := read.read(_CHUNK):
             written.write(chunk)
+
+
+PARALLEL: Final = 16
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+def in_parallel(function: Callable[[S], T], values: Sequence[S]) -> list[T]:
+    """The function's results in the order of the values; the first failure is raised."""
+    if len(values) < 2:
+        return [function(value) for value in values]
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        return list(pool.map(function, values))
+
+
+# In bytes.
+_LONGEST: Final = 65_536
+_T = TypeVar("_T")
+
+
+def read_note(
+    filesystem: pafs.FileSystem,
+    path: str,
+    parse: Callable[[Any], _T],
+    remedy: str,
+) -> _T | None:
+    """What ``parse`` makes of the note at ``path``; None if there is none.
+
+    Raises:
+        CatalogError: METADATA_UNREADABLE, with ``remedy``: the file is no note.
+        OSError: the storage refused.
+    """
+    try:
+        return parse(json.loads(read_file(filesystem, path, _LONGEST)))
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise CatalogError(
+            ErrorCode.METADATA_UNREADABLE, f"The note {path} is not readable: {error}", remedy
+        ) from error

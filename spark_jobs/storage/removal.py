@@ -10,8 +10,7 @@ from typing import Any, Final, Protocol
 import pyarrow.fs as pafs
 
 from spark_jobs.errors import ErrorCode, InternalError
-from spark_jobs.storage.files import remove_file
-from spark_jobs.storage.parallel import in_parallel
+from spark_jobs.storage.files import in_parallel, remove_file
 from spark_jobs.storage.s3_errors import access_error
 
 # The maximum of Amazon's DeleteObjects.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from spark_jobs.contract.amazon_client import code_of
+from spark_jobs.contract.secret_names import code_of
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, NotSupportedError
 
 _KEY_CODES: Final = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidSignature")

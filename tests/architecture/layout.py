@@ -46,7 +46,7 @@ EXECUTOR_MODULES = (
     "spark_jobs.engine.analysis.partition_values",
     "spark_jobs.engine.insert.insert_writer",
     "spark_jobs.engine.insert.replaced_rows",
-    "spark_jobs.engine.insert.row_codes",
+    "spark_jobs.engine.write.task_batches",
     "spark_jobs.engine.insert.streamed_rows",
     "spark_jobs.engine.merge.located_tasks",
     "spark_jobs.engine.merge.copied_inserts",
@@ -221,7 +221,6 @@ ALLOWED_IMPORTS = {
         "spark_jobs.spi",
         "spark_jobs.storage.clock",
         "spark_jobs.storage.files",
-        "spark_jobs.storage.notes",
         *_DOORS,
         "pyspark",
         "py4j",  # part of pyspark

@@ -11,6 +11,7 @@ from spark_jobs.contract.operation_files import (
     dry_run_folder,
     dry_run_result_path,
     fence_path,
+    finished_name,
     is_dry_run,
     is_memory,
     is_scratch,
@@ -22,8 +23,8 @@ from spark_jobs.contract.operation_files import (
     note_path,
     plan_path,
     result_path,
+    unfinished_name,
 )
-from spark_jobs.contract.unfinished_files import finished_name, unfinished_name
 
 RUN = "0123456789abcdef" * 2
 

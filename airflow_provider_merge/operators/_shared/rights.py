@@ -12,10 +12,9 @@ from spark_jobs.contract.access_rights import denied, is_refused_write
 from spark_jobs.contract.compaction import CompactSpec
 from spark_jobs.contract.inserts import PartitionStatement
 from spark_jobs.contract.locations import Place
-from spark_jobs.contract.operation_files import FOLDER
+from spark_jobs.contract.operation_files import FOLDER, unfinished_name
 from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.statements import RowStatement
-from spark_jobs.contract.unfinished_files import unfinished_name
 from spark_jobs.errors import JobError
 
 

@@ -20,13 +20,12 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from spark_jobs.contract.sql_text import sql_conditions
-from spark_jobs.engine.insert.row_codes import row_codes
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.cardinality import KeyCheck
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import REPORT_SCHEMA, TaskReport, task_sinks
 from spark_jobs.engine.write.recorder import Recording
-from spark_jobs.engine.write.task_batches import insert_rows, joined
+from spark_jobs.engine.write.task_batches import insert_rows, joined, row_codes
 from spark_jobs.engine.write.text_check import require_text
 from spark_jobs.errors import CatalogError, DataError, ErrorCode
 from spark_jobs.spi.arrow_rows import ArrowRows

@@ -19,12 +19,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from spark_jobs.engine.analysis.partition_values import comparable
-from spark_jobs.engine.insert.row_codes import row_codes
 from spark_jobs.engine.runtime.tasks import task_key
 from spark_jobs.engine.write.change_counts import Placement
 from spark_jobs.engine.write.change_writer import TaskReport, task_sinks
 from spark_jobs.engine.write.expected_partitions import not_expected
 from spark_jobs.engine.write.recorder import Recording, with_old_rows
+from spark_jobs.engine.write.task_batches import row_codes
 from spark_jobs.spi import rows
 from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.writes import DerivedColumns

@@ -12,8 +12,7 @@ from spark_jobs.contract.operation_files import change_path
 from spark_jobs.contract.result import JobResult
 from spark_jobs.engine.job.request_job import RequestJob
 from spark_jobs.engine.runtime.permission import Fence
-from spark_jobs.storage.files import remove_file, replace_file
-from spark_jobs.storage.notes import read_note
+from spark_jobs.storage.files import read_note, remove_file, replace_file
 
 if TYPE_CHECKING:
     from spark_jobs.contract.request import JobRequest

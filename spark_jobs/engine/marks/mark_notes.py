@@ -16,8 +16,7 @@ import pyarrow.fs as pafs
 
 from spark_jobs.contract.marks import PREFIX
 from spark_jobs.contract.operation_files import mark_note_path, mark_notes_folder, mark_of_note
-from spark_jobs.storage.files import replace_file
-from spark_jobs.storage.notes import read_note
+from spark_jobs.storage.files import read_note, replace_file
 
 if TYPE_CHECKING:
     from spark_jobs.spi.storage import WarehouseStorage

@@ -40,7 +40,7 @@ from spark_jobs.engine.write.redistribution import WriteSize, redistribute
 from spark_jobs.spi import rows
 from spark_jobs.spi.arrow_tasks import map_in_arrow
 from spark_jobs.spi.connector import ConnectorScan
-from spark_jobs.spi.dynamic_filter import DynamicFilter
+from spark_jobs.spi.evidence import DynamicFilter
 from spark_jobs.spi.tables import PlannedFile, row_bytes_of
 from spark_jobs.spi.writes import WriteLayout
 

@@ -56,7 +56,7 @@ from spark_jobs.engine.write.redistribution import SPREAD_SEED, WriteSize, redis
 from spark_jobs.packing import in_order
 from spark_jobs.spi import rows
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_in_arrow, map_tasks
-from spark_jobs.spi.dynamic_filter import DynamicFilter
+from spark_jobs.spi.evidence import DynamicFilter
 from spark_jobs.spi.storage import WarehouseStorage
 from spark_jobs.storage.files import make_folder
 

@@ -53,7 +53,7 @@ from spark_jobs.engine.write.statement_run import (
     with_publication,
 )
 from spark_jobs.errors import JobError
-from spark_jobs.spi.dynamic_filter import DynamicFilter
+from spark_jobs.spi.evidence import DynamicFilter
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile
 from spark_jobs.spi.writes import Fragment, MergeWrite, ReadSet, WriteLayout, whole_table

@@ -22,8 +22,7 @@ from spark_jobs.engine.analysis.statement_time import StatementTime
 from spark_jobs.engine.runtime.older_spark import collected_as_arrow
 from spark_jobs.engine.runtime.sql_text import embedded, named, type_text
 from spark_jobs.engine.source.materialized import MaterializedSource
-from spark_jobs.spi.dynamic_filter import DynamicFilter
-from spark_jobs.spi.evidence import keys_decide
+from spark_jobs.spi.evidence import DynamicFilter, keys_decide
 
 _MOST_ROWS: Final = 2_000_000
 

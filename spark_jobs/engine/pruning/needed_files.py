@@ -23,7 +23,7 @@ from spark_jobs.engine.pruning.file_conditions import FileConditions, FileTruth
 from spark_jobs.engine.runtime.older_spark import collected_as_arrow
 from spark_jobs.engine.runtime.sql_text import named
 from spark_jobs.engine.source.materialized import MaterializedSource
-from spark_jobs.spi.dynamic_filter import DynamicFilter
+from spark_jobs.spi.evidence import DynamicFilter
 from spark_jobs.spi.tables import PlannedFile
 
 _DISTINCT_LIMIT = 10_000

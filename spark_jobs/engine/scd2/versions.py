@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from spark_jobs.engine.write.statement_run import SparkRun
-    from spark_jobs.spi.dynamic_filter import DynamicFilter
+    from spark_jobs.spi.evidence import DynamicFilter
     from spark_jobs.spi.tables import PlannedFile
 
 _ALIASES: Final = ("t", "s")

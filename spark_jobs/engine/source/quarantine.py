@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 import pyarrow.fs as pafs
 
+from spark_jobs.contract.operation_files import finished_name
 from spark_jobs.contract.source_names import source_text
-from spark_jobs.contract.unfinished_files import finished_name
 from spark_jobs.engine.source.source_files import located_folder
 from spark_jobs.errors import ErrorCode, InternalError, NotSupportedError
 from spark_jobs.storage.files import remove_file, replace_file

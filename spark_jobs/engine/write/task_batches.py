@@ -1,11 +1,12 @@
-"""The batches in which a task gets its rows, joined, and new rows as change rows."""
+"""The batches of a task: joined, as change rows, and their distinct rows as numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from spark_jobs.spi import rows
@@ -57,3 +58,15 @@ def insert_rows(
     }
     arrays = [*change.values(), *batch.columns]
     return pa.RecordBatch.from_arrays(arrays, [*change, *batch.schema.names])
+
+
+def row_codes(columns: Sequence[pa.DictionaryArray], row_count: int) -> npt.NDArray[np.int64]:
+    """A number for each row, from 0 without gaps: equal rows of ``columns`` have the same one.
+
+    The columns must be encoded such that NULL has an index, too.
+    """
+    codes = np.zeros(row_count, dtype=np.int64)
+    for each in columns:
+        pairs = codes * (len(each.dictionary) + 1) + each.indices.to_numpy()
+        codes = np.unique(pairs, return_inverse=True)[1]
+    return codes

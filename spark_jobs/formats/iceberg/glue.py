@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, Final
 
-from spark_jobs.contract.amazon_client import code_of, keep_requests_out_of_logs
+from spark_jobs.contract.secret_names import code_of, keep_requests_out_of_logs
 from spark_jobs.errors import CatalogError, ErrorCode, InternalError, JobError, RequestError
 from spark_jobs.formats.iceberg.options import WAREHOUSE
 

@@ -19,7 +19,7 @@ from spark_jobs.contract.request import CatalogSpec
 from spark_jobs.engine.runtime.failures import translated
 from spark_jobs.errors import ErrorCode, NotSupportedError
 from spark_jobs.spi.connector import Connector
-from spark_jobs.spi.dynamic_filter import DynamicFilter
+from spark_jobs.spi.evidence import DynamicFilter
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 from tests.support.paimon_tables import NAME, append, create, read
 

@@ -22,7 +22,7 @@ from spark_jobs.contract.statements import CreateTableSpec
 from spark_jobs.datafiles.values import decode_value
 from spark_jobs.errors import CatalogError, ErrorCode
 from spark_jobs.spi.connector import Connector, ConnectorMergeWrites, ConnectorMetadata
-from spark_jobs.spi.dynamic_filter import DynamicFilter
+from spark_jobs.spi.evidence import DynamicFilter
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.storage import WarehouseStorage

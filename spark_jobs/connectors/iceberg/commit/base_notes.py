@@ -16,8 +16,7 @@ from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.contract.operation_files import FOLDER, base_path
 from spark_jobs.formats.iceberg.holds import Base, operation_at_work
 from spark_jobs.spi.storage import WarehouseStorage
-from spark_jobs.storage.files import remove_file, replace_file
-from spark_jobs.storage.notes import read_note
+from spark_jobs.storage.files import read_note, remove_file, replace_file
 
 
 def base_of(table: PinnedTable) -> Base:

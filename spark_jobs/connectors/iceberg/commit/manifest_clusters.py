@@ -32,7 +32,7 @@ from spark_jobs.connectors.iceberg.table.pinned_table import PinnedTable
 from spark_jobs.contract.compaction_record import ManifestRecord
 from spark_jobs.formats.iceberg.compaction import target_manifest_size
 from spark_jobs.packing import in_order
-from spark_jobs.storage.parallel import in_parallel
+from spark_jobs.storage.files import in_parallel
 
 # How many times the target size a manifest may have that stays.
 _MOST: Final = 1.5

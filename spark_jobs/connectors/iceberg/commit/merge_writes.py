@@ -47,7 +47,7 @@ from spark_jobs.spi.marks import TableHistory
 from spark_jobs.spi.sinks import MergeHandle
 from spark_jobs.spi.tables import CommittedSnapshot, PlannedFile, TableHandle
 from spark_jobs.spi.writes import Fragment, MergeWrite, Repacking
-from spark_jobs.storage.parallel import in_parallel
+from spark_jobs.storage.files import in_parallel
 from spark_jobs.storage.removal import remove_with_prefixes
 
 _WRITE = "merge.write-id"

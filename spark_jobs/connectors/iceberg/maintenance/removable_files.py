@@ -28,8 +28,7 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.errors import NotSupportedError
 from spark_jobs.formats.iceberg.expiry import GC_ENABLED
 from spark_jobs.formats.iceberg.refused_properties import FOLDERS
-from spark_jobs.storage.files import has_folders
-from spark_jobs.storage.parallel import PARALLEL, in_parallel
+from spark_jobs.storage.files import PARALLEL, has_folders, in_parallel
 from spark_jobs.storage.table_storage import TableStorage
 
 _SLASHES: Final = re.compile("//+")

@@ -21,7 +21,7 @@ from spark_jobs.connectors.iceberg.table.manifests import (
     read_list,
     read_manifest,
 )
-from spark_jobs.storage.parallel import PARALLEL, in_parallel
+from spark_jobs.storage.files import PARALLEL, in_parallel
 from spark_jobs.storage.table_storage import TableStorage
 
 # So many manifests are in memory as they are stored.

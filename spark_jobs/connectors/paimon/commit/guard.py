@@ -21,8 +21,7 @@ from spark_jobs.formats.paimon.metadata_files import (
     guard_path,
     next_snapshot,
 )
-from spark_jobs.storage.files import remove_file, replace_file
-from spark_jobs.storage.notes import read_note
+from spark_jobs.storage.files import read_note, remove_file, replace_file
 
 _GUARDS = entry_name("consumer", guard_name(""))
 

@@ -28,7 +28,7 @@ from spark_jobs.contract.undone import Undone
 from spark_jobs.errors import CommitError, ErrorCode
 from spark_jobs.spi.marks import HistoryEntry, TableHistory
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
-from spark_jobs.storage.parallel import in_parallel
+from spark_jobs.storage.files import in_parallel
 
 # The commit identifier of all snapshots of this project; the commit user is the operation id.
 COMMIT_IDENTIFIER: Final = 1

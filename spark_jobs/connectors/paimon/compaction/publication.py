@@ -43,7 +43,7 @@ from spark_jobs.contract.properties import published_properties
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.compaction import GroupCommit, PartResult, PublishedGroup, PublishedParts
 from spark_jobs.spi.tables import CommittedSnapshot, TableHandle
-from spark_jobs.storage.parallel import in_parallel
+from spark_jobs.storage.files import in_parallel
 
 _FIRST_GROUP: Final = COMMIT_IDENTIFIER + 1
 

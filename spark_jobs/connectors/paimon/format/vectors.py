@@ -27,8 +27,7 @@ import pyarrow.fs as pafs
 from spark_jobs.datafiles.file_changes import Positions
 from spark_jobs.datafiles.roaring import BrokenBitmapError, bitmap_bytes, bitmap_positions, framed
 from spark_jobs.errors import CatalogError, ErrorCode, NotSupportedError
-from spark_jobs.storage.files import make_folder
-from spark_jobs.storage.parallel import in_parallel
+from spark_jobs.storage.files import in_parallel, make_folder
 
 _MAGIC = struct.pack(">I", 1581511376)
 # 64-bit vectors are Iceberg's, whose magic number is little-endian.

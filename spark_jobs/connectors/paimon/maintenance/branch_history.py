@@ -33,8 +33,7 @@ from spark_jobs.formats.paimon.metadata_files import (
     names_of,
     next_snapshot,
 )
-from spark_jobs.storage.files import read_file
-from spark_jobs.storage.parallel import in_parallel
+from spark_jobs.storage.files import in_parallel, read_file
 
 # The longest snapshot or tag file, in bytes.
 _LONGEST: Final = 1 << 20

@@ -26,8 +26,7 @@ from spark_jobs.connectors.shared.maintenance.orphan_tasks import Names, StoredF
 from spark_jobs.connectors.shared.maintenance.removal_notes import FileKind
 from spark_jobs.formats.avro.records import records
 from spark_jobs.formats.paimon.metadata_files import Kind
-from spark_jobs.storage.files import own_files
-from spark_jobs.storage.parallel import in_parallel
+from spark_jobs.storage.files import in_parallel, own_files
 
 _METADATA: Final[Mapping[str, FileKind]] = {
     "manifest": "manifest",

@@ -25,7 +25,7 @@ from spark_jobs.connectors.paimon.table.table_handle import PinnedTable
 from spark_jobs.connectors.shared.maintenance.removal_notes import FileFact, FileKind
 from spark_jobs.errors import CatalogError
 from spark_jobs.formats.paimon.metadata_files import manifest_folder
-from spark_jobs.storage.parallel import in_parallel
+from spark_jobs.storage.files import in_parallel
 
 
 @dataclass(frozen=True, slots=True)

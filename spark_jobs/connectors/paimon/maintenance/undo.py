@@ -37,8 +37,7 @@ from spark_jobs.contract.request import TableName
 from spark_jobs.contract.undo import TableUndo
 from spark_jobs.errors import ErrorCode, JobError
 from spark_jobs.spi.undo import Undoing
-from spark_jobs.storage.files import copy_files, remove_file
-from spark_jobs.storage.parallel import in_parallel
+from spark_jobs.storage.files import copy_files, in_parallel, remove_file
 
 
 @dataclass(frozen=True, slots=True)

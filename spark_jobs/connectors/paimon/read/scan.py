@@ -36,10 +36,10 @@ from spark_jobs.errors import NotSupportedError
 from spark_jobs.spark_reads.parquet_rows import ROW_ID_TYPE
 from spark_jobs.spi.arrow_rows import ArrowRows
 from spark_jobs.spi.arrow_tasks import ScanTasks, map_tasks
-from spark_jobs.spi.dynamic_filter import DynamicFilter
+from spark_jobs.spi.evidence import DynamicFilter
 from spark_jobs.spi.rows import ROW_ID
 from spark_jobs.spi.tables import PlannedFile, TableHandle
-from spark_jobs.storage.parallel import in_parallel
+from spark_jobs.storage.files import in_parallel
 
 if TYPE_CHECKING:
     import pyarrow.fs as pafs

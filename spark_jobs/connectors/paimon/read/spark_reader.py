@@ -30,7 +30,7 @@ from spark_jobs.spark_reads.marked_rows import without_marked
 from spark_jobs.spark_reads.parquet_rows import ORDINAL, POSITION, parquet_rows, row_id
 from spark_jobs.spark_reads.readable_files import columns_not_for_spark
 from spark_jobs.spi.tables import Column, PlannedFile, TableHandle
-from spark_jobs.storage.parallel import in_parallel
+from spark_jobs.storage.files import in_parallel
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,7 +19,7 @@ import pyarrow.fs as pafs
 from spark_jobs.connectors.shared.maintenance.removal_notes import FileKind
 from spark_jobs.errors import JobError
 from spark_jobs.storage.file_errors import file_error
-from spark_jobs.storage.parallel import PARALLEL, in_parallel
+from spark_jobs.storage.files import PARALLEL, in_parallel
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LISTED: Final = pa.schema(
