@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
 
 import pytest
 
@@ -95,10 +96,10 @@ def test_no_suite_is_left_to_turns_alone() -> None:
         assert left, name
 
 
-def marks_of(node: ast.FunctionDef) -> dict[str, list[int]]:
-    """The names of a function's marks, with their numbers."""
+def marks_of(marks: Iterable[ast.expr]) -> dict[str, list[int]]:
+    """The names of marks, with their numbers."""
     found = {}
-    for each in node.decorator_list:
+    for each in marks:
         call = each if isinstance(each, ast.Call) else None
         name = call.func if call else each
         if isinstance(name, ast.Attribute):
@@ -109,13 +110,23 @@ def marks_of(node: ast.FunctionDef) -> dict[str, list[int]]:
     return found
 
 
-def test_every_suite_has_a_test_in_each_run_that_takes_its_files() -> None:
-    files = {ROOT / path for turn in TURNS for path in turn["files"]}
+def marks_of_module(tree: ast.Module) -> dict[str, list[int]]:
+    """The same for those of all tests of a module."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark":
+            return marks_of(getattr(node.value, "elts", [node.value]))
+    return {}
+
+
+@pytest.mark.parametrize("number", range(len(SHARES)))
+def test_every_suite_of_a_run_has_a_test_in_it(number: int) -> None:
+    others = SHARES[:number] + SHARES[number + 1 :]
+    files = {ROOT / path for each in [*TURNS, *others] for path in each["files"]}
     for name, row in SUITES.items():
         left = set((ROOT / row["folder"]).rglob("test_*.py")) - files
         trees = [ast.parse(path.read_text()) for path in left]
         tests = [
-            marks_of(node)
+            marks_of(node.decorator_list) | marks_of_module(tree)
             for tree in trees
             for node in ast.walk(tree)
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
@@ -124,7 +135,8 @@ def test_every_suite_has_a_test_in_each_run_that_takes_its_files() -> None:
         numbered = {tuple(each) for each in turns if len(each) == 2}
         parts = {each for each, _ in numbered}
         covered = any(all((each, n) in numbered for n in range(each)) for each in parts)
-        assert covered or any(len(each) < 2 for each in turns), name
+        problem = f"{name}: put {sorted(map(str, left))} into a share with other files of it"
+        assert not left or covered or any(len(each) < 2 for each in turns), problem
 
 
 @pytest.mark.parametrize(

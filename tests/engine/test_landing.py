@@ -66,7 +66,7 @@ def refused(result: JobResult, code: str, *says: str) -> None:
          ("a.json, line 2, record 2",)),
         ("a.json", '{"id":8}\n', {}, "id BIGINT, n INT", "SOURCE_UNREADABLE",
          ("the column n occurs in no record",)),
-        ("a.csv", "id\n1\n", HEADER, "id BIGNT", "REQUEST_INVALID", ("schema: ", '"BIGNT"')),
+        ("a.csv", "id\n1\n", HEADER, "id DECIMAL(99, 1)", "REQUEST_INVALID", ("schema: ", "99")),
         ("a.txt", b"a\n\xff\n", {}, "v STRING", "SOURCE_UNREADABLE", ("a.txt, line 2",)),
     ],
 )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.errors import ParseException
+from pyspark.errors import PySparkException
 from pyspark.sql.types import (
     ArrayType,
     CharType,
@@ -51,7 +51,7 @@ def _declared(source: FileSource) -> StructType:
     remedy = "Write it as id BIGINT, name STRING."
     try:
         schema = parsed_type(source.schema)
-    except ParseException as error:
+    except PySparkException as error:
         reason = str(error).strip().splitlines()[0]
         problem = f"{source_text(source)}: schema: {reason}"
         raise RequestError(ErrorCode.REQUEST_INVALID, problem, remedy) from None
