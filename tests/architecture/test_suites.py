@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import json
 import math
-import os
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -56,23 +57,28 @@ def test_files_of_turns_and_shares_are_there_and_in_one_each() -> None:
     assert sorted(files) == sorted(set(files))
 
 
-@pytest.mark.parametrize("number", range(len(TURNS)))
-def test_a_turn_runs_each_of_its_files_once_in_an_environment(number: int) -> None:
-    run = "import json, suites; print(json.dumps([[path, part.environment] for part in "
-    run += "suites.load('turn', []) for path in suites.test_files(part.folder) "
-    run += "if path not in part.ignored]))"
-    variables = os.environ | {"MERGE_TESTS_TURN": str(number)}
-    printed = subprocess.check_output([sys.executable, "-c", run], cwd=ROOT / ".ci", env=variables)
+def test_a_turn_runs_each_of_its_files_once_in_an_environment() -> None:
+    run = f"""
+import json, os, suites
+for number in range({len(TURNS)}):
+    os.environ["MERGE_TESTS_TURN"] = str(number)
+    parts = suites.load("turn", [])
+    taken = [[path, part.environment] for part in parts for path in suites.test_files(part.folder)
+             if path not in part.ignored]
+    print(json.dumps(taken))
+"""
+    printed = subprocess.check_output([sys.executable, "-c", run], cwd=ROOT / ".ci", text=True)
 
     environments = {f"{row['folder']}/": row["environments"] for row in SUITES.values()}
-    expected = [
-        [path, environment]
-        for path in TURNS[number]["files"]
-        for folder, found in environments.items()
-        if path.startswith(folder)
-        for environment in found
-    ]
-    assert sorted(json.loads(printed)) == sorted(expected)
+    for turn, line in zip(TURNS, printed.splitlines(), strict=True):
+        expected = [
+            [path, environment]
+            for path in turn["files"]
+            for folder, found in environments.items()
+            if path.startswith(folder)
+            for environment in found
+        ]
+        assert sorted(json.loads(line)) == sorted(expected)
 
 
 def test_every_turn_meets_every_share() -> None:
@@ -118,19 +124,24 @@ def marks_of_module(tree: ast.Module) -> dict[str, list[int]]:
     return {}
 
 
+@cache
+def marks_of_tests(path: Path) -> list[dict[str, list[int]]]:
+    """Of each test of a file its marks, those of the module included."""
+    tree = ast.parse(path.read_text())
+    return [
+        marks_of(node.decorator_list) | marks_of_module(tree)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    ]
+
+
 @pytest.mark.parametrize("number", range(len(SHARES)))
 def test_every_suite_of_a_run_has_a_test_in_it(number: int) -> None:
     others = SHARES[:number] + SHARES[number + 1 :]
     files = {ROOT / path for each in [*TURNS, *others] for path in each["files"]}
     for name, row in SUITES.items():
         left = set((ROOT / row["folder"]).rglob("test_*.py")) - files
-        trees = [ast.parse(path.read_text()) for path in left]
-        tests = [
-            marks_of(node.decorator_list) | marks_of_module(tree)
-            for tree in trees
-            for node in ast.walk(tree)
-            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
-        ]
+        tests = [marks for path in left for marks in marks_of_tests(path)]
         turns = [each.get("by_turns", []) for each in tests if "extended" not in each]
         numbered = {tuple(each) for each in turns if len(each) == 2}
         parts = {each for each, _ in numbered}

@@ -14,13 +14,14 @@ from spark_jobs.errors import ErrorCode, RequestError
 from tests.contract.mutations import Mutation, mutations
 from tests.contract.strategies import requests, results
 from tests.contract.test_round_trip import REQUEST_SCHEMA, RESULT_SCHEMA
+from tests.support.turns import examples
 
 Contract = type[JobRequest] | type[JobResult]
 
 
 @pytest.mark.slow
 @given(requests())
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 def test_every_broken_request_is_refused(original: JobRequest) -> None:
     for mutation in mutations(json.loads(original.to_json()), REQUEST_SCHEMA.schema):
         _assert_refused(JobRequest, REQUEST_SCHEMA, mutation)
@@ -28,7 +29,7 @@ def test_every_broken_request_is_refused(original: JobRequest) -> None:
 
 @pytest.mark.slow
 @given(results)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_every_broken_result_is_refused(original: JobResult) -> None:
     for mutation in mutations(json.loads(original.to_json()), RESULT_SCHEMA.schema):
         _assert_refused(JobResult, RESULT_SCHEMA, mutation)
