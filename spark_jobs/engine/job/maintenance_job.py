@@ -69,6 +69,11 @@ class MaintenanceJob(NotedJob):
         metrics = Metrics(seconds=self.progress.seconds)
         return replace(OperationLog.ended(self.request, status, metrics), maintenance=report)
 
+    def release(self, result: JobResult) -> None:
+        """As ``NotedJob.release``; expiries and searches for orphan files note nothing."""
+        if not isinstance(self.request.statement, ExpireSnapshotsSpec | RemoveOrphanFilesSpec):
+            NotedJob.release(self, result)
+
     def _report(self) -> MaintenanceReport:
         if isinstance(self.request.statement, BranchStatement):
             report = _changed_branches(self.request, self.connector, self.fence, self.note)
