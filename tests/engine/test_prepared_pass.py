@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from spark_jobs.datafiles.file_scan import FileScan
 from spark_jobs.datafiles.parquet.row_groups import RowGroup
@@ -17,6 +18,7 @@ from spark_jobs.engine.merge import located_plan
 from spark_jobs.engine.merge.located_tasks import LOCATED_SCHEMA
 from spark_jobs.engine.merge.physical_plan import PlanLimits
 from spark_jobs.engine.write import change_writer
+from spark_jobs.spi.arrow_tasks import map_tasks
 from tests.conformance.behaviour import Behaviour, delete, insert, matched, not_matched, update
 from tests.conformance.conftest import MakeTable
 from tests.conformance.tables import ORDERS
@@ -46,7 +48,9 @@ class Seen:
         self._watch(monkeypatch, FileScan, "rows", self._scan)
         self._watch(monkeypatch, RowGroup, "column", self._decode)
 
-    def _run(self, spark: object, tasks: int, function: Any, schema: Any) -> SimpleNamespace:
+    def _run(self, spark: SparkSession, tasks: int, function: Any, schema: Any) -> Any:
+        if schema != LOCATED_SCHEMA:  # what is unmatched goes another way
+            return map_tasks(spark, tasks, function, schema)
         self.schemas.append(schema)
         rows: list[dict[str, Any]] = []
         for number in range(tasks):
