@@ -41,6 +41,13 @@ if TYPE_CHECKING:
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9]+")
 _READABLE: Final = 60
 _DIGEST: Final = 8
+_GIVE: Final = "Give the run, or every item of the mapped group, a value for it."
+_DEFINE: Final = "Define it in Airflow, or correct its name in the template."
+_NOT_FOUND: Final = (ErrorType.VARIABLE_NOT_FOUND, ErrorType.CONNECTION_NOT_FOUND)
+_CALL: Final = "Call it with () if it is a function, or name one of its values."
+_JOIN: Final = (
+    "Join its items, as in {{ ... | join(', ') }}, or give the parameter the task's result itself."
+)
 
 
 @pass_context
@@ -95,15 +102,6 @@ class NoValueError(Exception):
         super().__init__(problem)
         self.remedy = remedy
 
-
-_GIVE: Final = "Give the run, or every item of the mapped group, a value for it."
-_DEFINE: Final = "Define it in Airflow, or correct its name in the template."
-_NOT_FOUND: Final = (ErrorType.VARIABLE_NOT_FOUND, ErrorType.CONNECTION_NOT_FOUND)
-
-_CALL: Final = "Call it with () if it is a function, or name one of its values."
-_JOIN: Final = (
-    "Join its items, as in {{ ... | join(', ') }}, or give the parameter the task's result itself."
-)
 
 RENDERING_ERRORS: Final = (
     NothingRenderedError,

@@ -17,6 +17,9 @@ from spark_jobs.contract.statements import MergeSpec
 from spark_jobs.contract.table_versions import CHANGE_TYPE
 from spark_jobs.errors import AnalysisError, ErrorCode
 
+_OF_TARGET = ("valid_from", "valid_to", "current", "deleted")
+_OF_SOURCE = ("effective", "delete_marker")
+
 
 def derived_relation(source: DerivedSource, label: str, rows: Relation) -> Relation:
     """The columns of a source made of ``rows``, if these are known.
@@ -82,10 +85,6 @@ def require_kept(spec: object, sources: Sequence[Source], target: Relation) -> N
                     + ("." if place == "deleted" else ", or say late='apply'."),
                     name=name,
                 )
-
-
-_OF_TARGET = ("valid_from", "valid_to", "current", "deleted")
-_OF_SOURCE = ("effective", "delete_marker")
 
 
 def check_versions(source: Scd2Source, target: Relation, rows: Relation) -> None:

@@ -25,6 +25,9 @@ _HINT: Final = (
     "--source NAME[=SCHEMA] declares a source of the tasks, --database NAME the database of tables "
     "that are named without one\n"
 )
+_WIDTH: Final = 34
+_WRONG: Final = "wrong"
+_REFUSED: Final = "not supported"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -117,11 +120,6 @@ def _source(text: str) -> tuple[str, dict[str, Any]]:
         raise invalid("--source", f"{text!r} is not NAME or NAME=SCHEMA")
     values = (f"CAST(NULL AS {type_}) AS {quote(column)}" for column, type_ in columns.items())
     return name.strip(), sql_source(f"SELECT {', '.join(values)}", sources={})
-
-
-_WIDTH: Final = 34
-_WRONG: Final = "wrong"
-_REFUSED: Final = "not supported"
 
 
 def report(files: Sequence[FileVerdict]) -> Iterator[str]:

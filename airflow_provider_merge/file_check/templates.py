@@ -21,6 +21,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from airflow_provider_merge.exceptions import invalid
 
 _DAG_ID = "check"
+_BLOCK: Final = re.compile(r"\{[%#]")
 
 
 def template_values(settings: Sequence[str], params: Path | None = None) -> dict[str, Any]:
@@ -101,9 +102,6 @@ def _set(values: dict[str, Any], setting: str) -> None:
     if not separator or not isinstance(place, dict):
         raise invalid("--set", f"{setting!r} is not NAME=VALUE")
     place[name] = value
-
-
-_BLOCK: Final = re.compile(r"\{[%#]")
 
 
 @dataclass(frozen=True, slots=True)

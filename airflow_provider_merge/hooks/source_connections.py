@@ -24,6 +24,12 @@ from spark_jobs.contract.secret_names import holds_secret
 from spark_jobs.contract.source_names import called
 from spark_jobs.errors import NotSupportedError, RequestError
 
+_TYPES: Final = {"postgres": ("postgresql", 5432), "mysql": ("mysql", 3306)}
+_ADDRESSES: Final = ("jdbc:postgresql:", "jdbc:mysql:", "jdbc:mariadb:")
+# Of a connection's extra, what the driver has, too, by its name there.
+_PROPERTIES: Final = {"postgres": {"sslmode": "sslmode", "sslrootcert": "sslrootcert"}, "mysql": {}}
+_REMEDY = "Put the module beside the DAG file, where the worker imports it; it is one .py file."
+
 
 def of_connection(request: JobRequest, hook: CatalogHook) -> JobRequest:
     """``request``, whose tables are in the catalog of ``hook`` or have their catalog with them.
@@ -107,12 +113,6 @@ def _field(source: Source, name: str) -> str:
     return f"{called(source.name)}: {name}"
 
 
-_TYPES: Final = {"postgres": ("postgresql", 5432), "mysql": ("mysql", 3306)}
-_ADDRESSES: Final = ("jdbc:postgresql:", "jdbc:mysql:", "jdbc:mariadb:")
-# Of a connection's extra, what the driver has, too, by its name there.
-_PROPERTIES: Final = {"postgres": {"sslmode": "sslmode", "sslrootcert": "sslrootcert"}, "mysql": {}}
-
-
 def _database_address(field: str, conn_id: str) -> tuple[str, dict[str, str]]:
     """The address of the database of a connection, and properties of its driver; no secret.
 
@@ -177,9 +177,6 @@ def _connection(field: str, conn_id: str) -> Connection:
     except AirflowNotFoundException:
         remedy = "Create it, or name another one."
         raise invalid(field, f"there is no connection {conn_id!r}", remedy) from None
-
-
-_REMEDY = "Put the module beside the DAG file, where the worker imports it; it is one .py file."
 
 
 def function_code(field: str, function: str) -> str:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 # Stores whose paths are keys, without a slash in front.
 _KEYS = {**dict.fromkeys(S3_SCHEMES, "s3"), "gs": "gs", "oss": "oss"}
+# Name → type, of a table.
+Schema = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -76,10 +78,6 @@ def of_files(path: str) -> DatasetName | None:
     if scheme in _KEYS:
         return DatasetName(f"{_KEYS[scheme]}://{parts.netloc}", rest.partition("/")[2])
     return DatasetName(f"{scheme}://{parts.netloc}", f"/{rest.partition('/')[2]}")
-
-
-# Name → type, of a table.
-Schema = Mapping[str, str]
 
 
 @dataclass(frozen=True)

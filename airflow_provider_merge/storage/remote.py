@@ -14,6 +14,8 @@ from spark_jobs.contract.locations import scheme_of
 from spark_jobs.contract.s3_options import SCHEMES as S3_SCHEMES
 from spark_jobs.contract.s3_options import S3Options
 
+_EXPIRED: Final = ("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired")
+
 
 def storage_arguments(location: str, options: Mapping[str, str]) -> dict[str, Any]:
     """The arguments of the file system; they hold secrets, as ``options`` do."""
@@ -42,9 +44,6 @@ def _hdfs_arguments(access: HdfsOptions) -> dict[str, Any]:
 
 def _given(**values: str | None) -> dict[str, str]:
     return {name: value for name, value in values.items() if value}
-
-
-_EXPIRED: Final = ("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired")
 
 
 @contextmanager

@@ -28,6 +28,14 @@ from spark_jobs.contract.arguments import BATCH, REQUEST
 from spark_jobs.contract.batch import JobBatch
 from spark_jobs.contract.job_lines import new_line_secret
 
+# The start of the names of jobs' folders, in front of the operation's id.
+PREFIX: Final = "merge-job-"
+# The longest that a job is believed to run.
+LONGEST: Final = timedelta(days=7)
+_OWNER: Final = "owner.json"
+_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+_PID_NAMES: Final = Path("/proc/self/ns/pid")
+
 
 @dataclass(frozen=True, slots=True)
 class JobFiles:
@@ -105,15 +113,6 @@ def _write_private(path: Path, text: str) -> Path:
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
     return path
-
-
-# The start of the names of jobs' folders, in front of the operation's id.
-PREFIX: Final = "merge-job-"
-# The longest that a job is believed to run.
-LONGEST: Final = timedelta(days=7)
-_OWNER: Final = "owner.json"
-_BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
-_PID_NAMES: Final = Path("/proc/self/ns/pid")
 
 
 def sign(folder: Path) -> None:

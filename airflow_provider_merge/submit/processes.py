@@ -24,6 +24,11 @@ _PAUSE = 0.02
 # A process that is started while the others are listed is in no list yet, and one that the kernel
 # is just loading has no environment yet: it is there a look later.
 _QUIET_LOOKS = 5
+# A shell, and Spark for its Python driver, report a signal as 128 and its number.
+_SIGNALS: Final = 128
+_MORE_ROOM: Final = (
+    "Run fewer jobs at a time there, with a pool, or use a machine with more memory."
+)
 
 
 def end_processes(marks: Mapping[str, str], *, patience: float = 2.0, timeout: float = 30.0) -> int:
@@ -76,13 +81,6 @@ def job_processes(marks: Mapping[str, str]) -> list[psutil.Process]:
 
 def _is_jvm(process: psutil.Process) -> bool:
     return str(process.name()) == "java"
-
-
-# A shell, and Spark for its Python driver, report a signal as 128 and its number.
-_SIGNALS: Final = 128
-_MORE_ROOM: Final = (
-    "Run fewer jobs at a time there, with a pool, or use a machine with more memory."
-)
 
 
 def process_failure(

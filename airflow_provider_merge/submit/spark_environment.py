@@ -21,6 +21,13 @@ from spark_jobs.contract.tested_versions import (
 )
 from spark_jobs.errors import CatalogError, ErrorCode
 
+log = logging.getLogger(__name__)
+_OF_ALL_JOBS: Final = ("pyarrow", "pandas", "numpy")
+# With these the driver may have another Python, or modules from elsewhere.
+_OTHER_MODULES: Final = ("spark.pyspark.", "spark.submit.pyFiles")
+_FINDS: Final = "import sys, importlib.util as i; sys.exit(i.find_spec(sys.argv[1]) is None)"
+_SECONDS: Final = 60
+
 
 @dataclass(frozen=True, slots=True)
 class SparkEnvironment:
@@ -67,15 +74,6 @@ class SparkEnvironment:
             if environment.spark_submit.is_file():
                 return environment
         raise invalid(field, f"{root} has no pyspark/bin/spark-submit", remedy)
-
-
-log = logging.getLogger(__name__)
-
-_OF_ALL_JOBS: Final = ("pyarrow", "pandas", "numpy")
-# With these the driver may have another Python, or modules from elsewhere.
-_OTHER_MODULES: Final = ("spark.pyspark.", "spark.submit.pyFiles")
-_FINDS: Final = "import sys, importlib.util as i; sys.exit(i.find_spec(sys.argv[1]) is None)"
-_SECONDS: Final = 60
 
 
 def check_libraries(

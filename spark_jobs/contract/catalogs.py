@@ -13,6 +13,11 @@ from typing import Final
 from spark_jobs.contract.checks import require
 from spark_jobs.contract.locations import require_absolute
 
+# The names of login and password among the secrets of a connection that is no catalog's.
+USER: Final = "user"
+PASSWORD: Final = "password"  # noqa: S105 - a name
+_PREFIX: Final = "connections["
+
 
 @dataclass(frozen=True, slots=True)
 class CatalogSpec:
@@ -60,12 +65,6 @@ def _place(location: str) -> str:
     scheme = scheme.lower()
     own = {"s3a": "s3", "s3n": "s3", "file": ""}.get(scheme, scheme)
     return f"{own}:{path}" if path else ""
-
-
-# The names of login and password among the secrets of a connection that is no catalog's.
-USER: Final = "user"
-PASSWORD: Final = "password"  # noqa: S105 - a name
-_PREFIX: Final = "connections["
 
 
 def scoped(connection: str, credentials: Mapping[str, str]) -> dict[str, str]:

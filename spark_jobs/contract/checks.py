@@ -15,6 +15,11 @@ from spark_jobs.errors import ErrorCode, RequestError
 # Not compared: it is no name, and comparing takes time by the square.
 _LONGEST: Final = 200
 _SHOWN: Final = 30
+# In bytes: with what catalogs add, a name must fit into the 255 bytes of a folder name.
+LONGEST_NAME: Final = 240
+_NO_TEXT: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_QUOTED: Final = re.compile(r"`(?:[^`]|``)*`")
+_PART: Final = re.compile(r"(?:`(?:[^`]|``)+`|[^.`])+")
 
 
 def did_you_mean(name: object, known: Iterable[object], cutoff: float = 0.6) -> str:
@@ -77,13 +82,6 @@ def header_remedy(columns: Collection[str]) -> str:
     if "_c0" not in columns:
         return ""
     return " If the first line of a CSV file has the names, write options={'header': True}."
-
-
-# In bytes: with what catalogs add, a name must fit into the 255 bytes of a folder name.
-LONGEST_NAME: Final = 240
-_NO_TEXT: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-_QUOTED: Final = re.compile(r"`(?:[^`]|``)*`")
-_PART: Final = re.compile(r"(?:`(?:[^`]|``)+`|[^.`])+")
 
 
 def require(condition: bool, field: str, problem: str, remedy: str = "") -> None:

@@ -18,6 +18,13 @@ from spark_jobs.contract.partition_keys import parsed_key
 CREATED_BY: Final = "merge.created-by"
 
 WhenExists = Literal["fail", "keep", "replace"]
+# Prefixes of source columns that stand for DEFAULT. DEFAULT_AS precedes the name of a column that
+# is DEFAULT in all rows. DEFAULT_OF precedes the number (from 1) of another column: this boolean
+# column marks the rows in which the other one is DEFAULT.
+DEFAULT_AS: Final = "__merge_default_as_"
+DEFAULT_OF: Final = "__merge_default_of_"
+OverwriteMode = Literal["dynamic", "static", "table"]
+PartitionSpec = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +53,6 @@ class NewTable:
             f"{CREATED_BY} tells which operation created the table",
             "Leave it out.",
         )
-
-
-# Prefixes of source columns that stand for DEFAULT. DEFAULT_AS precedes the name of a column that
-# is DEFAULT in all rows. DEFAULT_OF precedes the number (from 1) of another column: this boolean
-# column marks the rows in which the other one is DEFAULT.
-DEFAULT_AS: Final = "__merge_default_as_"
-DEFAULT_OF: Final = "__merge_default_of_"
-
-OverwriteMode = Literal["dynamic", "static", "table"]
-PartitionSpec = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)

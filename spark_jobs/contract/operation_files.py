@@ -44,6 +44,15 @@ _KINDS: Final = (
 )
 _ENDINGS: Final = "|".join(map(re.escape, _KINDS))
 _MEMORY: Final = re.compile(rf"[\w-]+({_ENDINGS})")
+# No statement runs this long, and no retry of a task comes this late: anything older was left by a
+# job that was killed and not retried.
+ABANDONED_AFTER: Final = timedelta(days=7)
+# A retry that starts later than this after the try that did the work may not find its result.
+RESULTS_KEPT: Final = timedelta(days=30)
+_NAMESPACE: Final = uuid.UUID("c4d1b6de-30f4-5d6e-8a39-0d4fb4a2d9c7")
+# Nobody clears a task this often without any of its operations succeeding.
+_MOST: Final = 50
+_UNFINISHED: Final = re.compile(r"\.(.+)\.[0-9a-f]{32}\.tmp", re.DOTALL)
 
 
 def result_path(operation_id: str, *, refused: bool = False) -> str:
@@ -224,18 +233,6 @@ def _run_of(operation_id: str) -> str:
     return f"{operation_id}-{uuid.uuid4().hex}"
 
 
-# No statement runs this long, and no retry of a task comes this late: anything older was left by a
-# job that was killed and not retried.
-ABANDONED_AFTER: Final = timedelta(days=7)
-# A retry that starts later than this after the try that did the work may not find its result.
-RESULTS_KEPT: Final = timedelta(days=30)
-
-
-_NAMESPACE: Final = uuid.UUID("c4d1b6de-30f4-5d6e-8a39-0d4fb4a2d9c7")
-# Nobody clears a task this often without any of its operations succeeding.
-_MOST: Final = 50
-
-
 def note_file(origin: Origin) -> str | None:
     """The path of the task run's note below the workspace; None if the request has no task."""
     if not origin.dag_id:
@@ -262,9 +259,6 @@ def noted_operations(text: str) -> list[str]:
     if not isinstance(operations, list) or not all(isinstance(each, str) for each in operations):
         raise ValueError("not a list of operations")
     return operations
-
-
-_UNFINISHED: Final = re.compile(r"\.(.+)\.[0-9a-f]{32}\.tmp", re.DOTALL)
 
 
 def unfinished_name(name: str) -> str:

@@ -27,6 +27,10 @@ from spark_jobs.contract.table_versions import ChangeRange, TableVersion
 # Spark may have others, by their name or their class: Delta, XML and the like.
 _FORMATS: Final = ("csv", "json", "text", "avro", "parquet", "orc")
 _ALIKE: Final = 0.75
+# What is evaluated once, before anything reads it, and kept as files.
+OutsideSource = JdbcSource | SparkSource | PythonSource
+# Sources that read the source whose name they have, which stands before them.
+DerivedSource = DeduplicatedSource | CdcSource | Scd2Source
 
 
 def require_format(name: str) -> None:
@@ -127,10 +131,6 @@ class SqlSource:
     is_incremental: ClassVar[bool] = False
 
 
-# What is evaluated once, before anything reads it, and kept as files.
-OutsideSource = JdbcSource | SparkSource | PythonSource
-# Sources that read the source whose name they have, which stands before them.
-DerivedSource = DeduplicatedSource | CdcSource | Scd2Source
 Source = (
     FileSource
     | TableSource

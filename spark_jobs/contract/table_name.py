@@ -12,6 +12,9 @@ from spark_jobs.errors import ErrorCode, RequestError
 
 _PART = re.compile(r"`(?:[^`]|``)+`|[^.`]+")
 _DOTTED = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern})){{1,2}}")
+# What stands between the name of a table and that of its branch, and the branch of every table.
+BRANCH_MARK: Final = "$branch_"
+MAIN_BRANCH: Final = "main"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +77,3 @@ class TableName:
 
     def __str__(self) -> str:
         return f"{self.database}.{self.table}"
-
-
-# What stands between the name of a table and that of its branch, and the branch of every table.
-BRANCH_MARK: Final = "$branch_"
-MAIN_BRANCH: Final = "main"

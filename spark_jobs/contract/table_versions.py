@@ -17,6 +17,16 @@ _TIME: Final = re.compile(
     re.ASCII | re.VERBOSE,
 )
 _NO_TEXT: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+OnGap = Literal["fail", "full"]
+ALL: Final = "all"
+NOW: Final = "now"
+# The columns that changes have beside the table's.
+CHANGE_TYPE: Final = "_change_type"
+SNAPSHOT_ID: Final = "_snapshot_id"
+INSERT: Final = "insert"
+UPDATE_BEFORE: Final = "update_before"
+UPDATE_AFTER: Final = "update_after"
+DELETE: Final = "delete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +95,6 @@ def _moment(text: str) -> datetime | None:
         return datetime.fromisoformat(plain.replace(" -", "-"))
     except ValueError:
         return None
-
-
-OnGap = Literal["fail", "full"]
-
-ALL: Final = "all"
-NOW: Final = "now"
-# The columns that changes have beside the table's.
-CHANGE_TYPE: Final = "_change_type"
-SNAPSHOT_ID: Final = "_snapshot_id"
-INSERT: Final = "insert"
-UPDATE_BEFORE: Final = "update_before"
-UPDATE_AFTER: Final = "update_after"
-DELETE: Final = "delete"
 
 
 @dataclass(frozen=True, slots=True)

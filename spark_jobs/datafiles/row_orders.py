@@ -22,6 +22,14 @@ from spark_jobs.datafiles.loose_rows import sortable
 from spark_jobs.spi.rows import RESERVED_PREFIX
 from spark_jobs.spi.writes import DerivedColumns, RowOrder, SortKey
 
+_SIGN: Final = np.uint64(1 << 63)
+# ``(byte) -127``, as Iceberg has it.
+_TRUE: Final = np.uint64(0x81 << 56)
+_BYTES: Final = 8
+# So few that their bits, a byte each, take some megabytes.
+_ROWS_AT_ONCE: Final = 16 * 1024
+_Bits = npt.NDArray[np.uint64]
+
 
 @dataclass(frozen=True, slots=True)
 class _Sortable:
@@ -55,16 +63,6 @@ def z_ordered(terms: Sequence[SortTerm]) -> RowOrder:
     columns, name = tuple(each.column for each in terms), f"{RESERVED_PREFIX}z_value"
     derived = DerivedColumns(columns, ((name, "BINARY"),), ZFunction(columns))
     return RowOrder((SortKey(name),), derived)
-
-
-_SIGN: Final = np.uint64(1 << 63)
-# ``(byte) -127``, as Iceberg has it.
-_TRUE: Final = np.uint64(0x81 << 56)
-_BYTES: Final = 8
-# So few that their bits, a byte each, take some megabytes.
-_ROWS_AT_ONCE: Final = 16 * 1024
-
-_Bits = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+Number = TypeVar("Number", bound=np.generic)
+
 
 def runs_of_equal(row_count: int, keys: Sequence[npt.NDArray[Any]]) -> Iterator[tuple[int, int]]:
     """Start and end of each run of rows with equal ``keys``, arrays of one number per row."""
@@ -28,9 +30,6 @@ def codes_of(column: pa.ChunkedArray) -> npt.NDArray[Any]:
         encoded = encoded.combine_chunks()
     codes: npt.NDArray[Any] = encoded.indices.to_numpy()
     return codes
-
-
-Number = TypeVar("Number", bound=np.generic)
 
 
 def distinct(*numbers: npt.NDArray[Number]) -> npt.NDArray[Number]:

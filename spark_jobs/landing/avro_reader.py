@@ -31,6 +31,26 @@ _CHUNK_RECORDS: Final = 10_000
 _BUFFER_BYTES: Final = 1024 * 1024
 # The limit for one part of a header, and for one block.
 _MOST_BYTES: Final = 1024 * 1024 * 1024
+_TYPES: Final = {
+    "boolean": "BOOLEAN",
+    "int": "INT",
+    "long": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "string": "STRING",
+    "enum": "STRING",
+    "bytes": "BINARY",
+    "fixed": "BINARY",
+    "date": "DATE",
+    "timestamp-millis": "TIMESTAMP",
+    "timestamp-micros": "TIMESTAMP",
+    "timestamp-nanos": "TIMESTAMP",
+    "local-timestamp-millis": "TIMESTAMP_NTZ",
+    "local-timestamp-micros": "TIMESTAMP_NTZ",
+    "local-timestamp-nanos": "TIMESTAMP_NTZ",
+}
+_MOST_DIGITS: Final = 38
+_MOST_DEPTH: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,28 +199,6 @@ def _told(name: str) -> Iterator[None]:
 def _shown(record: dict[str, Any]) -> bytes:
     text = json.dumps(record, default=repr, ensure_ascii=False)
     return text.encode("utf-8", "backslashreplace")
-
-
-_TYPES: Final = {
-    "boolean": "BOOLEAN",
-    "int": "INT",
-    "long": "BIGINT",
-    "float": "FLOAT",
-    "double": "DOUBLE",
-    "string": "STRING",
-    "enum": "STRING",
-    "bytes": "BINARY",
-    "fixed": "BINARY",
-    "date": "DATE",
-    "timestamp-millis": "TIMESTAMP",
-    "timestamp-micros": "TIMESTAMP",
-    "timestamp-nanos": "TIMESTAMP",
-    "local-timestamp-millis": "TIMESTAMP_NTZ",
-    "local-timestamp-micros": "TIMESTAMP_NTZ",
-    "local-timestamp-nanos": "TIMESTAMP_NTZ",
-}
-_MOST_DIGITS: Final = 38
-_MOST_DEPTH: Final = 64
 
 
 def _unread_field(

@@ -29,6 +29,7 @@ from spark_jobs.landing.values import Parsed, TextRules, parsed
 
 # Records parsed one by one need much more memory than their bytes.
 _CHUNK_RECORDS: Final = 10_000
+_MOST_OTHERS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +126,6 @@ def _values(array: pa.Array | None, kind: pa.DataType, count: int, rules: TextRu
     if not pa.types.is_string(array.type) or pa.types.is_string(kind):
         return Parsed(array if array.type == kind else array.cast(kind), None)
     return binaries(array) if pa.types.is_binary(kind) else parsed(array, kind, rules)
-
-
-_MOST_OTHERS: Final = 100
 
 
 class Position(NamedTuple):

@@ -25,6 +25,13 @@ _LONGEST_KEY: Final = 1024
 _TRIES: Final = 3
 # Characters of a name in an error.
 _SHOWN: Final = 200
+_CHUNK: Final = 8 * 1024 * 1024
+PARALLEL: Final = 16
+S = TypeVar("S")
+T = TypeVar("T")
+# In bytes.
+_LONGEST: Final = 65_536
+_T = TypeVar("_T")
 
 
 def replace_file(filesystem: pafs.FileSystem, path: str, content: bytes | Iterable[bytes]) -> None:
@@ -182,9 +189,6 @@ def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
         return None
 
 
-_CHUNK: Final = 8 * 1024 * 1024
-
-
 def copy_files(filesystem: pafs.FileSystem, pairs: Sequence[tuple[str, str]]) -> None:
     """Copy files to new paths, several at a time; the storage does it itself where it can.
 
@@ -218,23 +222,12 @@ def _streamed(filesystem: pafs.FileSystem, source: str, target: str) -> None:
             written.write(chunk)
 
 
-PARALLEL: Final = 16
-
-S = TypeVar("S")
-T = TypeVar("T")
-
-
 def in_parallel(function: Callable[[S], T], values: Sequence[S]) -> list[T]:
     """The function's results in the order of the values; the first failure is raised."""
     if len(values) < 2:
         return [function(value) for value in values]
     with ThreadPoolExecutor(PARALLEL) as pool:
         return list(pool.map(function, values))
-
-
-# In bytes.
-_LONGEST: Final = 65_536
-_T = TypeVar("_T")
 
 
 def read_note(

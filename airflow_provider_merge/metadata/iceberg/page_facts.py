@@ -46,6 +46,7 @@ _CHANGE: Final = (
     "added-records",
     "deleted-records",
 )
+_MARKED: Final = "Files of deletes mark rows of its files, and are not read here."
 
 
 @dataclass(frozen=True)
@@ -158,9 +159,6 @@ def _age(snapshot: Any) -> int:
 def _number(text: str | None) -> int | None:
     is_number = text is not None and text.isascii() and text.isdecimal() and len(text) <= _DIGITS
     return int(text) if text is not None and is_number else None
-
-
-_MARKED: Final = "Files of deletes mark rows of its files, and are not read here."
 
 
 def differing_files(

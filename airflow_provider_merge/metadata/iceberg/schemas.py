@@ -19,6 +19,22 @@ _UNKNOWN: Final = "unknown"
 
 # A partition spec: its fields in their order, None for one that is always NULL.
 Spec = tuple[PartitionField | None, ...]
+_NAMES: Final = {
+    "boolean": "BOOLEAN",
+    "int": "INT",
+    "long": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP(6)",
+    "timestamptz": "TIMESTAMP(6) WITH LOCAL TIME ZONE",
+    "timestamp_ns": "TIMESTAMP(9)",
+    "timestamptz_ns": "TIMESTAMP(9) WITH LOCAL TIME ZONE",
+    "string": "STRING",
+    "binary": "BYTES",
+}
+_DECIMAL: Final = re.compile(r"decimal\((\d+), *(\d+)\)")
+_FIXED: Final = re.compile(r"fixed\[(\d+)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,24 +110,6 @@ class Schemas:
             if name is not None:
                 return name if schema is current else "", schema.find_type(source_id)
         return "", None
-
-
-_NAMES: Final = {
-    "boolean": "BOOLEAN",
-    "int": "INT",
-    "long": "BIGINT",
-    "float": "FLOAT",
-    "double": "DOUBLE",
-    "date": "DATE",
-    "timestamp": "TIMESTAMP(6)",
-    "timestamptz": "TIMESTAMP(6) WITH LOCAL TIME ZONE",
-    "timestamp_ns": "TIMESTAMP(9)",
-    "timestamptz_ns": "TIMESTAMP(9) WITH LOCAL TIME ZONE",
-    "string": "STRING",
-    "binary": "BYTES",
-}
-_DECIMAL: Final = re.compile(r"decimal\((\d+), *(\d+)\)")
-_FIXED: Final = re.compile(r"fixed\[(\d+)\]")
 
 
 def _sql_type(kind: Any, *, is_required: bool = False) -> str:

@@ -71,6 +71,9 @@ from spark_jobs.formats.paimon.refused_options import refuse_options
 _MOST_REFS: Final = 200
 _READERS: Final = 8
 _MOST_EXPIRING: Final = 1000
+_PRECISION: Final = re.compile(r"TIMESTAMP(?:_LTZ)? *\( *(\d+)")
+_MARKED: Final = "Deletion vectors mark rows of its files, and are not read here."
+_REMEDY: Final = "Compare the table at both snapshots with a query."
 
 
 @dataclass(frozen=True)
@@ -205,11 +208,6 @@ class _CommitTimes:
         path = entry_path(self.table.root, "snapshot", snapshot_id)
         stored = modified(path, self.table.storage_options)
         return commit_millis(snapshot.time_millis, stored)
-
-
-_PRECISION: Final = re.compile(r"TIMESTAMP(?:_LTZ)? *\( *(\d+)")
-_MARKED: Final = "Deletion vectors mark rows of its files, and are not read here."
-_REMEDY: Final = "Compare the table at both snapshots with a query."
 
 
 def differing_files(

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from airflow_provider_merge.operators._shared.spark_job import SparkJobOperator
 
+log = logging.getLogger(__name__)
+_LONGEST: Final = 250
+
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
@@ -89,10 +92,6 @@ def emit_events(
     keep_written(operator, context, [each[0].table for each in of_tables.values()])
     for several in of_tables.values():
         emit_event(operator, context, hook, several, with_partition_keys=False)
-
-
-log = logging.getLogger(__name__)
-_LONGEST: Final = 250
 
 
 def partition_keys(hook: CatalogHook, target: TableName, result: JobResult) -> list[str]:

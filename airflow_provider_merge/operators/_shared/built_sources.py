@@ -29,6 +29,14 @@ _NAMES_CODE: Final = {
 }
 # Beside a template: values with which the other parameters can be checked.
 _FITTING: Final[Mapping[str, Any]] = {"table": "a_table"}
+_STATES: Final = ("snapshot", "tag", "as_of")
+# What SQL text gives, whose meaning the table format decides.
+_VERSION: Final = "version"
+_CONNECTION: Final = "conn_id"
+_RANGE: Final = ("start", "from_snapshot", "to_snapshot", "net", "on_gap")
+# Beside a template: a value with which the other parameters can be checked.
+_FITTING_TIME: Final = "2000-01-01"
+_START: Final = "Set start to 'all', 'now', the id of a snapshot, {'tag': ...} or {'as_of': ...}."
 
 
 def to_outside_source(value: dict[str, Any], field: str, name: str) -> OutsideSource:
@@ -83,16 +91,6 @@ def _of_spark(document: dict[str, Any], field: str) -> SparkSource:
             }
     source: SparkSource = codec.decode(SparkSource, document, field)
     return source
-
-
-_STATES: Final = ("snapshot", "tag", "as_of")
-# What SQL text gives, whose meaning the table format decides.
-_VERSION: Final = "version"
-_CONNECTION: Final = "conn_id"
-_RANGE: Final = ("start", "from_snapshot", "to_snapshot", "net", "on_gap")
-# Beside a template: a value with which the other parameters can be checked.
-_FITTING_TIME: Final = "2000-01-01"
-_START: Final = "Set start to 'all', 'now', the id of a snapshot, {'tag': ...} or {'as_of': ...}."
 
 
 def to_table_source(value: dict[str, Any], field: str, name: str) -> TableSource:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from airflow_provider_merge.hooks.catalog import CatalogHook
     from spark_jobs.contract.request import JobRequest
 
+DRY_RUN_OF: Final = "dry_run_of"
+_REMEDY: Final = "Name the task that does what this one foretells, in the same DAG."
+
 
 class DryRunOperator(TableOperator):
     """An operator with a dry run.
@@ -49,10 +52,6 @@ class DryRunOperator(TableOperator):
     def is_dry_run(self) -> bool:
         """``dry_run`` from rendered parameters."""
         return flag("dry_run", cast("bool | str", self.dry_run))
-
-
-DRY_RUN_OF: Final = "dry_run_of"
-_REMEDY: Final = "Name the task that does what this one foretells, in the same DAG."
 
 
 class IncrementalOperator(DryRunOperator):

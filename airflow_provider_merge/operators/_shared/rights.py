@@ -17,6 +17,8 @@ from spark_jobs.contract.request import JobRequest
 from spark_jobs.contract.statements import RowStatement
 from spark_jobs.errors import JobError
 
+_PROBE = "probe"
+
 
 def require_rights(asked: Sequence[tuple[JobRequest, CatalogHook]]) -> None:
     """Check the local folders in which the driver makes files, whatever the statements find.
@@ -57,9 +59,6 @@ def _published_folders(request: JobRequest, hook: CatalogHook) -> Sequence[str]:
         return hook.table(request.table).published_folders
     except (JobError, OSError):
         return ()  # the job tells, or an earlier statement makes the table
-
-
-_PROBE = "probe"
 
 
 def _require_writable(location: str, called: Place) -> None:

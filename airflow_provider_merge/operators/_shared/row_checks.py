@@ -24,6 +24,11 @@ from spark_jobs.contract.row_checks import RowCheck
 from spark_jobs.contract.row_preview import require_preview_rows
 
 _AUDIT_TABLE: Final = "audit_table"
+_CHECKS: Final = "checks"
+_PREVIEW: Final = "preview_rows"
+_REMEDY: Final = (
+    "Write SQL that returns the wrong rows, {'name': ..., 'sql': ...}, or a check of a column."
+)
 
 
 class AuditedOperator(ApprovableOperator):
@@ -47,13 +52,6 @@ class AuditedOperator(ApprovableOperator):
         if self.audit_table is None:
             return guards
         return replace(guards or Guards(), audit_table=side_table(_AUDIT_TABLE, self.audit_table))
-
-
-_CHECKS: Final = "checks"
-_PREVIEW: Final = "preview_rows"
-_REMEDY: Final = (
-    "Write SQL that returns the wrong rows, {'name': ..., 'sql': ...}, or a check of a column."
-)
 
 
 class CheckedOperator(AuditedOperator):

@@ -23,6 +23,24 @@ if TYPE_CHECKING:
 
 _SQL_FILE: Final = ".sql"
 _LINE_END: Final = re.compile(r"[\r\n]")
+# The words with which a statement can begin that a task runs, or refuses by its name.
+FIRST_WORDS: Final = frozenset(
+    {
+        *QUERY_WORDS,
+        *("SET", "MERGE", "UPDATE", "DELETE", "INSERT", "TRUNCATE", "ALTER", "CREATE"),
+        *("DROP", "REPLACE", "EXPLAIN", "COMMENT"),
+    }
+)
+_BEFORE: Final = re.compile(
+    r"""(?: [\s\ufeff(]            # a byte order mark, blanks, parentheses of queries
+          | {%.*?%}                # what sets a variable
+          | {{.*?}}(?=\s)          # a whole word
+        )*""",
+    re.VERBOSE,
+)
+_COMMENT: Final = ("--", "/*", "{#")
+# Behind a statement's first word, but not within the name of a file or a folder.
+_FIRST_WORD: Final = re.compile(r"(\w+)(?=\s|/\*|{\#|[*('\"`])", re.VERBOSE)
 
 
 class SqlOperator(ParameterOperator):
@@ -129,26 +147,6 @@ def of_parameter(name: str) -> Iterator[None]:
         yield
     except JobError as error:
         raise error.within(name) from None
-
-
-# The words with which a statement can begin that a task runs, or refuses by its name.
-FIRST_WORDS: Final = frozenset(
-    {
-        *QUERY_WORDS,
-        *("SET", "MERGE", "UPDATE", "DELETE", "INSERT", "TRUNCATE", "ALTER", "CREATE"),
-        *("DROP", "REPLACE", "EXPLAIN", "COMMENT"),
-    }
-)
-_BEFORE: Final = re.compile(
-    r"""(?: [\s\ufeff(]            # a byte order mark, blanks, parentheses of queries
-          | {%.*?%}                # what sets a variable
-          | {{.*?}}(?=\s)          # a whole word
-        )*""",
-    re.VERBOSE,
-)
-_COMMENT: Final = ("--", "/*", "{#")
-# Behind a statement's first word, but not within the name of a file or a folder.
-_FIRST_WORD: Final = re.compile(r"(\w+)(?=\s|/\*|{\#|[*('\"`])", re.VERBOSE)
 
 
 def _begins_statement(text: str) -> bool:

@@ -19,6 +19,19 @@ MOST_BYTES: Final = 64 * 1024 * 1024
 MOST_COMPARED_ROWS: Final = 50_000
 
 Row = list[str | None]
+_WORD: Final = re.compile(r"[A-Z_]+")
+_FAMILIES: Final = {
+    "BOOLEAN": "boolean",
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT"), "integer"),
+    "FLOAT": "float",
+    "DOUBLE": "double",
+    **dict.fromkeys(("DECIMAL", "NUMERIC"), "decimal"),
+    "DATE": "date",
+    "TIME": "time",
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_LTZ"), "timestamp"),
+    **dict.fromkeys(("STRING", "CHAR", "VARCHAR"), "text"),
+    **dict.fromkeys(("BYTES", "BINARY", "VARBINARY"), "bytes"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +68,6 @@ class PartRows:
     removed_count: int = 0
     added_count: int = 0
     problem: str = ""
-
-
-_WORD: Final = re.compile(r"[A-Z_]+")
-_FAMILIES: Final = {
-    "BOOLEAN": "boolean",
-    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT"), "integer"),
-    "FLOAT": "float",
-    "DOUBLE": "double",
-    **dict.fromkeys(("DECIMAL", "NUMERIC"), "decimal"),
-    "DATE": "date",
-    "TIME": "time",
-    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_LTZ"), "timestamp"),
-    **dict.fromkeys(("STRING", "CHAR", "VARCHAR"), "text"),
-    **dict.fromkeys(("BYTES", "BINARY", "VARBINARY"), "bytes"),
-}
 
 
 def family_of(kind: str) -> str | None:

@@ -26,6 +26,30 @@ _MOST_BYTES: Final = 1024 * 1024 * 1024
 _BUFFER_BYTES: Final = 1024 * 1024
 # The size in Arrow bytes at which a row group is whole, as in new files.
 _GROUP_BYTES: Final = 64 * 1024 * 1024
+# Makes an array of decoded values, which may be None; raises ``pa.ArrowInvalid``.
+_Build = Callable[[Sequence[Any]], pa.Array]
+_PLAIN: Final = {
+    pa.bool_(): "boolean",
+    pa.int8(): "int",
+    pa.int16(): "int",
+    pa.int32(): "int",
+    pa.int64(): "long",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.binary(): "bytes",
+    pa.date32(): "date",
+}
+# Writers mark instants as local timestamps, and timestamps without a time zone as the others, the
+# reverse of what Avro specifies. The numbers do not depend on the time zone of the writer.
+_TIMESTAMPS: Final = {
+    "timestamp-millis": "ms",
+    "timestamp-micros": "us",
+    "local-timestamp-millis": "ms",
+    "local-timestamp-micros": "us",
+}
+# A DECIMAL of 38 digits needs fewer bytes.
+_MOST_DECIMAL_BYTES: Final = 32
 
 
 def row_count(stream: pa.NativeFile) -> int:
@@ -85,33 +109,6 @@ def _opened(stream: pa.NativeFile) -> tuple[AvroFile, AvroSchema]:
         return file, AvroSchema(file.schema)
     except NotSupportedError as error:
         raise pa.ArrowInvalid(error.message) from None
-
-
-# Makes an array of decoded values, which may be None; raises ``pa.ArrowInvalid``.
-_Build = Callable[[Sequence[Any]], pa.Array]
-
-_PLAIN: Final = {
-    pa.bool_(): "boolean",
-    pa.int8(): "int",
-    pa.int16(): "int",
-    pa.int32(): "int",
-    pa.int64(): "long",
-    pa.float32(): "float",
-    pa.float64(): "double",
-    pa.string(): "string",
-    pa.binary(): "bytes",
-    pa.date32(): "date",
-}
-# Writers mark instants as local timestamps, and timestamps without a time zone as the others, the
-# reverse of what Avro specifies. The numbers do not depend on the time zone of the writer.
-_TIMESTAMPS: Final = {
-    "timestamp-millis": "ms",
-    "timestamp-micros": "us",
-    "local-timestamp-millis": "ms",
-    "local-timestamp-micros": "us",
-}
-# A DECIMAL of 38 digits needs fewer bytes.
-_MOST_DECIMAL_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,13 @@ from spark_jobs.datafiles.parquet.thrift import I32, Struct, i32, i64
 
 _UNCOMPRESSED = 0
 _DATA_PAGE = 0
+_Integers = npt.NDArray[Any]
+_GROUP = 8
+_WORD = 64
+# Values packed at a time, so that intermediate arrays stay in the processor's cache.
+_BLOCK = 64 * 1024
+# With fewer than one run per this many values, runs are shorter than packed bits and fast to write.
+_VALUES_PER_RUN = 64
 
 
 def decoded(element: Struct, body: bytes, count: int) -> pa.Array:
@@ -64,16 +71,6 @@ def joined(element: Struct, values: Sequence[bytes]) -> bytes:
     if number(element, ElementField.TYPE) != footers.BYTE_ARRAY:
         return b"".join(values)
     return b"".join(len(value).to_bytes(4, "little") + value for value in values)
-
-
-_Integers = npt.NDArray[Any]
-
-_GROUP = 8
-_WORD = 64
-# Values packed at a time, so that intermediate arrays stay in the processor's cache.
-_BLOCK = 64 * 1024
-# With fewer than one run per this many values, runs are shorter than packed bits and fast to write.
-_VALUES_PER_RUN = 64
 
 
 def encode_hybrid(values: _Integers, width: int) -> bytes:

@@ -41,6 +41,14 @@ _BUFFER_BYTES: Final = 512 * 1024
 # Dictionaries may make many bytes of few.
 _STEP_ROWS: Final = 16_384
 _LEAST_WIDTH: Final = 8
+_LOGICAL = (
+    ElementField.CONVERTED_TYPE,
+    ElementField.SCALE,
+    ElementField.PRECISION,
+    ElementField.LOGICAL_TYPE,
+)
+_STORED_AS = (footers.INT32, footers.INT64, footers.FIXED_LEN_BYTE_ARRAY)
+_WIDTH = 16
 
 
 def row_groups(
@@ -179,16 +187,6 @@ def _leaf_count(kind: pa.DataType) -> int:
     if isinstance(kind, pa.DictionaryType) or not kind.num_fields:
         return 1
     return sum(_leaf_count(kind.field(i).type) for i in range(kind.num_fields))
-
-
-_LOGICAL = (
-    ElementField.CONVERTED_TYPE,
-    ElementField.SCALE,
-    ElementField.PRECISION,
-    ElementField.LOGICAL_TYPE,
-)
-_STORED_AS = (footers.INT32, footers.INT64, footers.FIXED_LEN_BYTE_ARRAY)
-_WIDTH = 16
 
 
 def _as_stored(footer: Footer) -> tuple[pq.FileMetaData, Mapping[str, pa.DataType]]:

@@ -40,6 +40,7 @@ from spark_jobs.spi.tables import TableHandle
 Constants = Mapping[str, Constant]
 # Characters of a text in an error.
 _SHOWN: Final = 100
+_TARGET = f"{rows.RESERVED_PREFIX}target"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +133,6 @@ def value_of(partition: Mapping[str, Any], name: str) -> Any:
             "Rewrite older files by the table's partitions of today, or replace the whole table.",
         )
     return partition[name]
-
-
-_TARGET = f"{rows.RESERVED_PREFIX}target"
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ _COMPUTED: Final = "IDENTIFIER"
 _PIPE: Final = "|>"
 _COMPUTED_NODE: Final = "ExpressionWithUnresolvedIdentifier"
 _COMPUTED_PLAN: Final = "PlanWithUnresolvedIdentifier"
+_UNRESOLVED_FUNCTION: Final = "org.apache.spark.sql.catalyst.analysis.UnresolvedFunction"
+_BETWEEN: Final = "\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +193,6 @@ def _inner_plans(kind: str, plan: Any) -> Iterator[Any]:
 def _generator_names(generator: Any) -> Iterator[str]:
     if class_name(generator) == "UnresolvedGenerator":
         yield str(generator.name().unquotedString())
-
-
-_UNRESOLVED_FUNCTION: Final = "org.apache.spark.sql.catalyst.analysis.UnresolvedFunction"
-_BETWEEN: Final = "\0"
 
 
 def _called_functions(spark: SparkSession, expression: Any) -> set[str]:

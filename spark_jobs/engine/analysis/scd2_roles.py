@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 
 _TIMES: Final = (DateType, TimestampType, TimestampNTZType)
+_ZONE: Final = "spark.sql.session.timeZone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,9 +249,6 @@ def _require_key(table: TableHandle, roles: Roles) -> None:
         "the versions of a thing apart, or changes when a version ends.",
         f"Make a table whose primary key is: {names}; or one without a primary key.",
     )
-
-
-_ZONE: Final = "spark.sql.session.timeZone"
 
 
 def require_order_of_times(spark: SparkSession, spec: Scd2Source, roles: Roles) -> None:

@@ -58,6 +58,8 @@ _NAMES_OF_TIMES: Final = "org.apache.spark.sql.catalyst.optimizer.SpecialDatetim
 _SAME_COUNT: Final = ("Project", "Sort", "SubqueryAlias")
 _PASSING: Final = ("Project", "Filter", "SubqueryAlias")
 _NOT_FOUND: Final = ("UNRESOLVED_COLUMN", "FIELD_NOT_FOUND", "UNRESOLVED_USING_COLUMN")
+# Nodes that pass on all columns of their inputs by position, without naming them.
+_BY_POSITION: Final = ("Union", "Except", "Intersect", "CTERelationDef")
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,10 +261,6 @@ def _translated(error: ParseException | AnalysisException, check: RowCheck, wher
     return AnalysisError(
         ErrorCode.EXPRESSION_INVALID, problem, "Correct what Spark names in the check."
     )
-
-
-# Nodes that pass on all columns of their inputs by position, without naming them.
-_BY_POSITION: Final = ("Union", "Except", "Intersect", "CTERelationDef")
 
 
 def _read_fields(plan: Any, view: str, column: str) -> frozenset[str] | None:

@@ -61,6 +61,7 @@ from spark_jobs.spi.storage import WarehouseStorage
 from spark_jobs.storage.files import make_folder
 
 _FLAT = f"{RESERVED_PREFIX}flat"
+_MOST_ROWS: Final = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,9 +232,6 @@ def _unbraced(text: str) -> str:
     """Text for ``SparkSession.sql``, in which only ``{flat}`` stands for something."""
     escaped = text.replace("{", "{{").replace("}", "}}")
     return escaped.replace("{{flat}}", "{flat}", 1)
-
-
-_MOST_ROWS: Final = 16_384
 
 
 @dataclass(frozen=True, slots=True)

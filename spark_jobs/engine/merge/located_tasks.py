@@ -37,6 +37,8 @@ SOURCE_ROW: Final = f"{rows.RESERVED_PREFIX}source_row"
 _MOST_ROWS: Final = 16_384
 _MOST_BYTES: Final = 64 * 1024 * 1024
 _VALUE_BYTES: Final = 16
+LOCATED_SCHEMA: Final = "report string, pairs bigint, sources binary"
+_Marks = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +95,6 @@ def _longest_value(column: pa.Array) -> int:
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         return pc.max(pc.binary_length(column)).as_py() or 0
     return _VALUE_BYTES
-
-
-LOCATED_SCHEMA: Final = "report string, pairs bigint, sources binary"
-
-_Marks = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 # the source, and Spark evaluates the clauses on what they find. prepared: the same, but the clauses
 # have been evaluated on the source before.
 Plan = Literal["join", "located", "prepared"]
+_MOST_ROWS: Final = 2_000_000
+_MOST_COPIED_ROWS: Final = 8_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +63,6 @@ class PlanLimits:
     copied: int = 512 * 1024 * 1024
     copied_share: float = 0.5
     plan: Plan | None = None
-
-
-_MOST_ROWS: Final = 2_000_000
-_MOST_COPIED_ROWS: Final = 8_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,12 @@ from spark_jobs.spi import rows
 from spark_jobs.spi.tables import RowChangeParadigm
 from spark_jobs.spi.writes import WriteLayout
 
+_OBSERVATION: Final = "merge_join"
+_TASK: Final = f"{rows.RESERVED_PREFIX}task"
+# monotonically_increasing_id numbers a partition's rows below this.
+_ROWS_OF_A_PARTITION: Final = 1 << 33
+_COUNTED_TWICE: Final = -1
+
 
 class RowChangeProcessor(ABC):
     """Turns joined rows into change rows for one statement."""
@@ -259,13 +265,6 @@ def processor_for(
 ) -> RowChangeProcessor:
     """The processor for a connector's paradigm."""
     return _PROCESSORS[paradigm](merge, insert_layout, row_id_columns, recorded)
-
-
-_OBSERVATION: Final = "merge_join"
-_TASK: Final = f"{rows.RESERVED_PREFIX}task"
-# monotonically_increasing_id numbers a partition's rows below this.
-_ROWS_OF_A_PARTITION: Final = 1 << 33
-_COUNTED_TWICE: Final = -1
 
 
 def _observed(joined: DataFrame) -> DataFrame:

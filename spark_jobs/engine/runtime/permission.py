@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from spark_jobs.contract.request import JobRequest
     from spark_jobs.spi.storage import WarehouseStorage
 
+_STEP: Final = 0.02
+# A worker that does not hear from Airflow for this many seconds is considered lost.
+_PATIENCE: Final = 300.0
+
 
 @dataclass(frozen=True, slots=True)
 class Fence:
@@ -90,11 +94,6 @@ class Fence:
 
     def _path(self, number: int) -> str:
         return f"{self.storage.root}/{fence_path(self.operation_id, number)}"
-
-
-_STEP: Final = 0.02
-# A worker that does not hear from Airflow for this many seconds is considered lost.
-_PATIENCE: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)

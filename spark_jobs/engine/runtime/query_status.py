@@ -16,6 +16,8 @@ from spark_jobs.contract.progress_note import Share
 
 # Of the job that starts Python workers while the first statement begins.
 START_GROUP: Final = "start-workers"
+_STEP = 0.05
+_QUIET = 0.3
 
 
 def observed_metric(frame: DataFrame, observation: str) -> int:
@@ -75,10 +77,6 @@ def _rows(context: Any, stage: int) -> int:
         return max(map(int, counts))
     except Exception:  # noqa: BLE001 - this store is Spark's own: a release may not have it
         return 0
-
-
-_STEP = 0.05
-_QUIET = 0.3
 
 
 def wait_for_stragglers(spark: SparkSession, seconds: float = 30.0) -> None:

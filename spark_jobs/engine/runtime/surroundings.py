@@ -43,6 +43,12 @@ _CONFIGURATIONS: Final = (
     "org.apache.hadoop.mapred.JobConf",
     "org.apache.hadoop.yarn.conf.YarnConfiguration",
 )
+# Set by Java when it starts, from the locale of its environment.
+_CHARSET: Final = "sun.jnu.encoding"
+_UTF8: Final = ("utf-8", "utf8")
+_LOOPBACK: Final = "127.0.0.1"
+_AUTHENTICATE: Final = "spark.authenticate"
+_LOCAL: Final = re.compile(r"local(\[.*\])?")
 
 
 def own_session() -> SparkSession:
@@ -135,11 +141,6 @@ def _is_default(configuration: Any, name: str) -> bool:
     return all(str(source).endswith(_DEFAULTS) for source in sources or ())
 
 
-# Set by Java when it starts, from the locale of its environment.
-_CHARSET: Final = "sun.jnu.encoding"
-_UTF8: Final = ("utf-8", "utf8")
-
-
 def require_utf8_names(spark: SparkSession | None) -> None:
     """Check, before anything is listed, that Java sees files whatever characters their names have.
 
@@ -160,11 +161,6 @@ def require_utf8_names(spark: SparkSession | None) -> None:
             "environment; in cluster mode, spark.yarn.appMasterEnv.LC_ALL or "
             "spark.kubernetes.driverEnv.LC_ALL in conf.",
         )
-
-
-_LOOPBACK: Final = "127.0.0.1"
-_AUTHENTICATE: Final = "spark.authenticate"
-_LOCAL: Final = re.compile(r"local(\[.*\])?")
 
 
 def protected(settings: Mapping[str, str]) -> dict[str, str]:

@@ -38,6 +38,39 @@ _ALL_ALIKE: Final = (
     "Give the source a schema with types that hold the values of all files, or write the files "
     "with the same types."
 )
+# Parquet stores all of them alike.
+_SMALL: Final = ("TINYINT", "SMALLINT", "INT")
+_WIDER: Final = {
+    "TINYINT": ("SMALLINT", "INT"),
+    "SMALLINT": ("INT",),
+    "FLOAT": ("DOUBLE",),
+    "STRING": ("BINARY",),
+    "BINARY": ("STRING",),
+    FIXED_BINARY: ("BINARY",),
+    "UNSIGNED TINYINT": ("SMALLINT", "INT"),
+    "UNSIGNED SMALLINT": ("INT",),
+    "UNSIGNED INT": ("BIGINT",),
+    "UNSIGNED BIGINT": ("DECIMAL(20,0)",),
+    f"TIMESTAMP{NANOSECONDS}": ("BIGINT",),
+    f"TIMESTAMP_NTZ{NANOSECONDS}": ("BIGINT",),
+    "VOID": (*_SMALL, "DATE"),
+}
+# Spark reads these since version 4.
+_WIDER_SINCE_4: Final = {
+    **dict.fromkeys((*_SMALL, "UNSIGNED TINYINT", "UNSIGNED SMALLINT"), ("BIGINT", "DOUBLE")),
+    "VOID": ("BIGINT", "DOUBLE"),
+    "DATE": ("TIMESTAMP_NTZ",),
+}
+_COMPARED: Final = frozenset(
+    {
+        *(*_SMALL, "BIGINT", "FLOAT", "DOUBLE", "BOOLEAN", "STRING", "BINARY", "VOID"),
+        *("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"),
+    }
+)
+_ONLY_PARQUET: Final = (("BINARY", "STRING"), ("DATE", "TIMESTAMP_NTZ"))
+_MOST_DIGITS: Final = 38
+# The digits that a decimal needs before its point.
+_DIGITS: Final = {**dict.fromkeys(_SMALL, 10), "BIGINT": 20}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,41 +203,6 @@ class ColumnChecks:
     def _place(self, footer: Footer) -> str:
         names = {file.path: file.name for file in self.files.files}
         return f"{source_text(self.files.source)}: {names[footer.file]}"
-
-
-# Parquet stores all of them alike.
-_SMALL: Final = ("TINYINT", "SMALLINT", "INT")
-_WIDER: Final = {
-    "TINYINT": ("SMALLINT", "INT"),
-    "SMALLINT": ("INT",),
-    "FLOAT": ("DOUBLE",),
-    "STRING": ("BINARY",),
-    "BINARY": ("STRING",),
-    FIXED_BINARY: ("BINARY",),
-    "UNSIGNED TINYINT": ("SMALLINT", "INT"),
-    "UNSIGNED SMALLINT": ("INT",),
-    "UNSIGNED INT": ("BIGINT",),
-    "UNSIGNED BIGINT": ("DECIMAL(20,0)",),
-    f"TIMESTAMP{NANOSECONDS}": ("BIGINT",),
-    f"TIMESTAMP_NTZ{NANOSECONDS}": ("BIGINT",),
-    "VOID": (*_SMALL, "DATE"),
-}
-# Spark reads these since version 4.
-_WIDER_SINCE_4: Final = {
-    **dict.fromkeys((*_SMALL, "UNSIGNED TINYINT", "UNSIGNED SMALLINT"), ("BIGINT", "DOUBLE")),
-    "VOID": ("BIGINT", "DOUBLE"),
-    "DATE": ("TIMESTAMP_NTZ",),
-}
-_COMPARED: Final = frozenset(
-    {
-        *(*_SMALL, "BIGINT", "FLOAT", "DOUBLE", "BOOLEAN", "STRING", "BINARY", "VOID"),
-        *("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"),
-    }
-)
-_ONLY_PARQUET: Final = (("BINARY", "STRING"), ("DATE", "TIMESTAMP_NTZ"))
-_MOST_DIGITS: Final = 38
-# The digits that a decimal needs before its point.
-_DIGITS: Final = {**dict.fromkeys(_SMALL, 10), "BIGINT": 20}
 
 
 def type_names(schema: StructType) -> dict[str, str]:

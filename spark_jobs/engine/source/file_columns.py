@@ -40,6 +40,35 @@ _WRITTEN_BY_SPARK: Final = b"org.apache.spark.version"
 # Set by Hive and Impala since they write the same calendar as everybody else.
 _PROLEPTIC: Final = b"writer.date.proleptic"
 _CALENDARS: Final = ("datetimeRebaseMode", "int96RebaseMode")
+# What Spark SQL has no words for.
+NANOSECONDS: Final = " in nanoseconds"
+INSTANT_OF_ORC: Final = "TIMESTAMP WITH LOCAL TIME ZONE"
+FIXED_BINARY: Final = "BINARY of fixed length"
+UNKNOWN: Final = "another type"
+_PHYSICAL: Final = {
+    "BOOLEAN": "BOOLEAN",
+    "INT32": "INT",
+    "INT64": "BIGINT",
+    "INT96": "TIMESTAMP",
+    "FLOAT": "FLOAT",
+    "DOUBLE": "DOUBLE",
+    "BYTE_ARRAY": "BINARY",
+    "FIXED_LEN_BYTE_ARRAY": FIXED_BINARY,
+}
+_LOGICAL: Final = {
+    "String": "STRING",
+    "Enum": "STRING",
+    "JSON": "STRING",
+    "BSON": "BINARY",
+    "Date": "DATE",
+    "Null": "VOID",
+}
+_WHOLE: Final = {8: "TINYINT", 16: "SMALLINT", 32: "INT", 64: "BIGINT"}
+# What Spark notes of columns that ORC files store as another type.
+_TYPE_OF_SPARK: Final = b"spark.sql.catalyst.type"
+_NOT_ALIKE: Final = {"timestamp_ntz": "TIMESTAMP_NTZ"}
+# The path and the type of each column, and of each of its parts.
+Types = Iterator[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,40 +216,6 @@ def _parquet(path: str, stream: pa.NativeFile) -> Footer:
 def folder_columns(path: str) -> set[str]:
     """The columns, in lower case, whose values the folders of ``path`` may name (``day=1``)."""
     return {part.partition("=")[0].lower() for part in path.split("/") if "=" in part}
-
-
-# What Spark SQL has no words for.
-NANOSECONDS: Final = " in nanoseconds"
-INSTANT_OF_ORC: Final = "TIMESTAMP WITH LOCAL TIME ZONE"
-FIXED_BINARY: Final = "BINARY of fixed length"
-UNKNOWN: Final = "another type"
-
-_PHYSICAL: Final = {
-    "BOOLEAN": "BOOLEAN",
-    "INT32": "INT",
-    "INT64": "BIGINT",
-    "INT96": "TIMESTAMP",
-    "FLOAT": "FLOAT",
-    "DOUBLE": "DOUBLE",
-    "BYTE_ARRAY": "BINARY",
-    "FIXED_LEN_BYTE_ARRAY": FIXED_BINARY,
-}
-_LOGICAL: Final = {
-    "String": "STRING",
-    "Enum": "STRING",
-    "JSON": "STRING",
-    "BSON": "BINARY",
-    "Date": "DATE",
-    "Null": "VOID",
-}
-_WHOLE: Final = {8: "TINYINT", 16: "SMALLINT", 32: "INT", 64: "BIGINT"}
-
-# What Spark notes of columns that ORC files store as another type.
-_TYPE_OF_SPARK: Final = b"spark.sql.catalyst.type"
-_NOT_ALIKE: Final = {"timestamp_ntz": "TIMESTAMP_NTZ"}
-
-# The path and the type of each column, and of each of its parts.
-Types = Iterator[tuple[str, str]]
 
 
 def _parquet_types(metadata: pq.FileMetaData) -> Types:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+_SECOND: Final = 1_000_000_000
 
 
 def as_stored(schema: StructType, nanos: Mapping[str, str]) -> StructType:
@@ -132,9 +133,6 @@ class _Conversion:
         )
         is_whole = f"{value} % 1000 = 0"
         return f"CASE WHEN {is_whole} THEN {moment} WHEN NOT ({is_whole}) THEN {failure} END"
-
-
-_SECOND: Final = 1_000_000_000
 
 
 def refuse_old_times(files: SourceFiles) -> None:

@@ -26,6 +26,9 @@ from spark_jobs.landing.values import TextRules, parsed
 if TYPE_CHECKING:
     from spark_jobs.landing.options import Reader
 
+REPORT_SCHEMA: Final = "report string"
+_COUNT_BYTES: Final = 16 * 1024 * 1024
+
 
 @dataclass(slots=True)
 class LandingReport:
@@ -103,10 +106,6 @@ class BadRecords:
             "operation_id": operation_id,
         }
         self._stream.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
-
-
-REPORT_SCHEMA: Final = "report string"
-_COUNT_BYTES: Final = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)

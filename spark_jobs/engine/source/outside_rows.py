@@ -27,6 +27,20 @@ if TYPE_CHECKING:
 
     from spark_jobs.spi.storage import WarehouseStorage
 
+_MISSING: Final = (
+    "DATA_SOURCE_NOT_FOUND",
+    "_LEGACY_ERROR_TEMP_1139",  # Avro, which is in a jar of its own
+    "_LEGACY_ERROR_TEMP_1140",  # Kafka
+)
+_NOT_FOUND: Final = "[DATA_SOURCE_NOT_FOUND]"
+# What brings the data sources that Spark knows and does not have, by their names.
+_PACKAGES: Final = {
+    "kafka": "org.apache.spark:spark-sql-kafka-0-10_2.13:<version of Spark>",
+    "bigquery": "com.google.cloud.spark:spark-bigquery-with-dependencies_2.13:<version>",
+    "snowflake": "net.snowflake:spark-snowflake_2.13:<version>",
+    "delta": "io.delta:delta-spark_2.13:<version>",
+}
+
 
 def outside_rows(
     spark: SparkSession, source: OutsideSource, limits: TextLimits, access: SourceAccess
@@ -45,21 +59,6 @@ def kept_rows(
     """All columns of ``frame``, evaluated once, in their order; raises as ``materialize``."""
     kept = materialize(spark, frame, frame.columns, storage, scratch)
     return replace(kept, frame=kept.frame.select(*map(quote, frame.columns)))
-
-
-_MISSING: Final = (
-    "DATA_SOURCE_NOT_FOUND",
-    "_LEGACY_ERROR_TEMP_1139",  # Avro, which is in a jar of its own
-    "_LEGACY_ERROR_TEMP_1140",  # Kafka
-)
-_NOT_FOUND: Final = "[DATA_SOURCE_NOT_FOUND]"
-# What brings the data sources that Spark knows and does not have, by their names.
-_PACKAGES: Final = {
-    "kafka": "org.apache.spark:spark-sql-kafka-0-10_2.13:<version of Spark>",
-    "bigquery": "com.google.cloud.spark:spark-bigquery-with-dependencies_2.13:<version>",
-    "snowflake": "net.snowflake:spark-snowflake_2.13:<version>",
-    "delta": "io.delta:delta-spark_2.13:<version>",
-}
 
 
 def _spark_rows(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 _NAMED_ROWS = 3
+_NAMED_KEYS = 3
 
 
 class CardinalityCheck:
@@ -84,9 +85,6 @@ class CardinalityCheck:
             "Make the source unique on the ON columns: deduplicate(source, by=[...], "
             "order_by=[...]); or narrow the clause conditions.",
         )
-
-
-_NAMED_KEYS = 3
 
 
 class KeyCheck:

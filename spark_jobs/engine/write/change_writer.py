@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 REPORT_SCHEMA = "report string"
+log = logging.getLogger("airflow_provider_merge.job")
 
 
 @dataclass(slots=True)
@@ -161,9 +162,6 @@ class ChangeWriter:
 
 def _true(mask: pa.BooleanArray) -> int:
     return int(mask.true_count)
-
-
-log = logging.getLogger("airflow_provider_merge.job")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from spark_jobs.errors import DataError, ErrorCode
 from spark_jobs.spi.tables import PlannedFile, TableHandle
 
 _NAMED: Final = 10
+_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +74,6 @@ def not_expected(partition: Mapping[str, Any]) -> DataError:
         "expected_partitions.",
         "Check the source's rows, or add the partition.",
     )
-
-
-_SHOWN = 3
 
 
 def require_few_new(

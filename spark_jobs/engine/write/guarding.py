@@ -21,6 +21,8 @@ _COUNTS: Final = {
     "updated_rows": "updated",
     "inserted_rows": "inserted",
 }
+# The parameter that has checks of rows.
+_CHECKS: Final = "checks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,6 @@ class CheckReports:
     failures: tuple[str, ...] = ()
 
 
-# The parameter that has checks of rows.
-_CHECKS: Final = "checks"
 NO_CHECKS: Final = CheckReports()
 
 
